@@ -1,0 +1,1 @@
+"""Token files and the batches made from them."""

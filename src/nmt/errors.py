@@ -1,0 +1,17 @@
+"""The one exception for what a user can put right."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(Exception):
+    """One clear sentence that says what is wrong and what to do; shown without a traceback."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt name: the nearest known one, or all of them when none is near."""
+    known = sorted(known)
+    matches = get_close_matches(name, known, n=1, cutoff=0.5)
+    if matches:
+        return f"did you mean {matches[0]!r}?"
+    return f"known are: {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""Scores in their named variants, and cost."""

@@ -1,0 +1,1 @@
+"""The model families, all behind the protocol in nmt.models.protocol."""

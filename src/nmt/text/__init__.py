@@ -1,0 +1,1 @@
+"""Text: readers, normalisation, cleaning, the demo grammar and subwords."""
