@@ -1,0 +1,124 @@
+"""score.py through its command line."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GOLDEN = REPOSITORY.parent / "shared" / "golden" / "bpe2bpe.newstest2014.detok.de.gz"
+NEWSTEST = REPOSITORY.parent / "shared" / "corpora" / "newstest"
+
+REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
+TRANSLATION = "Ein Mann steht auf der Leiter.\nZwei Hunde spielen im Schnee.\nSie liest.\n"
+SOURCE = "A man is standing on a ladder.\nTwo dogs play in the deep snow this early winter morning.\nShe reads.\n"
+
+
+def run_score(folder: Path, *extra: str | Path, **options: str | Path) -> subprocess.CompletedProcess:
+    paths = {"translations": folder / "t.de", "references": folder / "r.de", "output": folder / "out" / "scores.json"}
+    named = paths | {"target-language": "de"} | options
+    command = [sys.executable, REPOSITORY / "src" / "score.py", *(f"--{key}={value}" for key, value in named.items())]
+    return subprocess.run([*command, *extra], capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "t.de").write_text(TRANSLATION, encoding="utf-8")
+    (tmp_path / "r.de").write_text(REFERENCE, encoding="utf-8")
+    (tmp_path / "s.en").write_text(SOURCE, encoding="utf-8")
+    return tmp_path
+
+
+def scores_in(folder: Path) -> dict:
+    return json.loads((folder / "out" / "scores.json").read_text(encoding="utf-8"))
+
+
+def test_scores_are_written(folder):
+    done = run_score(folder)
+    assert done.returncode == 0, done.stderr
+    result = scores_in(folder)
+    names = ["bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu"]
+    assert list(result) == [*names, "sentences", "target_language"]
+    assert (result["sentences"], result["target_language"]) == (3, "de")
+    for name in names:
+        assert 0 < result[name]["score"] < 100
+        assert "|version:" in result[name]["signature"]
+        assert f"{name} {result[name]['score']:.2f}" in done.stderr
+
+
+def test_more_references_gzip_and_sources(folder):
+    with gzip.open(folder / "second.de.gz", "wt", encoding="utf-8") as file:
+        file.write(TRANSLATION)
+    done = run_score(folder, "--references", folder / "second.de.gz", sources=folder / "s.en")
+    assert done.returncode == 0, done.stderr
+    result = scores_in(folder)
+    assert result["bleu"]["score"] == pytest.approx(100)
+    assert result["bleu"]["signature"].startswith("nrefs:2|")
+    assert result["bleu_by_source_length"] == [
+        {"from": 0, "to": 10, "sentences": 2, "bleu": pytest.approx(100)},
+        {"from": 10, "to": 15, "sentences": 1, "bleu": pytest.approx(100)},
+    ]
+
+
+def test_only_a_newline_ends_a_line(folder):
+    (folder / "t.de").write_text(TRANSLATION.replace("Ein ", "Ein\u2028\x0c\x85"), encoding="utf-8")
+    done = run_score(folder)
+    assert done.returncode == 0, done.stderr
+    assert scores_in(folder)["sentences"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.de", None, "t.de is not there"),
+        ("r.de", None, "r.de is not there"),
+        ("s.en", None, "s.en is not there"),
+        ("t.de", b"", "t.de: empty"),
+        ("r.de", b"", "r.de: empty"),
+        ("t.de", b"\n\n\n", "t.de: all 3 lines are empty"),
+        ("t.de", b"eins\n", "r.de differ in their number of lines, 1 against 3"),
+        ("r.de", b"eins\nzwei\n", "r.de differ in their number of lines, 3 against 2"),
+        ("s.en", b"one\n", "s.en differ in their number of lines, 3 against 1"),
+        ("t.de", b"eins\nzw\xfclf\ndrei\n", "t.de, line 2: not valid UTF-8"),
+        ("t.de", b"eins\n&quot; zwei &quot;\ndrei\n", "t.de, line 2: holds the escaped &quot;"),
+        ("t.de", b"x\n" * 2737, "two versions"),
+        ("s.en", b"one\ntwo\n" + b"w " * 1000 + b"\n", "Source line 3 has 1000 words"),
+    ],
+)
+def test_errors_are_one_sentence_and_write_nothing(folder, name, content, message):
+    if "versions" in message:
+        (folder / "r.de").write_bytes(b"x\n" * 3003)
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    done = run_score(folder, sources=folder / "s.en")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (folder / "out").exists()
+
+
+def test_earlier_scores_survive_an_error(folder):
+    assert run_score(folder).returncode == 0
+    earlier = scores_in(folder)
+    assert run_score(folder, translations=folder / "missing.de").returncode == 1
+    assert scores_in(folder) == earlier
+
+
+@pytest.mark.skipif(
+    not (GOLDEN.exists() and NEWSTEST.exists()), reason=f"the golden system output is not in {GOLDEN.parent}"
+)
+def test_golden_scores(folder):
+    """The published scores of a real system's detokenized output, to their printed digits."""
+    done = run_score(folder, translations=GOLDEN, references=NEWSTEST / "newstest2014-deen.de.gz")
+    assert done.returncode == 0, done.stderr
+    result = scores_in(folder)
+    assert f"{result['bleu']['score']:.2f}" == "20.07"
+    assert f"{result['chrf']['score']:.1f}" == "51.9"
+    assert f"{result['tokenized_bleu']['score']:.2f}" == "20.11"
+    assert f"{result['compound_split_bleu']['score']:.2f}" == "20.63"

@@ -1,0 +1,290 @@
+"""BLEU in its variants, chrF and TER: known values, invariants, and agreement with independent implementations."""
+
+import gzip
+import html
+import random
+import shutil
+import subprocess
+from collections import Counter
+from math import exp, log
+from pathlib import Path
+
+import pytest
+import sacrebleu
+
+from nmt.errors import UserError
+from nmt.evaluation.scores import by_source_length, check, check_parallel, score, token_bleu
+from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, tokenized
+
+SHARED = Path(__file__).resolve().parents[4] / "shared"
+GOLDEN = SHARED / "golden" / "bpe2bpe.newstest2014.tok.de.gz"
+REFERENCE = SHARED / "corpora" / "newstest" / "newstest2014-deen.de.gz"
+needs_golden = pytest.mark.skipif(
+    not (GOLDEN.exists() and REFERENCE.exists()), reason=f"the golden system output is not in {SHARED}"
+)
+
+NAMES = ["bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu"]
+GERMAN = [
+    "Der E-Mail-Verkehr ruht, sagte Herr Dr. Meier.",
+    '"Das ist gut", sagte er am 3. Mai um 10:30 Uhr.',
+    "Ein Mann in einem blauen Hemd steht auf einer Leiter & putzt ein Fenster.",
+]
+NEARLY = [
+    "Der Mail-Verkehr ruht, sagte Dr. Meier.",
+    '"Das war gut", sagte er am 3. Mai um 10:30 Uhr.',
+    "Ein Mann in blauem Hemd steht auf einer Leiter & putzt das Fenster.",
+]
+
+
+def words(seed: int, sentences: int) -> list[str]:
+    """Random sentences of plain words: tokenization leaves them as they are, and many of their n-grams repeat."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices("abcde", k=rng.randint(3, 12))) for _ in range(sentences)]
+
+
+def papineni(translations: list[str], references: list[list[str]]) -> float:
+    """BLEU by the definition of Papineni et al. 2002: clipped counts, closest reference length, no smoothing."""
+
+    def ngrams(tokens: list[str], n: int) -> Counter:
+        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+    matches, totals, length, reference_length = [0] * 4, [0] * 4, 0, 0
+    for translation, *others in zip(translations, *references, strict=True):
+        tokens, others = translation.split(), [other.split() for other in others]
+        length += len(tokens)
+        reference_length += min((abs(len(other) - len(tokens)), len(other)) for other in others)[1]
+        for n in range(1, 5):
+            found, known = ngrams(tokens, n), Counter()
+            for other in others:
+                known |= ngrams(other, n)
+            matches[n - 1] += (found & known).total()
+            totals[n - 1] += found.total()
+    precision = sum(log(match / total) for match, total in zip(matches, totals, strict=True)) / 4
+    return 100 * exp(min(0, 1 - reference_length / length) + precision)
+
+
+def test_names_and_identical_text_scores_perfectly():
+    scores = score(GERMAN, [GERMAN], "de")
+    assert list(scores) == NAMES
+    for name, value in scores.items():
+        assert value.score == pytest.approx(0 if name == "ter" else 100), name
+
+
+def test_bleu_by_hand():
+    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3; as long as the reference.
+    value = score(["the cat sat on the mat"], [["the cat sat on a mat"]], "en")
+    by_hand = 100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
+    assert value["bleu"].score == pytest.approx(by_hand)
+    assert value["tokenized_bleu"].score == pytest.approx(by_hand)
+
+
+def test_brevity_penalty_and_edit_rate_by_hand():
+    value = score(["a b c d e"], [["a b c d e f g"]], "en")
+    assert value["tokenized_bleu"].score == pytest.approx(100 * exp(1 - 7 / 5))
+    assert value["ter"].score == pytest.approx(100 * 2 / 7)  # two words to insert, for a reference of seven
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+def test_tokenized_bleu_is_papinenis(sets):
+    translations, references = words(0, 50), [words(seed, 50) for seed in range(1, sets + 1)]
+    expected = papineni(translations, references)
+    assert 1 < expected < 99
+    assert score(translations, references, "de")["tokenized_bleu"].score == pytest.approx(expected)
+
+
+def test_agrees_with_sacrebleu():
+    scores = score(NEARLY, [GERMAN], "de")
+    assert scores["bleu"].score == sacrebleu.corpus_bleu(NEARLY, [GERMAN]).score
+    assert scores["chrf"].score == sacrebleu.corpus_chrf(NEARLY, [GERMAN]).score
+    assert scores["ter"].score == sacrebleu.corpus_ter(NEARLY, [GERMAN]).score
+
+
+def test_a_second_reference_equal_to_the_translations_makes_them_perfect():
+    one, two = score(NEARLY, [GERMAN], "de"), score(NEARLY, [GERMAN, NEARLY], "de")
+    for name in NAMES:
+        assert two[name].score == pytest.approx(0 if name == "ter" else 100), name
+        assert two[name].score != pytest.approx(one[name].score), name
+        assert two[name].signature == one[name].signature.replace("nrefs:1", "nrefs:2"), name
+
+
+def test_order_of_references_does_not_matter():
+    translations, sets = words(0, 20), [words(1, 20), words(2, 20)]
+    forward, backward = score(translations, sets, "en"), score(translations, sets[::-1], "en")
+    assert {name: value.score for name, value in forward.items()} == pytest.approx(
+        {name: value.score for name, value in backward.items()}
+    )
+
+
+def test_signatures_say_how():
+    signatures = {name: value.signature for name, value in score(GERMAN, [GERMAN], "de").items()}
+    assert len(set(signatures.values())) == len(NAMES)
+    for signature in signatures.values():
+        assert signature.startswith("nrefs:1|")
+        assert signature.endswith(f"|version:{sacrebleu.__version__}")
+    assert "|tok:13a|" in signatures["bleu"]
+    for name in NAMES[3:]:
+        assert "|tok:sacremoses-" in signatures[name]
+        assert "-de|" in signatures[name]
+    assert "|split:compound|" in signatures["compound_split_bleu"]
+    assert "|case:lc|" in signatures["lowercased_tokenized_bleu"]
+
+
+def test_tokens_are_moses_tokens_unescaped():
+    assert tokenized(GERMAN, "de") == [
+        "Der E-Mail-Verkehr ruht , sagte Herr Dr. Meier .",
+        '" Das ist gut " , sagte er am 3. Mai um 10 : 30 Uhr .',
+        "Ein Mann in einem blauen Hemd steht auf einer Leiter & putzt ein Fenster .",
+    ]
+
+
+def test_language_matters():
+    line = ["l'eau d'ici"]
+    assert tokenized(line, "fr") == ["l' eau d' ici"]
+    assert tokenized(line, "de") != tokenized(line, "fr")
+
+
+@pytest.mark.parametrize(
+    ("line", "split"),
+    [
+        ("rich-text format", "rich ##AT##-##AT## text format"),
+        ("a-b-c", "a ##AT##-##AT## b-c"),  # the match took "b": the second hyphen has nothing on its left
+        ("ab-cd-ef", "ab ##AT##-##AT## cd ##AT##-##AT## ef"),
+        ("ä-ö-ü", "ä ##AT##-##AT## ö ##AT##-##AT## ü"),  # a letter of two bytes: the match took only the first
+        ("10 - 20", "10 - 20"),
+        ("Vor- und Nachteile", "Vor- und Nachteile"),
+        ("-5", "-5"),
+        ("a--b", "a ##AT##-##AT## -b"),
+        ("", ""),
+    ],
+)
+def test_compounds_are_split(line, split):
+    assert compounds_split([line]) == [split]
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
+def test_compounds_are_split_as_perl_does():
+    rng = random.Random(0)
+    lines = ["".join(rng.choices("ab-ä–€. ", weights=[2, 2, 4, 1, 1, 1, 1, 1], k=30)) for _ in range(200)]
+    perl = subprocess.run(
+        ["perl", "-ple", r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"],
+        input="".join(f"{line}\n" for line in lines).encode(),
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C"},
+    )
+    assert compounds_split(lines) == perl.stdout.decode().split("\n")[:-1]
+
+
+def test_compound_splitting_rewards_half_a_compound():
+    scores = score(NEARLY, [GERMAN], "de")
+    assert scores["compound_split_bleu"].score > scores["tokenized_bleu"].score
+
+
+def test_lower_casing_and_normalisation_are_only_in_their_own_score():
+    shouted = [line.upper().replace('"', "“") for line in GERMAN]
+    scores = score(shouted, [GERMAN], "de")
+    assert scores["lowercased_tokenized_bleu"].score == pytest.approx(100)
+    assert scores["tokenized_bleu"].score < 50
+
+
+@pytest.mark.parametrize(
+    ("line", "normalised"),
+    [
+        ("„Gut“, sagte ER …", '"gut", sagte er ...'),
+        ('Er sagte: "Gut."', 'er sagte: "gut".'),  # the line's end counts as a character after the quote
+        ("Das ist’s – ja", "das ist's - ja"),
+        ("Er sprang 50’ weit", 'er sprang 50" weit'),  # Moses's own, odd as it is
+    ],
+)
+def test_lowercased_and_normalised(line, normalised):
+    assert lowercased_and_normalised([line], "de") == [normalised]
+
+
+def test_empty_and_odd_lines_are_scored():
+    translations = ["", "eins zwei drei vier fünf", "a\u2028b\u00a0c\x0cd"]
+    references = ["eins zwei", "eins zwei drei vier fünf", "a b c d"]
+    for name, value in score(translations, [references], "de").items():
+        assert 0 < value.score < 100, name
+
+
+def test_buckets_hold_each_sentence_once():
+    translations, references = words(0, 40), [words(1, 40), words(2, 40)]
+    lengths = [index % 20 for index in range(40)]
+    buckets = by_source_length(translations, references, lengths, [0, 5, 10, 20])
+    assert [(bucket["from"], bucket["to"], bucket["sentences"]) for bucket in buckets] == [
+        (0, 5, 10),
+        (5, 10, 10),
+        (10, 20, 20),
+    ]
+    inside = [index for index in range(40) if 5 <= lengths[index] < 10]
+    texts = [[text[index] for index in inside] for text in (translations, *references)]
+    assert buckets[1]["bleu"] == sacrebleu.corpus_bleu(texts[0], texts[1:]).score
+
+
+def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
+    (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
+    assert bucket == {"from": 10, "to": 20, "sentences": 3, "bleu": score(NEARLY, [GERMAN], "de")["bleu"].score}
+
+
+def test_length_outside_all_buckets_is_refused():
+    with pytest.raises(UserError, match="Source line 2 has 30 words"):
+        by_source_length(NEARLY, [GERMAN], [10, 30, 19], [0, 10, 20, 30])
+
+
+@pytest.mark.parametrize("entity", ["&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&#91;", "&#93;", "&#124;", "&bar;"])
+def test_escaped_translations_are_refused(entity):
+    escaped = [GERMAN[0], f"{entity} {GERMAN[1]}", f"{entity} {GERMAN[2]}"]
+    with pytest.raises(UserError, match=f"line 2: holds the escaped {entity}"):
+        score(escaped, [GERMAN], "de")
+    check(escaped, [escaped])
+    check(escaped, [GERMAN, escaped])
+
+
+def test_ampersands_are_not_escapes():
+    check(["AT&T; a & b; Q&A;"], [["AT&T"]])
+
+
+@pytest.mark.parametrize(
+    ("translations", "references", "message"),
+    [
+        ([], [GERMAN], "The translations: empty"),
+        (GERMAN, [GERMAN, []], "Reference 2: empty"),
+        (["", " ", "\t"], [GERMAN], "The translations: all 3 lines are empty"),
+        (GERMAN, [[""] * 3], "Reference 1: all 3 lines are empty"),
+        (GERMAN, [GERMAN[:2]], "The translations and Reference 1 differ in .* 3 against 2"),
+        (GERMAN, [GERMAN, [*GERMAN, "x"]], "The translations and Reference 2 differ in .* 3 against 4"),
+        (GERMAN, [], "no reference"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(translations, references, message):
+    with pytest.raises(UserError, match=message):
+        score(translations, references, "de")
+
+
+@pytest.mark.parametrize(("here", "there"), [(3003, 2737), (2737, 3003)])
+def test_the_two_versions_of_newstest2014_are_named(here, there):
+    with pytest.raises(
+        UserError, match=f"t.de and r.de differ .* {here} against {there}: newstest2014 .* two versions"
+    ):
+        check_parallel([("t.de", ["x"] * here), ("r.de", ["x"] * there)])
+
+
+@pytest.mark.parametrize("language", ["German", "DE", "de_DE", ""])
+def test_what_is_not_a_language_code_is_refused(language):
+    with pytest.raises(UserError, match="not a language code"):
+        score(GERMAN, [GERMAN], language)
+
+
+@needs_golden
+def test_golden_tokenized_output():
+    """A real system's tokenized, escaped output is refused; unescaped, its published scores come out."""
+    with gzip.open(GOLDEN, "rt", encoding="utf-8", newline="\n") as file:
+        escaped = [line.rstrip("\n") for line in file]
+    with gzip.open(REFERENCE, "rt", encoding="utf-8", newline="\n") as file:
+        reference = tokenized([line.rstrip("\n") for line in file], "de")
+    with pytest.raises(UserError, match="line 5: holds the escaped &quot;"):
+        check(escaped, [reference])
+
+    tokens = tokenized([html.unescape(line) for line in escaped], "de")
+    assert f"{token_bleu([tokens, reference]).score:.2f}" == "20.11"
+    assert f"{token_bleu([compounds_split(tokens), compounds_split(reference)]).score:.2f}" == "20.63"
