@@ -62,3 +62,27 @@ def set_up_logging(log: Path | None) -> None:
         handlers.append(logging.FileHandler(log, encoding="utf-8"))
         handlers[1].setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """A type for add_argument: an integer not below `least`."""
+
+    def integer(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is below {least}")
+        return value
+
+    return integer
+
+
+def number(least: float) -> Callable[[str], float]:
+    """A type for add_argument: a finite number not below `least`."""
+
+    def real(text: str) -> float:
+        value = float(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} up")
+        return value
+
+    return real

@@ -223,6 +223,12 @@ class Experiment(Strict):
     training: Training
     decoding: Decoding
 
+    @model_validator(mode="after")
+    def check(self) -> "Experiment":
+        if self.training.peak_learning_rate is None and not isinstance(self.model, Transformer):
+            raise ValueError("peak_learning_rate is missing: only a Transformer has the d_model of the paper's rate")
+        return self
+
 
 # -------------------------------------------------------------------------------------------- published
 

@@ -1,0 +1,40 @@
+"""Averages a run's last checkpoints into a model's folder that translate.py and others use."""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.configuration import load_catalogue
+from nmt.decoding.folder import save_model
+from nmt.errors import UserError
+from nmt.files import read_json
+from nmt.models.weights import average
+
+
+def main(args: argparse.Namespace) -> None:
+    catalogue = load_catalogue(args.catalogue)
+    corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
+    checkpoints = sorted(args.checkpoints.glob("[0-9]*.safetensors"))[-experiment.training.average :]
+    if not checkpoints:
+        raise UserError(f"{args.checkpoints} holds no checkpoints: train first.")
+    save_model(
+        args.output,
+        average(checkpoints),
+        args.subwords,
+        experiment,
+        catalogue.vocabulary(experiment.vocabulary),
+        corpus,
+        {"checkpoints": [path.name for path in checkpoints], "training": read_json(args.training)},
+    )
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
+    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
+    parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--training", type=Path, required=True, metavar="FILE", help="training.json of the run")
+    parser.add_argument("--subwords", type=Path, required=True, metavar="FILE", help="the sentencepiece model")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    command.run(main, parser)

@@ -1,0 +1,35 @@
+"""Extracts one split of a corpus from its archives to two files of raw text, one sentence a line."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from nmt.command import arguments, run
+from nmt.configuration import load_catalogue
+from nmt.files import written_whole
+from nmt.progress import progress
+from nmt.text.corpora import sentence_pairs
+
+
+def main(args: Namespace) -> None:
+    corpus = load_catalogue(args.catalogue).corpus(args.corpus)
+    pairs = sentence_pairs(corpus, args.split, args.archives)
+    with (
+        written_whole(args.source) as source_path,
+        written_whole(args.target) as target_path,
+        open(source_path, "w", encoding="utf-8", newline="") as source_file,
+        open(target_path, "w", encoding="utf-8", newline="") as target_file,
+    ):
+        for source, target in progress(pairs, f"extract {args.split}", None, "pairs"):
+            source_file.write(source + "\n")
+            target_file.write(target + "\n")
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, required=True, help="the folder of corpora.yaml")
+    parser.add_argument("--corpus", required=True)
+    parser.add_argument("--split", required=True)
+    parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")
+    parser.add_argument("--source", type=Path, required=True, help="the file to write the source sentences to")
+    parser.add_argument("--target", type=Path, required=True, help="the file to write the target sentences to")
+    run(main, parser)

@@ -1,0 +1,40 @@
+"""Writes the demo corpus: sentence pairs that a grammar generates. It is generated text, not a benchmark.
+
+The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence a line; no sentence comes twice.
+"""
+
+import argparse
+from pathlib import Path
+
+from nmt.command import arguments, run
+from nmt.files import write_lines
+from nmt.text.grammar import Grammar, generate
+
+SPLITS = ("train", "dev", "test")
+
+
+def main(args: argparse.Namespace) -> None:
+    grammar = Grammar.load(args.grammar, args.source_language, args.target_language)
+    corpus = generate(grammar, {split: getattr(args, split) for split in SPLITS}, args.seed)
+    for split, pairs in corpus.items():
+        for side, language in enumerate(grammar.languages):
+            write_lines(args.output / f"{split}.{language}", (pair[side] for pair in pairs))
+
+
+def count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return number
+
+
+if __name__ == "__main__":
+    parser = arguments("Generate sentence pairs from a grammar: generated text, not a benchmark.")
+    parser.add_argument("--grammar", type=Path, required=True, help="YAML file with words, tables and rules")
+    parser.add_argument("--source-language", default="en", help="default: %(default)s")
+    parser.add_argument("--target-language", default="de", help="default: %(default)s")
+    parser.add_argument("--seed", type=int, required=True, help="the same seed gives the same text")
+    for split in SPLITS:
+        parser.add_argument(f"--{split}", type=count, required=True, metavar="N", help=f"pairs for {split}")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the files go")
+    run(main, parser)

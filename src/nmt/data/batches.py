@@ -1,0 +1,97 @@
+"""Batches of a fixed token budget over length-sorted sentences, a pure function of seed and epoch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.errors import UserError
+from nmt.models.protocol import BOS, EOS, PAD
+
+# B sentences, S source length, T target length
+
+
+@dataclass(frozen=True)
+class Batch:
+    source: Tensor  # (B, S): tokens EOS
+    target_in: Tensor  # (B, T): BOS tokens
+    target_out: Tensor  # (B, T): tokens EOS
+    target_tokens: int  # without padding, EOS counted
+
+    def to(self, device: torch.device) -> "Batch":
+        moved = (part.to(device, non_blocking=True) for part in (self.source, self.target_in, self.target_out))
+        return Batch(*moved, self.target_tokens)
+
+
+class Batches:
+    """All sentences of an epoch in batches of at most `budget` source and `budget` target tokens, padding included.
+
+    Raises UserError when a sentence alone is over the budget.
+    """
+
+    def __init__(self, tokens: ParallelTokens, budget: int, seed: int):
+        self.tokens, self.budget, self.seed = tokens, budget, seed
+        self.source_lengths, self.target_lengths = tokens.source.lengths + 1, tokens.target.lengths + 1
+        longest = int(max(self.source_lengths.max(), self.target_lengths.max()))
+        if longest > budget:
+            raise UserError(f"a sentence of {longest} tokens does not fit batch_tokens {budget}: raise it.")
+
+    def in_order(self) -> list[np.ndarray]:
+        """Sentence numbers batch by batch, shortest first: for the dev set."""
+        return self.cut(np.lexsort((self.source_lengths, self.target_lengths)))
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Sentence numbers batch by batch: shuffled among equal lengths, and the batches shuffled."""
+        random = np.random.default_rng([self.seed, number])
+        shuffled = random.permutation(len(self.source_lengths))
+        order = shuffled[np.lexsort((self.source_lengths[shuffled], self.target_lengths[shuffled]))]
+        batches = self.cut(order)
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def cut(self, order: np.ndarray) -> list[np.ndarray]:
+        batches, start, widest = [], 0, 0
+        widths = np.maximum(self.source_lengths, self.target_lengths)[order].tolist()
+        for position, width in enumerate(widths):
+            widest = max(widest, width)
+            if (position - start + 1) * widest > self.budget:
+                batches.append(order[start:position])
+                start, widest = position, width
+        return [*batches, order[start:]]
+
+    def load(self, numbers: np.ndarray) -> Batch:
+        source = padded(self.tokens.source, numbers)
+        target = padded(self.tokens.target, numbers)
+        first = torch.full((len(numbers), 1), BOS)
+        without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
+        return Batch(
+            source, torch.cat([first, without_end], dim=1), target, int(self.target_lengths[numbers].sum())
+        )
+
+    def stream(self, epoch: int, position: int) -> Iterator[tuple[int, int, Batch]]:
+        """(epoch, position after it, batch) without end, from batch `position` of `epoch` on."""
+        while True:
+            numbers = self.epoch(epoch)
+            while position < len(numbers):
+                position += 1
+                yield epoch, position, self.load(numbers[position - 1])
+            epoch, position = epoch + 1, 0
+
+
+def padded(ragged: Ragged, numbers: np.ndarray) -> Tensor:
+    """The sentences' tokens with EOS after each, filled up with PAD: (B, longest + 1), by array indexing alone."""
+    starts, lengths = ragged.offsets[numbers], ragged.lengths[numbers]
+    columns = np.arange(lengths.max() + 1)
+    inside = columns < lengths[:, None]
+    rows = np.full(inside.shape, PAD, dtype=np.int64)
+    rows[inside] = ragged.tokens[(starts[:, None] + columns)[inside]]
+    rows[np.arange(len(rows)), lengths] = EOS
+    return torch.from_numpy(rows)
+
+
+def pad_sources(sentences: list[list[int]]) -> Tensor:
+    """Sources for search from lists of tokens: (B, longest + 1)."""
+    longest = max(map(len, sentences)) + 1
+    return torch.tensor([[*tokens, EOS] + [PAD] * (longest - 1 - len(tokens)) for tokens in sentences])

@@ -1,0 +1,74 @@
+"""A model's folder: weights, vocabulary and configuration together, plain text in and plain text out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
+from nmt.decoding.translator import translate_tokens
+from nmt.errors import UserError
+from nmt.files import read_json, write_json, written_whole
+from nmt.models.build import build
+from nmt.models.protocol import Model
+from nmt.models.weights import load_tensors, save_tensors, set_parameters
+from nmt.text.normalisation import Preprocessing
+from nmt.text.subwords import Subwords
+
+
+def save_model(
+    folder: Path,
+    weights: dict[str, torch.Tensor],
+    subwords: Path,
+    experiment: Experiment,
+    vocabulary: Vocabulary,
+    corpus: Corpus,
+    provenance: dict,
+) -> None:
+    """Writes model.safetensors, subwords.model and configuration.json, the folder whole or not at all."""
+    with written_whole(folder) as beside:
+        beside.mkdir()
+        save_tensors(beside / "model.safetensors", weights)
+        (beside / "subwords.model").write_bytes(subwords.read_bytes())
+        write_json(
+            beside / "configuration.json",
+            {
+                "experiment": experiment.model_dump(),
+                "vocabulary": vocabulary.model_dump(),
+                "source": corpus.source,
+                "target": corpus.target,
+                "corpus": corpus.title,
+                "licence": corpus.licence,
+                "provenance": provenance,
+            },
+        )
+
+
+class TranslationModel:
+    """A model with all it needs to read and write plain text. Raises UserError when `folder` is not one."""
+
+    def __init__(self, folder: Path):
+        if not (folder / "configuration.json").exists():
+            raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
+        self.configuration = read_json(folder / "configuration.json")
+        where = str(folder / "configuration.json")
+        self.experiment = validated(Experiment, self.configuration["experiment"], where)
+        vocabulary = validated(Vocabulary, self.configuration["vocabulary"], where)
+        self.before = Preprocessing(vocabulary, self.configuration["source"])
+        self.after = Preprocessing(vocabulary, self.configuration["target"])
+        self.subwords = Subwords.load(folder / "subwords.model")
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model: Model = build(self.experiment.model, self.subwords.size).to(device)
+        set_parameters(self.model, load_tensors(folder / "model.safetensors")[0])
+        self.model.eval()
+
+    def encode(self, lines: list[str]) -> list[list[int]]:
+        return self.subwords.encode([self.before.apply(line) for line in lines])
+
+    def decode(self, tokens: list[int]) -> str:
+        return self.after.undo(self.subwords.decode(tokens))
+
+    def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
+        """Yields (line number, translation) batch by batch, in the order that suits the model."""
+        for numbers, hypotheses in translate_tokens(self.model, self.encode(lines), decoding):
+            yield [(number, self.decode(found.tokens)) for number, found in zip(numbers, hypotheses, strict=True)]

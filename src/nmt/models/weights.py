@@ -1,0 +1,62 @@
+"""Tensors on disk: safetensors, written whole, with a few words of metadata; nothing loaded can run code."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from nmt.errors import UserError
+from nmt.files import written_whole
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
+    with written_whole(path) as beside:
+        save_file(
+            {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
+            beside,
+            metadata={"json": json.dumps(metadata or {})},
+        )
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
+    """The tensors and the metadata of a file. Raises UserError when it is missing or damaged."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["json"])
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there.") from None
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error}): delete it and run the same command again.") from None
+
+
+def parameters(model: nn.Module) -> dict[str, Tensor]:
+    """The model's parameters by name; one that is tied is there once."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+@torch.no_grad()
+def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Raises UserError when names or shapes are not the model's."""
+    own = dict(model.named_parameters())
+    for name in own.keys() ^ tensors.keys():
+        raise UserError(f"these weights are not of this model: {name} is only in {'it' if name in own else 'them'}.")
+    for name, parameter in own.items():
+        if parameter.shape != tensors[name].shape:
+            raise UserError(
+                f"these weights are not of this model: {name} is {tuple(tensors[name].shape)}, "
+                f"the model's is {tuple(parameter.shape)}."
+            )
+        parameter.copy_(tensors[name])
+
+
+def average(checkpoints: list[Path]) -> dict[str, Tensor]:
+    """The mean of each parameter over the checkpoints, summed in float64 (AIAYN section 6.1)."""
+    total: dict[str, Tensor] = {}
+    for path in checkpoints:
+        for name, tensor in load_tensors(path)[0].items():
+            total[name] = total.get(name, 0) + tensor.double()
+    dtype = torch.get_default_dtype()
+    return {name: (tensor / len(checkpoints)).to(dtype) for name, tensor in total.items()}

@@ -1,0 +1,130 @@
+"""Subwords: a sentencepiece BPE model over both languages together (Sennrich et al. 2016; AIAYN section 5.1)."""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TextIO
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+from nmt.configuration import Vocabulary
+from nmt.errors import UserError
+from nmt.files import read_lines
+from nmt.progress import progress
+
+PAD, UNK, BOS, EOS = range(4)
+
+# A character that comes less than once in so many is left to the unknown symbol, so that the thousands of stray
+# characters in a web crawl do not use up the vocabulary. In less text than this every character is kept.
+CHARACTERS_PER_RAREST = 10_000_000
+# Text beyond so many lines is sampled: BPE learns the same from 5 million, and holds them in memory.
+MAX_LINES = 5_000_000
+MAX_LINE_BYTES = 10_000_000  # sentencepiece silently skips longer lines; its own limit of 4192 is soon met
+
+
+class Subwords:
+    """A learnt vocabulary: text to ids and back, without the begin and end of sentence symbols."""
+
+    pad, unk, bos, eos = PAD, UNK, BOS, EOS
+
+    def __init__(self, model: bytes):
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.size: int = self.processor.get_piece_size()
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Subwords":
+        """Raises UserError when the file is missing or is not a sentencepiece model with our ids."""
+        try:
+            subwords = cls(Path(path).read_bytes())
+        except FileNotFoundError:
+            raise UserError(f"{path} is not there: learn the vocabulary first.") from None
+        except RuntimeError:
+            raise UserError(f"{path} is not a sentencepiece model: delete it and learn the vocabulary again.") from None
+        processor = subwords.processor
+        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+        if ids != (PAD, UNK, BOS, EOS):
+            raise UserError(f"{path}: pad, unk, bos and eos are {ids}, must be {(PAD, UNK, BOS, EOS)}: learn it again.")
+        return subwords
+
+    def encode(self, lines: list[str], jobs: int = 1) -> list[list[int]]:
+        """Ids of each line, by `jobs` threads. An empty line has none."""
+        return self.processor.encode(lines, num_threads=jobs)
+
+    def decode(self, ids: list[int]) -> str:
+        """The text; control symbols vanish and an unknown one shows as " ⁇ "."""
+        return self.processor.decode(ids)
+
+    def pieces(self, ids: list[int]) -> list[str]:
+        """The subwords themselves, "▁" marking where a word begins."""
+        return self.processor.id_to_piece(ids)
+
+
+def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, seed: int = 0, log: TextIO | None = None) -> bytes:
+    """Learns joint BPE from all files of `inputs`; returns the sentencepiece model.
+
+    The same text, size and seed give the same model byte for byte, whatever the number of threads. The seed counts
+    only where there are more than MAX_LINES lines. sentencepiece's messages go to `log`, or nowhere.
+
+    Raises UserError when there is no text, or the text has too many characters or too few subwords for the size.
+    """
+    characters = count_characters(inputs)
+    if not characters:
+        raise UserError(f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learnt from it.")
+    rarest = sum(characters.values()) / CHARACTERS_PER_RAREST
+    kept = sorted(character for character, count in characters.items() if count >= rarest)
+    smallest = len(kept) + len("▁") + EOS + 1
+    if vocabulary.size < smallest:
+        raise UserError(
+            f"a vocabulary of {vocabulary.size} is too small for the {len(kept)} different characters of the text: "
+            f"the smallest possible is {smallest}."
+        )
+    model = io.BytesIO()
+    sentencepiece.set_random_generator_seed(seed)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=lines_of(inputs, "learn the vocabulary from"),
+            model_writer=model,
+            logstream=log,
+            minloglevel=2 if log is None else 0,
+            model_type=vocabulary.kind,
+            vocab_size=vocabulary.size,
+            normalization_rule_name="identity",  # what the text should be like is nmt.text.normalisation's business
+            required_chars="".join(kept),
+            character_coverage=0.98,  # the lowest there is: `required_chars` decides
+            byte_fallback=False,
+            input_sentence_size=MAX_LINES,
+            shuffle_input_sentence=True,
+            max_sentence_length=MAX_LINE_BYTES,
+            num_threads=jobs,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+        )
+    except RuntimeError as error:
+        too_high = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
+        if too_high is None:
+            raise
+        raise UserError(
+            f"a vocabulary of {vocabulary.size} is larger than the text supports: "
+            f"the largest possible is {too_high[1]}."
+        ) from None
+    learnt = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    learnt.trainer_spec.num_threads = 1  # the one thing in the file that tells of the machine
+    return learnt.SerializeToString(deterministic=True)
+
+
+def lines_of(inputs: list[Path], what: str) -> Iterator[str]:
+    return progress(chain.from_iterable(map(read_lines, inputs)), what, None, "lines")
+
+
+def count_characters(inputs: list[Path]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in lines_of(inputs, "count the characters of"):
+        counts.update(line)
+    del counts[" "]
+    return counts

@@ -1,0 +1,30 @@
+"""metrics.jsonl: what happened, one line of JSON a time, read by figures and by `status`."""
+
+import json
+import os
+from pathlib import Path
+
+
+class Metrics:
+    """Appends lines; on resuming forgets those later than the state, which will be written again."""
+
+    def __init__(self, path: Path, update: int):
+        kept = [line for line in read_metrics(path) if line["update"] <= update]
+        beside = path.with_suffix(".partial")
+        beside.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        os.replace(beside, path)
+        self.file = open(path, "a", buffering=1)
+
+    def write(self, **values: object) -> None:
+        self.file.write(json.dumps(values) + "\n")
+
+
+def read_metrics(path: Path) -> list[dict]:
+    """All whole lines; a kill may have left half of the last one."""
+    lines = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            break
+    return lines

@@ -1,0 +1,125 @@
+"""Trains one row on one corpus with one seed; goes on from where an earlier call was interrupted.
+
+OUTPUT gets training.json (what was done and what it cost), metrics.jsonl and the folder checkpoints, all at the
+end. Until then everything is in OUTPUT/state-<fingerprint of configuration and data>. A SIGINT, SIGTERM or SIGUSR1
+saves the state and ends with exit code 75: run the same command to go on.
+"""
+
+import argparse
+import logging
+import os
+import platform
+from pathlib import Path
+
+import torch
+from sacrebleu.metrics import BLEU
+
+from nmt import command
+from nmt.configuration import Decoding, Experiment, load_catalogue
+from nmt.data.batches import Batches
+from nmt.data.tokens import ParallelTokens
+from nmt.decoding.translator import translate_tokens
+from nmt.evaluation.scores import corpus_score
+from nmt.files import read_lines, write_json, written_whole
+from nmt.models.build import build
+from nmt.models.protocol import Model
+from nmt.paper.provenance import commit
+from nmt.text.normalisation import Preprocessing
+from nmt.text.subwords import Subwords
+from nmt.training.loop import Stopped, checkpoints, train
+from nmt.training.schedule import paper_peak
+from nmt.training.state import Counters, fingerprint, locked
+
+GO_ON_LATER = 75  # EX_TEMPFAIL of sysexits.h
+
+
+def main(args: argparse.Namespace) -> int | None:
+    catalogue = load_catalogue(args.catalogue)
+    corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
+    vocabulary = catalogue.vocabulary(experiment.vocabulary)
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+
+    tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)
+    subwords = Subwords.load(args.subwords)
+    batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
+    dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = build(experiment.model, subwords.size).to(device)
+    references = list(read_lines(args.dev_reference))
+    text = Preprocessing(vocabulary, corpus.target)
+
+    def dev_bleu() -> float:
+        """sacreBLEU of greedy translations of the dev set."""
+        found = {}
+        for numbers, hypotheses in translate_tokens(model, sources, Decoding(beam=1)):
+            found.update(zip(numbers, (text.undo(subwords.decode(best.tokens)) for best in hypotheses), strict=True))
+        return corpus_score(BLEU(), [[found[number] for number in range(len(sources))], references]).score
+
+    sources = [dev_tokens.source[number].tolist() for number in range(len(dev_tokens.source))]
+    settings = {
+        "model": experiment.model.model_dump(),
+        "training": experiment.training.model_dump(),
+        "seed": args.seed,
+        "tokens": tokens.meta["fingerprint"],
+        "dev": dev_tokens.meta["fingerprint"],
+    }
+    name = fingerprint(settings)
+    folder = args.output / f"state-{name[:12]}"
+    with locked(folder):
+        try:
+            counters = train(
+                model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name
+            )
+        except Stopped as stopped:
+            logging.info(stopped)
+            return GO_ON_LATER
+        finish(args.output, folder, model, counters, settings)
+
+
+def peak(experiment: Experiment) -> float:
+    if experiment.training.peak_learning_rate is not None:
+        return experiment.training.peak_learning_rate
+    return paper_peak(experiment.model.d_model, experiment.training.warmup)
+
+
+def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict) -> None:
+    """Gives the checkpoints (as hard links), the metrics and training.json their places, training.json last."""
+    with written_whole(output / "checkpoints") as beside:
+        beside.mkdir()
+        for path in checkpoints(folder):
+            os.link(path, beside / path.name)
+    with written_whole(output / "metrics.jsonl") as beside:
+        beside.write_bytes((folder / "metrics.jsonl").read_bytes())
+    on_gpu = torch.cuda.is_available()
+    write_json(
+        output / "training.json",
+        {
+            "updates": counters.update,
+            "epochs": counters.epoch,
+            "target_tokens": counters.target_tokens,
+            "seconds": round(counters.seconds, 1),
+            "best_dev_nll": counters.best_dev_nll,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "device": torch.cuda.get_device_name() if on_gpu else f"{platform.processor() or platform.machine()} CPU",
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "commit": commit(),
+            "settings": settings,
+        },
+    )
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
+    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
+    parser.add_argument("--seed", type=command.whole_number(0), default=1)
+    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
+    parser.add_argument("--dev-tokens", type=Path, required=True, metavar="FOLDER", help="the dev set, binarised")
+    parser.add_argument("--dev-reference", type=Path, required=True, metavar="FILE", help="the dev set's target text")
+    parser.add_argument("--subwords", type=Path, required=True, metavar="FILE", help="the sentencepiece model")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
+    command.run(main, parser)
