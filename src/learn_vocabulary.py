@@ -13,7 +13,7 @@ from nmt.text.subwords import learn
 def main(args: Namespace) -> None:
     vocabulary = load_catalogue(args.catalogue).vocabulary(args.vocabulary)
     with open(args.log, "a", encoding="utf-8") if args.log else nullcontext() as log:
-        model = learn(vocabulary, args.inputs, args.jobs, args.seed, log)
+        model = learn(vocabulary, args.inputs, args.jobs, log)
     with written_whole(args.output) as beside:
         beside.write_bytes(model)
 
@@ -25,5 +25,4 @@ if __name__ == "__main__":
     parser.add_argument("--inputs", type=Path, nargs="+", required=True, metavar="FILE", help="text of both languages")
     parser.add_argument("--output", type=Path, required=True, help="the sentencepiece model to write")
     parser.add_argument("--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample, where there is more text than is used")
     run(main, parser)

@@ -67,6 +67,7 @@ def main(args: argparse.Namespace) -> int | None:
     name = fingerprint(settings)
     folder = args.output / f"state-{name[:12]}"
     with locked(folder):
+        write_json(folder / "settings.json", settings)
         try:
             counters = train(
                 model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name

@@ -233,11 +233,26 @@ class Experiment(Strict):
 # -------------------------------------------------------------------------------------------- published
 
 
+METRICS = {
+    "bleu": "BLEU (sacreBLEU)",
+    "chrf": "chrF",
+    "ter": "TER",
+    "tokenized_bleu": "BLEU (tokenized)",
+    "compound_split_bleu": "BLEU (tokenized, compounds split)",
+    "lowercased_tokenized_bleu": "BLEU (lower-cased, tokenized)",
+    "perplexity": "perplexity",
+}
+COSTS = {"flops": "training FLOPs", "parameters": "parameters (millions)"}
+
+
 class Published(Strict):
-    """A number printed in a paper, for a row of ours (`experiment`) or a system we only cite (`system`)."""
+    """A number as printed in a paper, for a row of ours (`experiment`) or a system we only cite (`system`).
+
+    metric: one of METRICS, measured on `split`, or one of COSTS, which belong to no split.
+    """
 
     corpus: Name
-    split: Name
+    split: Name | None = None
     metric: str
     value: float
     source: str
@@ -248,21 +263,14 @@ class Published(Strict):
     def check(self) -> "Published":
         if (self.experiment is None) == (self.system is None):
             raise ValueError("give either experiment or system")
+        if self.metric not in METRICS | COSTS:
+            raise ValueError(f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}")
+        if (self.split is None) != (self.metric in COSTS):
+            raise ValueError(f"{self.metric} {'belongs to no' if self.metric in COSTS else 'needs a'} split")
         return self
 
 
 # ---------------------------------------------------------------------------------------- reproductions
-
-
-METRICS = {
-    "bleu": "BLEU (sacreBLEU)",
-    "chrf": "chrF",
-    "ter": "TER",
-    "tokenized_bleu": "BLEU (tokenized)",
-    "compound_split_bleu": "BLEU (tokenized, compounds split)",
-    "lowercased_tokenized_bleu": "BLEU (lower-cased, tokenized)",
-    "perplexity": "perplexity",
-}
 
 
 class Table(Strict):
@@ -344,6 +352,7 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         name: validated(Corpus, values, f"{corpora_file}, entry {name}")
         for name, values in read_yaml(corpora_file, dict).items()
     }
+    check_archives(corpora, str(corpora_file))
     declared = read_yaml(experiments_file, dict)
     for key in declared:
         if key not in ("vocabularies", "experiments"):
@@ -370,6 +379,16 @@ def load_catalogue(folder: str | Path) -> Catalogue:
                     f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}"
                 )
     return Catalogue(corpora=corpora, vocabularies=vocabularies, experiments=experiments, published=published)
+
+
+def check_archives(corpora: dict[str, Corpus], file: str) -> None:
+    """Downloads are shared by name, so one name must not mean two files."""
+    seen: dict[str, tuple[str, Archive]] = {}
+    for corpus_name, corpus in corpora.items():
+        for name, archive in corpus.archives.items():
+            other, known = seen.setdefault(name, (corpus_name, archive))
+            if known != archive:
+                raise UserError(f"{file}: the archive {name} is not the same in {other} and {corpus_name}: rename one.")
 
 
 def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalogue]:

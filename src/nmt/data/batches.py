@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
-from nmt.models.protocol import BOS, EOS, PAD
+from nmt.text.subwords import BOS, EOS, PAD
 
 # B sentences, S source length, T target length
 

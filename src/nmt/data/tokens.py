@@ -180,7 +180,7 @@ class GrowingArray:
     """A one-dimensional .npy file that grows: numpy pads the header so that the final length fits in its place."""
 
     def __init__(self, path: Path, dtype: np.dtype):
-        self.file = open(path, "wb")
+        self.file = path.open("wb")
         self.dtype, self.length = dtype, 0
         self.write_header()
 

@@ -25,6 +25,10 @@ ATTEMPTS = 1000
 Phrase = dict[str, object]
 
 
+class NoneLeftError(Exception):
+    """All words that fit are in the sentence already: it has to be begun anew."""
+
+
 class Template:
     """Text with references in braces, as in `{noun.en}s` or `{endings noun.gender case}`.
 
@@ -41,8 +45,10 @@ class Template:
 
     def value(self, scope: Phrase):
         """The text, filled in; a lone reference gives the very thing that it refers to, text or not."""
-        if len(self.pieces) == 1 and self.references:
-            return look_up(self.references[0], scope)
+        if not self.references:
+            return self.text
+        if len(self.pieces) == 1:
+            return look_up(self.pieces[0], scope)
         return "".join([piece if isinstance(piece, str) else look_up(piece, scope) for piece in self.pieces])
 
 
@@ -78,17 +84,20 @@ class Production:
             raise UserError(f"{data!r} is not a mapping")
         data = dict(data)
         self.weight = data.pop("weight", 1)
-        self.when = [([path.split(".")], Template(tags)) for path, tags in data.pop("when", {}).items()]
+        self.when = [(Template(f"{{{path}}}"), Template(tags)) for path, tags in data.pop("when", {}).items()]
         self.let = {name: call(text) for name, text in data.pop("let", {}).items()}
         self.yields = {name: Template(text) for name, text in data.items()}
 
     def fits(self, scope: Phrase) -> bool:
-        return all(agree(look_up(path, scope), tags.value(scope)) for path, tags in self.when)
+        return all(agree(tags.value(scope), wanted.value(scope)) for tags, wanted in self.when)
 
-    def templates(self) -> Iterator[Template]:
-        for _, passed in self.let.values():
-            yield from passed.values()
-        yield from self.yields.values()
+    def paths(self) -> Iterator[list[str]]:
+        """All that its templates refer to."""
+        passed = [template for _, features in self.let.values() for template in features.values()]
+        conditions = [template for pair in self.when for template in pair]
+        for template in [*conditions, *passed, *self.yields.values()]:
+            for paths in template.references:
+                yield from paths
 
 
 def call(text: str) -> tuple[str, dict[str, Template]]:
@@ -97,6 +106,12 @@ def call(text: str) -> tuple[str, dict[str, Template]]:
     if PASSED.sub("", rest).strip():
         raise UserError(f"{text!r} is not of the form 'Symbol feature=value ...'")
     return symbol, {name: Template(value) for name, value in PASSED.findall(rest)}
+
+
+def conditions(productions: list[Production]) -> Iterator[Template]:
+    """All that the conditions of some productions look at, each once."""
+    templates = [template for production in productions for pair in production.when for template in pair]
+    yield from {template.text: template for template in templates if template.references}.values()
 
 
 class Grammar:
@@ -114,7 +129,8 @@ class Grammar:
         self.words = {kind: list(self.read_words(kind, groups)) for kind, groups in data["words"].items()}
         self.rules = {symbol: list(self.read_rule(symbol, rule)) for symbol, rule in data["rules"].items()}
         self.finish = {language: list(self.read_finish(language, data["finish"])) for language in self.languages}
-        self.chosen: dict[tuple, list[Phrase]] = {}
+        self.looks_at = {symbol: list(conditions(rule)) for symbol, rule in self.rules.items()}
+        self.chosen: dict[tuple, list | tuple] = {}
         self.check_symbols()
         for symbol in self.rules:
             self.check_rule(symbol)
@@ -132,7 +148,10 @@ class Grammar:
     def sentence(self, random: Random) -> tuple[str, str]:
         """One sentence in both languages. Raises UserError when none of the allowed length comes."""
         for _ in range(ATTEMPTS):
-            phrase = self.draw(self.start, {}, random, set())
+            try:
+                phrase = self.draw(self.start, {}, random, set())
+            except NoneLeftError:
+                continue
             pair = tuple(self.finished(phrase[language], language) for language in self.languages)
             if all(self.least <= len(text.split()) <= self.most for text in pair):
                 return pair
@@ -144,9 +163,7 @@ class Grammar:
             return self.word(symbol, features, random, used)
         scope = {**self.tables, **features}
         try:
-            fitting = [production for production in self.rules[symbol] if production.fits(scope)]
-            self.check(fitting, f"no production of {symbol} fits {features}")
-            production = random.choices(fitting, [production.weight for production in fitting])[0]
+            production = random.choices(*self.choice(symbol, scope))[0]
             for name, (part, passed) in production.let.items():
                 passed = {feature: template.value(scope) for feature, template in passed.items()}
                 scope[name] = self.draw(part, passed, random, used)
@@ -154,8 +171,17 @@ class Grammar:
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{self.name}: rule {symbol} looks for {error}, which {features} do not have.") from None
 
+    def choice(self, symbol: str, scope: Phrase) -> tuple[list[Production], list[float]]:
+        """The productions that fit, and their weights; remembered by what their conditions look at."""
+        key = (symbol, *[template.value(scope) for template in self.looks_at[symbol]])
+        if key not in self.chosen:
+            fitting = [production for production in self.rules[symbol] if production.fits(scope)]
+            self.check(fitting, f"no production of {symbol} fits {', '.join(map(str, key[1:]))}")
+            self.chosen[key] = fitting, [production.weight for production in fitting]
+        return self.chosen[key]
+
     def word(self, kind: str, features: Phrase, random: Random, used: set[int]) -> Phrase:
-        """Any word that agrees with all features; one not yet used, while there is one, if so asked."""
+        """Any word that agrees with all features. Raises NoneLeftError when each may come once and has."""
         key = (kind, *features.items())
         if key not in self.chosen:
             self.chosen[key] = [
@@ -164,7 +190,9 @@ class Grammar:
             self.check(self.chosen[key], f"there is no {kind} with {features}")
         words = self.chosen[key]
         if kind in self.once:
-            words = [word for word in words if id(word) not in used] or words
+            words = [word for word in words if id(word) not in used]
+            if not words:
+                raise NoneLeftError
         word = random.choice(words)
         used.add(id(word))
         return word
@@ -234,10 +262,8 @@ class Grammar:
             where = f"{symbol}, production {number}"
             odd = sorted(production.yields.keys() ^ self.rules[symbol][0].yields.keys())
             self.check(not odd, f"{where} and production 1 do not both yield {', '.join(odd)}")
-            for path in [when[0] for when, _ in production.when]:
-                self.check(path[0] in given, f"{where}: no feature {path[0]!r}; {nearest(path[0], given)}")
-            for path in [path for template in production.templates() for paths in template.references for path in paths]:
-                names = {*given, *production.let}
+            names = {*given, *production.let}
+            for path in production.paths():
                 self.check(path[0] in names, f"{where}: nothing is called {path[0]!r}; {nearest(path[0], names)}")
                 if path[0] in production.let and len(path) > 1:
                     forms = self.forms(production.let[path[0]][0])

@@ -63,11 +63,11 @@ class Subwords:
         return self.processor.id_to_piece(ids)
 
 
-def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, seed: int = 0, log: TextIO | None = None) -> bytes:
+def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None) -> bytes:
     """Learns joint BPE from all files of `inputs`; returns the sentencepiece model.
 
-    The same text, size and seed give the same model byte for byte, whatever the number of threads. The seed counts
-    only where there are more than MAX_LINES lines. sentencepiece's messages go to `log`, or nowhere.
+    The same text and size give the same model byte for byte, whatever the number of threads: where text is sampled,
+    sentencepiece has a fixed seed of its own. Its messages go to `log`, or nowhere.
 
     Raises UserError when there is no text, or the text has too many characters or too few subwords for the size.
     """
@@ -83,7 +83,6 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, seed: int = 0, 
             f"the smallest possible is {smallest}."
         )
     model = io.BytesIO()
-    sentencepiece.set_random_generator_seed(seed)
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=lines_of(inputs, "learn the vocabulary from"),

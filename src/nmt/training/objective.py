@@ -7,20 +7,26 @@ from nmt.models.protocol import PAD
 
 # N target positions, D width, V vocabulary
 
-ROWS = 256  # logits held at a time
+ROWS = 256  # positions whose logits are held at a time
 
 
 def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Sums over all positions but padding: the smoothed loss to minimise, and the plain negative log-likelihood.
 
     hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the right word
-    included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does.
+    included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums are in nats.
     """
-    return CrossEntropy.apply(hidden.flatten(0, 1), output.weight, output.bias, targets.flatten(), smoothing)
+    real = targets != PAD
+    return CrossEntropy.apply(hidden[real], output.weight, output.bias, targets[real], smoothing)
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Computes gradients together with the loss, chunk by chunk: the logits are needed once and only in part."""
+    """Computes gradients together with the loss, chunk by chunk: the logits are needed once and only in part.
+
+    With s the smoothing, q the target distribution (1 - s) onehot + s / V and p = softmax(logits), the loss is
+    lse - q . logits and its gradient p - q. What s adds is the same for the whole vocabulary, so it is applied to
+    sums over W and over hidden states, never to a matrix of logits.
+    """
 
     @staticmethod
     def forward(
@@ -29,37 +35,38 @@ class CrossEntropy(torch.autograd.Function):
         device = hidden.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         with torch.autocast(device, enabled=False):
-            return CrossEntropy.chunks(ctx, hidden.to(dtype), weight, weight.to(dtype), bias, targets, smoothing)
-
-    @staticmethod
-    def chunks(ctx, hidden, weight, cast, bias, targets, smoothing) -> tuple[Tensor, Tensor]:
-        wanted = any(ctx.needs_input_grad[:3])
-        exact = torch.promote_types(hidden.dtype, torch.float32)
-        loss = nll = torch.zeros((), dtype=exact, device=hidden.device)
-        if wanted:
-            grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+            exact = torch.promote_types(dtype, torch.float32)
+            cast, share = weight.to(dtype), smoothing / len(weight)
+            totals = weight.sum(0), None if bias is None else bias.sum()
+            states = hidden.to(dtype)
+            grad_hidden, grad_weight = torch.empty_like(states), torch.zeros_like(weight)
             grad_bias = None if bias is None else torch.zeros_like(bias)
-        for start in range(0, len(targets), ROWS):
-            part = slice(start, start + ROWS)
-            target, real = targets[part, None], (targets[part, None] != PAD).to(exact)
-            logits = (hidden[part] @ cast.T).to(exact)
-            if bias is not None:
-                logits += bias
-            log_probabilities = logits.log_softmax(-1)
-            right = -log_probabilities.gather(1, target)
-            spread = -log_probabilities.mean(-1, keepdim=True)
-            nll = nll + (right * real).sum()
-            loss = loss + ((1 - smoothing) * right * real + smoothing * spread * real).sum()
-            if wanted:
-                grad = log_probabilities.exp_().sub_(smoothing / logits.size(1))
-                grad.scatter_add_(1, target, torch.full_like(right, smoothing - 1)).mul_(real)
+            nll = torch.zeros((), dtype=exact, device=hidden.device)
+            loss = torch.zeros_like(nll)
+            for start in range(0, len(targets), ROWS):
+                part = slice(start, start + ROWS)
+                state, target = states[part], targets[part, None]
+                logits = state @ cast.T if bias is None else torch.addmm(bias.to(dtype), state, cast.T)
+                right = logits.gather(1, target).to(exact)
+                p = logits.softmax(1)
+                # A probability too small for its type counts as the smallest there is: some 87 nats.
+                wrong = -p.gather(1, target).to(exact).clamp_min(torch.finfo(dtype).tiny).log()
+                nll += wrong.sum()
+                spread = state.to(exact) @ totals[0].to(exact)
                 if bias is not None:
-                    grad_bias += grad.sum(0)
-                grad = grad.to(hidden.dtype)
-                grad_hidden[part] = grad @ cast
-                grad_weight += grad.T @ hidden[part]
-        if wanted:
-            ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
+                    spread = spread + totals[1]
+                loss += (wrong + smoothing * right).sum() - share * spread.sum()
+                if any(ctx.needs_input_grad[:3]):
+                    p.scatter_add_(1, target, torch.full_like(right, smoothing - 1, dtype=dtype))
+                    grad_hidden[part] = p @ cast
+                    grad_weight += p.T @ state
+                    if bias is not None:
+                        grad_bias += p.sum(0, dtype=exact)
+            grad_hidden -= (share * totals[0]).to(dtype)
+            grad_weight -= share * states.sum(0, dtype=exact)
+            if bias is not None:
+                grad_bias -= share * len(targets)
+        ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight, grad_bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 

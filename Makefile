@@ -1,0 +1,16 @@
+# `make` sets everything up and runs the default reproduction; `make test` sets everything up and runs the tests.
+# After the first time, `. .venv/bin/activate` and then `snakemake --cores N` is the same as `make CORES=N`.
+# `make PYTHON=/path/to/python3.12` sets up with another Python than python3.
+
+CORES ?= all
+
+all: environment
+	. .venv/bin/activate && snakemake --cores $(CORES)
+
+test: environment
+	. .venv/bin/activate && python -m pytest
+
+environment:
+	@sh envs/set_up.sh
+
+.PHONY: all test environment

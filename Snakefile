@@ -1,0 +1,41 @@
+# From raw corpora to the paper's tables and figures. See README.md; what is made is said in config/*.yaml.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+if "corpus" not in config:
+
+    configfile: "config/demo.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/vocabulary.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/translate.smk"
+include: "workflow/rules/paper.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        tables(),
+        figures(),
+
+
+for table in REPRODUCTION.tables:
+
+    rule:
+        name:
+            table
+        input:
+            f"results/{REPRODUCTION.name}/tables/{table}.md",
+
+
+rule status:
+    shell:
+        "python src/status.py --runs results/runs"
+
+
+onsuccess:
+    print(f"Done: tables in results/{REPRODUCTION.name}/tables, figures in results/{REPRODUCTION.name}/figures.")

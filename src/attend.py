@@ -1,0 +1,58 @@
+"""Translates one sentence and writes the model's attention to it, for every subword of its own translation.
+
+OUTPUT gets {"source": subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s> at the end of both;
+maps is {} for a model without attention.
+"""
+
+import argparse
+import logging
+from pathlib import Path
+
+import torch
+
+from nmt import command
+from nmt.data.batches import pad_sources
+from nmt.decoding.folder import TranslationModel
+from nmt.decoding.translator import translate_tokens
+from nmt.errors import UserError
+from nmt.files import write_json
+from nmt.models.protocol import BOS, EOS
+
+DECIMALS = 5
+
+
+def main(args: argparse.Namespace) -> None:
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    model = TranslationModel(args.model)
+    (source,) = model.encode([args.sentence])
+    if not source:
+        raise UserError("the sentence is empty: give one with words in it.")
+    ((_, (best,)),) = translate_tokens(model.model, [source], model.experiment.decoding)
+    logging.info(f"{args.sentence} -> {model.decode(best.tokens)}")
+
+    inputs = pad_sources([source]), torch.tensor([[BOS, *best.tokens]])
+    device = next(model.model.parameters()).device
+    with torch.inference_mode():
+        maps = model.model.attention(*(part.to(device) for part in inputs))
+    write_json(
+        args.output,
+        {
+            "source": model.subwords.pieces([*source, EOS]),
+            "target": model.subwords.pieces([*best.tokens, EOS]),
+            "maps": {name: rounded(weights[0].tolist()) for name, weights in maps.items()},
+        },
+    )
+
+
+def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:
+    return [[[round(weight, DECIMALS) for weight in row] for row in head] for head in heads]
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py")
+    parser.add_argument("--sentence", required=True, metavar="TEXT", help="in the source language")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="subwords and maps as JSON")
+    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    command.run(main, parser)

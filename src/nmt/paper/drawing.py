@@ -1,0 +1,104 @@
+"""What all figures share: the runs they show, size, type, colours, small print, and files that never change."""
+
+import logging
+import textwrap
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nmt.configuration import Catalogue, Reproduction, Table
+from nmt.files import written_whole
+from nmt.paper.results import Run, commits, find_runs
+
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports every font that is embedded, at length
+
+COLUMN, PAGE = 3.4, 7.0  # widths in inches: one column of a two-column paper, and both
+SMALL_PRINT = 5.5  # points
+# Okabe and Ito's colours, told apart with any colour vision; when they are used up, the same with other dashes.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":", "-.")
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.color": "#DDDDDD",
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.1,
+    "savefig.dpi": 300,
+    "pdf.fonttype": 42,  # TrueType, embedded: text stays text
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a figure is drawn of: the rows of a reproduction's table, and the folder of all runs."""
+
+    reproduction: Reproduction
+    catalogue: Catalogue
+    table: Table
+    folder: Path
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Of the table's rows in their order, every seed. Raises UserError as `find_runs` does."""
+        return find_runs(self.folder, self.reproduction, self.catalogue, self.table.experiments)
+
+    def of(self, experiment: str) -> list[Run]:
+        return [run for run in self.runs if run.experiment == experiment]
+
+    def title(self, experiment: str) -> str:
+        return self.catalogue.experiment(experiment).title
+
+    def look(self, experiment: str) -> dict:
+        """An experiment's colour and dashes: the same in every figure of a reproduction."""
+        number = self.reproduction.experiments.index(experiment)
+        return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
+
+    def small_print(self, split: str, runs: list[Run], more: str) -> str:
+        """Where the figure comes from; `more` says what else a reader must know."""
+        corpus = self.catalogue.corpus(self.reproduction.corpus).title
+        seeds = list(dict.fromkeys(run.seed for run in runs))
+        count = "Seed" if len(seeds) == 1 else "Seeds"
+        return f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}. {more}"
+
+
+def empty(width: float, height: float, small_print: str) -> Figure:
+    """A figure of so many inches, with the small print at its foot, which all that is drawn keeps clear of."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    lines = textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))  # letters are about so wide
+    line = 1.25 * SMALL_PRINT / 72 / height
+    foot = (len(lines) + 0.5) * line
+    figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
+    figure.text(0.02, 0.3 * line, "\n".join(lines), size=SMALL_PRINT, color="#555555", va="bottom", linespacing=1.2)
+    return figure
+
+
+def legend_above(figure: Figure, axes: Axes) -> None:
+    """One legend for all panels, over them, in as many columns as there is room for."""
+    handles, labels = axes.get_legend_handles_labels()
+    letters = 20 * figure.get_figwidth()  # in a line
+    columns = max(1, int(letters / (max(map(len, labels)) + 8)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(columns, len(labels)))
+
+
+def save(figure: Figure, pdf: Path, png: Path) -> None:
+    """Both files, without the time of day or a program's version in them."""
+    forms = {"pdf": (pdf, {"CreationDate": None, "Creator": None, "Producer": None}), "png": (png, {"Software": None})}
+    for form, (path, metadata) in forms.items():
+        with written_whole(path) as beside, matplotlib.rc_context(STYLE):
+            figure.savefig(beside, format=form, metadata=metadata)

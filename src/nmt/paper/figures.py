@@ -1,0 +1,135 @@
+"""The figures of curves, and FIGURES, the names of all."""
+
+from collections.abc import Callable
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+from nmt.paper.drawing import COLUMN, STYLE, Drawing, empty, legend_above
+from nmt.paper.heatmaps import attention, positional_encodings
+
+OPEN_END = 1000  # a bucket of lengths up to here is "or more"
+
+NAMED = 3  # rows with the same learning rate that the legend names
+
+PANELS = {
+    "nll": "training loss",
+    "dev_perplexity": "dev perplexity",
+    "dev_bleu": "dev BLEU, greedy",
+}
+
+
+def draw(name: str, drawing: Drawing) -> Figure:
+    """The figure FIGURES[name]; the same rows and results give the same figure."""
+    with matplotlib.rc_context(STYLE):
+        return FIGURES[name](drawing)
+
+
+def learning_curves(drawing: Drawing) -> Figure:
+    """Training loss, dev perplexity and dev BLEU by update, a line for each run."""
+    metrics = {(run.experiment, run.seed): run.metrics() for run in drawing.runs}
+    recorded = {key for lines in metrics.values() for line in lines for key in line}
+    panels = {key: label for key, label in PANELS.items() if key in recorded}
+    text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
+    figure = empty(
+        COLUMN, 0.8 + 1.35 * len(panels), drawing.small_print("Training set and split dev", drawing.runs, text)
+    )
+    first_seed = drawing.reproduction.seeds[0]
+    for axes, (key, label) in zip(figure.subplots(len(panels), sharex=True), panels.items(), strict=True):
+        for (experiment, seed), lines in metrics.items():
+            points = [(line["update"], line[key]) for line in lines if key in line]
+            axes.plot(
+                *np.transpose(points),
+                **drawing.look(experiment),
+                label=drawing.title(experiment) if seed == first_seed else None,
+                marker="" if key == "nll" else ".",
+                markersize=3.5,
+                linewidth=1.1 if len(drawing.reproduction.seeds) == 1 else 0.7,
+            )
+        axes.set_ylabel(label)
+        if key == "dev_perplexity":
+            logarithmic(axes)
+    axes.set_xlabel("update")
+    axes.set_xlim(left=0)
+    figure.align_ylabels()
+    legend_above(figure, axes)
+    return figure
+
+
+def logarithmic(axes) -> None:
+    """A logarithmic y axis with plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def learning_rate(drawing: Drawing) -> Figure:
+    """The learning rate as it was used; rows that used the same share a line."""
+    schedules: dict[tuple, list[str]] = {}
+    for run in drawing.runs:
+        points = tuple(
+            (line["update"], line["learning_rate"]) for line in run.metrics() if "learning_rate" in line
+        )
+        schedules.setdefault(points, []).append(run.experiment)
+    figure = empty(COLUMN, 2.4, drawing.small_print("Training set", drawing.runs, "As recorded while training."))
+    axes = figure.subplots()
+    for points, experiments in schedules.items():
+        names = list(dict.fromkeys(experiments))
+        titles = ", ".join(map(drawing.title, names[:NAMED])) + (
+            f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        )
+        axes.plot(*np.transpose(points), **drawing.look(names[0]), label=titles)
+    axes.set_xlabel("update")
+    axes.set_ylabel("learning rate")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+    legend_above(figure, axes)
+    return figure
+
+
+def bleu_by_length(drawing: Drawing) -> Figure:
+    """BLEU of the test sentences of each length, the mean over seeds with its standard deviation."""
+    split = drawing.table.split
+    text = "sacreBLEU; length of the source in words, numbers of sentences under each range."
+    if len(drawing.reproduction.seeds) > 1:
+        text += " Bars: standard deviation over seeds."
+    figure = empty(COLUMN, 2.7, drawing.small_print(f"Split {split}", drawing.runs, text))
+    axes = figure.subplots()
+    for experiment in drawing.table.experiments:
+        buckets = [run.scores(split)["bleu_by_source_length"] for run in drawing.of(experiment)]
+        bleu = np.array([[bucket["bleu"] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
+        axes.errorbar(
+            np.arange(bleu.shape[1]),
+            bleu.mean(0),
+            bleu.std(0, ddof=1) if len(bleu) > 1 else None,
+            **drawing.look(experiment),
+            label=drawing.title(experiment),
+            marker="o",
+            markersize=3,
+            capsize=2,
+            elinewidth=0.8,
+        )
+    axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
+    axes.set_xlabel("source length in words (sentences)")
+    axes.set_ylabel("BLEU")
+    legend_above(figure, axes)
+    return figure
+
+
+def tick(bucket: dict) -> str:
+    low, high = bucket["from"], bucket["to"]
+    span = f"{low}+" if high >= OPEN_END else f"{low}–{high - 1}"
+    return f"{span}\n({bucket['sentences']})"
+
+
+FIGURES: dict[str, Callable[[Drawing], Figure]] = {
+    "learning-curves": learning_curves,
+    "learning-rate": learning_rate,
+    "positional-encodings": positional_encodings,
+    "attention": attention,
+    "bleu-by-length": bleu_by_length,
+}

@@ -1,0 +1,111 @@
+"""The figures of matrices: positional encodings and attention."""
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from nmt.configuration import Transformer
+from nmt.errors import UserError
+from nmt.models.positions import sinusoids
+from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, empty
+from nmt.paper.provenance import commit
+
+POSITIONS = 100
+SHARES = (8, 4)  # dimensions drawn as curves: these parts of the width, so that their wave lengths are always the same
+
+HEADS_DRAWN = 2  # besides the mean of all
+LABELS = 0.75  # inches that a map's title and labels need on top
+
+
+def positional_encodings(drawing: Drawing) -> Figure:
+    """The sinusoids of the table's first Transformer that has them, and a few of them as curves.
+
+    Needs no run: they are a formula. Raises UserError when no row has any.
+    """
+    models = {name: drawing.catalogue.experiment(name).model for name in drawing.table.experiments}
+    with_sinusoids = [
+        name
+        for name, model in models.items()
+        if isinstance(model, Transformer) and model.positions == "sinusoidal"
+    ]
+    if not with_sinusoids:
+        raise UserError(f"the table {drawing.table.title!r} has no row with sinusoids: draw those of another table.")
+    name = with_sinusoids[0]
+    d_model = models[name].d_model
+    encodings = sinusoids(POSITIONS, d_model).numpy()
+
+    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
+    text = f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it on: {corpus}. A formula, "
+    figure = empty(COLUMN, 4.0, f"{text}the same for every split and seed. Commit {commit()}.")
+    upper, lower = figure.subplots(2, height_ratios=(1.4, 1))
+    image = heat_map(upper, encodings.T, "RdBu_r", (-1, 1), aspect="auto")
+    upper.set_ylabel("dimension\n(even: sine, odd: cosine)")
+    upper.set_xlabel("position")
+    figure.colorbar(image, ax=upper, ticks=(-1, 0, 1), aspect=15, pad=0.02)
+    for share, colour in zip(SHARES, COLOURS, strict=False):
+        even = d_model // share // 2 * 2
+        lower.plot(encodings[:, even], color=colour, label=f"dimension {even}")
+        lower.plot(encodings[:, even + 1], color=colour, linestyle=":", label=f"dimension {even + 1}")
+    lower.set_xlabel("position")
+    lower.set_ylabel("encoding")
+    lower.set_xlim(0, POSITIONS - 1)
+    lower.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    return figure
+
+
+def attention(drawing: Drawing) -> Figure:
+    """What each row looks at in the source for each subword of its own translation, with the first seed.
+
+    Of several heads: the last layer's mean and its first heads. Rows without attention have no panel; raises
+    UserError when that leaves none.
+    """
+    runs = [run for run in drawing.runs if run.seed == drawing.reproduction.seeds[0]]
+    panels = [panel for run in runs for panel in maps(drawing.title(run.experiment), run.attention())]
+    if not panels:
+        raise UserError(f"no row of the table {drawing.table.title!r} has attention: draw that of another table.")
+    columns = min(2, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    longest_source, longest_target = (max(len(panel[side]) for panel in panels) for side in (1, 2))
+    cell = min(0.3, 2.5 / longest_source)  # inches
+    text = f"The sentence: {drawing.reproduction.attention}"
+    small_print = drawing.small_print("One sentence, in no split", runs, text)
+    figure = empty(PAGE, rows * (longest_target * cell + LABELS) + 0.3, small_print)
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes, (title, source, target, weights) in zip(grid, panels, strict=False):
+        image = heat_map(axes, weights, "Blues", (0, 1), aspect="equal")
+        size = min(6.5, cell * 72 * 0.85)
+        axes.xaxis.tick_top()
+        axes.set_xticks(range(len(source)), source, rotation=90, size=size)
+        axes.set_yticks(range(len(target)), target, size=size)
+        axes.tick_params(length=0, pad=2)
+        axes.set_title(title)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02)
+    return figure
+
+
+def maps(title: str, found: dict) -> list[tuple[str, list[str], list[str], np.ndarray]]:
+    """Title, source, target and weights (T, S) of each panel that attention.json of one run gives."""
+    if not found["maps"]:
+        return []
+    layer, heads = list(found["maps"].items())[-1]
+    heads = np.array(heads)  # (H, T, S)
+    source, target = found["source"], found["target"]
+    if len(heads) == 1:
+        return [(title, source, target, heads[0])]
+    mean = (f"{title}, {layer}: mean of {len(heads)} heads", source, target, heads.mean(0))
+    return [mean] + [
+        (f"{title}, {layer}: head {number}", source, target, weights)
+        for number, weights in enumerate(heads[:HEADS_DRAWN], start=1)
+    ]
+
+
+def heat_map(axes: Axes, matrix: np.ndarray, colours: str, limits: tuple[float, float], aspect: str) -> AxesImage:
+    """The matrix as it is printed: row 0 on top."""
+    axes.grid(False)
+    axes.spines[["top", "right"]].set_visible(True)
+    return axes.imshow(matrix, cmap=colours, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest")

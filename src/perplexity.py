@@ -1,0 +1,43 @@
+"""Measures a model's perplexity on a binarised split: per subword, end of sentence counted, without smoothing."""
+
+import argparse
+import logging
+import math
+from pathlib import Path
+
+import torch
+
+from nmt import command
+from nmt.data.batches import Batches
+from nmt.data.tokens import ParallelTokens
+from nmt.decoding.folder import TranslationModel
+from nmt.errors import UserError
+from nmt.files import write_json
+from nmt.training.loop import dev_nll
+
+
+def main(args: argparse.Namespace) -> None:
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    model, tokens = TranslationModel(args.model), ParallelTokens.load(args.tokens)
+    if tokens.meta["vocabulary_size"] != model.subwords.size:
+        raise UserError(
+            f"{args.tokens} was made with a vocabulary of {tokens.meta['vocabulary_size']}, the model's has "
+            f"{model.subwords.size}: binarise with the model's own."
+        )
+    # Training may have run in half precision; what is printed is measured in full.
+    training = model.experiment.training.model_copy(update={"precision": "float32"})
+    batches = Batches(tokens, max(training.batch_tokens, 4096), seed=0)
+    nll = dev_nll(model.model, batches, training)
+    result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
+    write_json(args.output, result)
+    logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py")
+    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="a split made by binarise.py")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="perplexity, nll and tokens as JSON")
+    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    command.run(main, parser)

@@ -1,0 +1,65 @@
+"""Prints one line a run: what it is, how far it is, and how it is doing."""
+
+import argparse
+import fcntl
+from datetime import timedelta
+from pathlib import Path
+
+from nmt import command
+from nmt.files import read_json
+from nmt.training.metrics import read_metrics
+
+
+def main(args: argparse.Namespace) -> None:
+    states = sorted(args.runs.glob("*/*/seed-*/state-*/settings.json"))
+    if not states:
+        print(f"no run under {args.runs} has begun to train.")
+    width = max((len(name_of(state, args.runs)) for state in states), default=0)
+    for state in states:
+        print(f"{name_of(state, args.runs):{width}}  {line(state.parent)}")
+
+
+def name_of(settings: Path, runs: Path) -> str:
+    """corpus/experiment/seed-N"""
+    return str(settings.parent.parent.relative_to(runs))
+
+
+def line(state: Path) -> str:
+    updates = read_json(state / "settings.json")["training"]["updates"]
+    metrics = read_metrics(state / "metrics.jsonl")
+    done = (state.parent / "training.json").exists()
+    doing = "done" if done else "training" if is_held(state / "lock") else "interrupted"
+    steps = [entry for entry in metrics if "loss" in entry]
+    if not steps:
+        return f"{doing:11}  no update logged yet"
+    last = steps[-1]
+    shown = [
+        f"{doing:11}",
+        f"update {metrics[-1]['update']:>{len(str(updates))}} of {updates}",
+        f"loss {last['loss']:.3f}",
+        f"{last['tokens_per_second']:,} tokens/s",
+    ]
+    if not done:
+        left = (updates - last["update"]) * last["seconds"] / last["update"]
+        shown.append(f"{timedelta(seconds=round(left))} left at most")
+    for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "dev BLEU")):
+        values = [entry[key] for entry in metrics if key in entry]
+        if values:
+            shown.append(f"{label} {values[-1]:.2f}")
+    return "  ".join(shown)
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a living process, on this machine or another that shares the file, holds the lock."""
+    with open(lock, "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
+    command.run(main, parser)

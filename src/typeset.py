@@ -1,0 +1,32 @@
+"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown and LaTeX."""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.configuration import load_reproduction, read_yaml
+from nmt.files import write_text
+from nmt.paper.markup import csv, latex, markdown
+from nmt.paper.tables import printed
+
+
+def main(args: argparse.Namespace) -> None:
+    values = read_yaml(args.reproduction, dict) | {"catalogue": str(args.catalogue)}
+    reproduction, catalogue = load_reproduction(values, str(args.reproduction))
+    table = printed(args.table, reproduction, catalogue, args.runs, args.corpora)
+    write_text(args.csv, csv(table))
+    write_text(args.markdown, markdown(table))
+    write_text(args.latex, latex(table, f"{reproduction.name}-{args.table}"))
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables")
+    parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
+    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
+    parser.add_argument("--corpora", type=Path, default=Path("results/corpora"), metavar="FOLDER", help="tokens inside")
+    parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--latex", type=Path, required=True, metavar="FILE")
+    command.run(main, parser)

@@ -1,0 +1,90 @@
+"""Run folders as training and scoring leave them, but made up: small, quick and the same every time."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from nmt.configuration import Catalogue, Experiment, Reproduction, Table, Transformer, load_catalogue
+from nmt.evaluation.scores import Score
+from nmt.files import write_json, write_lines
+from nmt.training.schedule import learning_rate, paper_peak
+
+UPDATES = 400
+SCORES = ("bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu")
+FINGERPRINT = "f" * 64
+
+
+def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table) -> Reproduction:
+    rows = ["demo-seq2seq", "demo-rnnsearch", "demo-transformer"]
+    systems = Table(title="Systems & scores, 100% made up", experiments=rows, split="test", metrics=["bleu", "ter"])
+    return Reproduction(
+        name="made-up",
+        title="Made up",
+        corpus=corpus,
+        seeds=list(seeds),
+        tables=tables or {"systems": systems},
+        attention="the old man sleeps .",
+    )
+
+
+def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
+    """Writes FOLDER/runs and FOLDER/corpora for all rows and seeds of `chosen`; returns the repository's catalogue."""
+    catalogue = load_catalogue(root / "config")
+    splits = {table.split for table in chosen.tables.values()}
+    for name in chosen.experiments:
+        experiment = catalogue.experiment(name)
+        for seed in chosen.seeds:
+            make_run(folder / "runs" / chosen.corpus / name / f"seed-{seed}", name, experiment, seed, splits)
+        meta = {"sentences": 1000, "source_tokens": 9000, "target_tokens": 10_000, "vocabulary_size": 1000}
+        tokens = folder / "corpora" / chosen.corpus / experiment.vocabulary / "tokens" / "train"
+        write_json(tokens / "meta.json", meta | {"fingerprint": FINGERPRINT})
+    return catalogue
+
+
+def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:
+    random = np.random.default_rng([seed, *name.encode()])
+    skill = 20 + 30 * random.random()
+    settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()}
+    training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "seconds": 90.0 + seed, "best_dev_nll": 1.5}
+    training |= {"parameters": 1_234_567, "device": "made-up CPU", "threads": 2, "torch": "2", "commit": "abcdef0123"}
+    write_json(folder / "training.json", training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}})
+    write_lines(folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random)))
+    write_json(folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000})
+    for split in splits:
+        scores: dict = {metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES}
+        buckets = [
+            {"from": low, "to": high, "sentences": 100 - low, "bleu": skill - low / 4}
+            for low, high in ((0, 10), (10, 20), (20, 1000))
+        ]
+        scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}
+        write_json(folder / f"{split}.scores.json", scores)
+    write_json(folder / "attention.json", attention(experiment, random))
+
+
+def metrics(experiment: Experiment, random: np.random.Generator) -> list[dict]:
+    training, lines = experiment.training, []
+    peak = training.peak_learning_rate or paper_peak(experiment.model.d_model, training.warmup)
+    for update in range(20, UPDATES + 1, 20):
+        nll = 1 + 6 * np.exp(-update / 100) + 0.1 * random.random()
+        rate = learning_rate(update, training.warmup, peak)
+        lines.append({"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate})
+        if update % 100 == 0:
+            lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
+            if update % 200 == 0:
+                lines[-1]["dev_bleu"] = 30 * (1 - np.exp(-update / 300))
+    return lines
+
+
+def attention(experiment: Experiment, random: np.random.Generator) -> dict:
+    source = ["▁the", "▁old", "▁man", "▁sle", "eps", "▁.", "</s>"]
+    target = ["▁der", "▁alte", "▁Mann", "▁schläft", "▁.", "</s>"]
+    maps: dict = {}
+    if isinstance(experiment.model, Transformer):
+        names, heads = [f"layer {number + 1}" for number in range(experiment.model.layers)], experiment.model.heads
+    else:
+        names, heads = ["attention"] if experiment.model.family == "rnnsearch" else [], 1
+    for name in names:
+        raw = random.random((heads, len(target), len(source))) ** 6
+        maps[name] = (raw / raw.sum(-1, keepdims=True)).round(5).tolist()
+    return {"source": source, "target": target, "maps": maps}

@@ -1,0 +1,237 @@
+"""download.py, from a mirror folder and from a server on this machine."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from nmt.configuration import Archive, load_catalogue
+from nmt.errors import UserError
+from nmt.text.download import download
+
+CONTENT = bytes(range(256)) * 400
+OTHER = b"<html>moved</html>"
+CLOSED = "http://127.0.0.1:9/file"  # the discard port: nothing listens there
+NO_NETWORK = {"NMT_MIRROR": "", "no_proxy": "*"}
+
+
+@dataclass
+class Site:
+    """What the server has, and which ranges it was asked for."""
+
+    address: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    breaks_after: int | None = None  # bytes of each answer
+    knows_ranges: bool = True
+    ranges: list[str | None] = field(default_factory=list)
+
+
+@pytest.fixture
+def site(monkeypatch) -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked = self.headers["Range"]
+            site.ranges.append(asked)
+            content = site.files.get(self.path)
+            if content is None:
+                return self.send_error(404)
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and site.knows_ranges else 0
+            if start >= len(content):
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(content)}")
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(content) - start))
+            self.end_headers()
+            self.wfile.write(content[start:][: site.breaks_after])
+            return None
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setenv("no_proxy", "*")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site = Site(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield site
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def output(tmp_path) -> Path:
+    return tmp_path / "downloads" / "file"
+
+
+def archive(*addresses: str, content: bytes | None = CONTENT, **options) -> Archive:
+    sha256 = hashlib.sha256(content).hexdigest() if content is not None else None
+    return Archive(**{"addresses": addresses or (CLOSED,), "mirror": "corpus/file", "sha256": sha256} | options)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def test_a_file_is_downloaded_whole(site, output):
+    site.files["/file"] = CONTENT
+    download("file", archive(f"{site.address}/file", bytes=len(CONTENT)), output)
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file"}
+    assert site.ranges == [None]
+
+
+def test_a_broken_download_is_resumed(site, output):
+    site.files["/file"], site.breaks_after = CONTENT, 70_000
+    wanted = archive(f"{site.address}/file")
+    with pytest.raises(UserError, match=f"the connection ended after 70000 of {len(CONTENT)} bytes"):
+        download("file", wanted, output)
+    assert names_in(output.parent) == {"file.part"}
+    site.breaks_after = None
+    download("file", wanted, output)
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file"}
+    assert site.ranges == [None, "bytes=70000-"]
+
+
+def test_another_address_goes_on_where_the_first_broke_off(site, output):
+    site.files["/file"] = CONTENT
+    output.parent.mkdir()
+    (output.parent / "file.part").write_bytes(CONTENT[:1000])
+    download("file", archive(f"{site.address}/none", f"{site.address}/file"), output)
+    assert output.read_bytes() == CONTENT
+    assert site.ranges == ["bytes=1000-", "bytes=1000-"]
+
+
+@pytest.mark.parametrize("knows_ranges", [True, False])
+def test_a_part_that_is_all_or_too_much_is_put_right(site, output, knows_ranges):
+    site.files["/file"], site.knows_ranges = CONTENT, knows_ranges
+    output.parent.mkdir()
+    for part in (CONTENT, CONTENT + b"more"):
+        (output.parent / "file.part").write_bytes(part)
+        download("file", archive(f"{site.address}/file"), output)
+        assert output.read_bytes() == CONTENT
+        assert names_in(output.parent) == {"file"}
+        output.unlink()
+
+
+@pytest.mark.parametrize("known", [{"sha256": "0" * 64}, {"md5": "0" * 32, "sha256": None}, {"bytes": 5}])
+def test_a_wrong_file_is_kept_aside_and_the_next_address_is_tried(site, output, known):
+    site.files |= {"/wrong": OTHER, "/file": CONTENT}
+    wrong = archive(f"{site.address}/wrong", f"{site.address}/file", **known)
+    with pytest.raises(UserError) as caught:
+        download("file", wrong, output)
+    message = str(caught.value)
+    expected, found = {
+        "sha256": ("0" * 64, hashlib.sha256(OTHER).hexdigest()),
+        "md5": ("0" * 32, hashlib.md5(OTHER).hexdigest()),
+        "bytes": ("5", str(len(OTHER))),
+    }[next(key for key, value in known.items() if value)]
+    if "bytes" not in known:
+        assert f"{site.address}/wrong: {next(iter(known))} is {found}, must be {expected}" in message
+    assert f"{site.address}/file: " in message
+    assert f"kept as {output}.bad" in message
+    assert names_in(output.parent) == {"file.bad"}
+
+
+def test_the_next_address_may_be_right(site, output):
+    site.files |= {"/wrong": OTHER, "/file": CONTENT}
+    download("file", archive(CLOSED, f"{site.address}/wrong", f"{site.address}/file"), output)
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file", "file.bad"}
+    assert (output.parent / "file.bad").read_bytes() == OTHER
+
+
+def test_the_mirror_comes_first(site, output, tmp_path):
+    (tmp_path / "mirror" / "corpus").mkdir(parents=True)
+    (tmp_path / "mirror" / "corpus" / "file").write_bytes(CONTENT)
+    download("file", archive(f"{site.address}/file"), output, tmp_path / "mirror")
+    assert output.read_bytes() == CONTENT
+    assert site.ranges == []
+
+
+@pytest.mark.parametrize("mirrored", [None, OTHER])
+def test_without_the_right_file_in_the_mirror_the_network_is_asked(site, output, tmp_path, mirrored):
+    site.files["/file"] = CONTENT
+    (tmp_path / "mirror" / "corpus").mkdir(parents=True)
+    if mirrored is not None:
+        (tmp_path / "mirror" / "corpus" / "file").write_bytes(mirrored)
+    download("file", archive(f"{site.address}/file"), output, tmp_path / "mirror")
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file"} | ({"file.bad"} if mirrored else set())
+
+
+def entry(**archives: Archive) -> dict:
+    return {
+        "demo": {
+            "title": "Demo",
+            "source": "en",
+            "target": "de",
+            "licence": "free",
+            "archives": {name: value.model_dump(exclude_none=True) for name, value in archives.items()},
+            "splits": {split: [{"source": "file", "target": "file"}] for split in ("train", "dev")},
+        }
+    }
+
+
+def options(catalogue: Path, output: Path, **others: object) -> list[object]:
+    named = {"catalogue": catalogue, "corpus": "demo", "archive": "file", "output": output, **others}
+    return ["download", *(f"--{name}={value}" for name, value in named.items())]
+
+
+def test_the_mirror_may_be_named_in_the_environment(run_script, catalogue, output, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "file").write_bytes(CONTENT)
+    done = run_script(*options(catalogue(entry(file=archive())), output), env={"NMT_MIRROR": str(tmp_path)})
+    assert done.returncode == 0, done
+    assert output.read_bytes() == CONTENT
+
+
+def test_an_unknown_checksum_is_printed_to_be_recorded(run_script, catalogue, output, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "file").write_bytes(CONTENT)
+    folder = catalogue(entry(file=archive(content=None)))
+    done = run_script(*options(folder, output, mirror=tmp_path))
+    assert done.returncode == 0, done
+    assert f"record this one in corpora.yaml: sha256: {hashlib.sha256(CONTENT).hexdigest()}" in done.stderr
+
+
+def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalogue, output):
+    other = CLOSED.replace("file", "elsewhere")
+    error = run_failing(*options(catalogue(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK)
+    assert f"{CLOSED}: Connection refused; {other}: Connection refused" in error
+    assert "at corpus/file in a folder and name that folder with --mirror or NMT_MIRROR" in error
+    assert names_in(output.parent) == set()
+
+
+def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalogue, output, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "file").write_bytes(OTHER)
+    folder = catalogue(entry(file=archive()))
+    error = run_failing(*options(folder, output, mirror=tmp_path), env=NO_NETWORK)
+    assert hashlib.sha256(OTHER).hexdigest() in error
+    assert hashlib.sha256(CONTENT).hexdigest() in error
+    assert f"{tmp_path}/corpus/file: sha256" in error
+    assert names_in(output.parent) == {"file.bad"}
+
+
+def test_unknown_names_are_errors(run_failing, catalogue, output, tmp_path):
+    folder = catalogue(entry(file=archive()))
+    assert "unknown corpus 'dmo': did you mean 'demo'?" in run_failing(*options(folder, output, corpus="dmo"))
+    assert "unknown archive 'fle': did you mean 'file'?" in run_failing(*options(folder, output, archive="fle"))
+    assert "none is not a folder" in run_failing(*options(folder, output, mirror=tmp_path / "none"))
+    assert not output.exists()
+
+
+def test_corpora_that_name_the_same_archive_mean_the_same_file(root):
+    if not (root / "config" / "published.yaml").exists():
+        pytest.skip("needs the whole catalogue")
+    archives: dict[str, Archive] = {}
+    for corpus in load_catalogue(root / "config").corpora.values():
+        for name, value in corpus.archives.items():
+            assert archives.setdefault(name, value) == value

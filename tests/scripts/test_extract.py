@@ -1,0 +1,131 @@
+"""extract.py through its command line."""
+
+import gzip
+
+import pytest
+
+
+@pytest.fixture
+def corpus(tmp_path, catalogue):
+    """corpus(source bytes, target bytes, ...): a corpus whose splits hold one part for each pair of arguments."""
+
+    def make(*contents: bytes, **part: object) -> list[str]:
+        archives = tmp_path / "archives"
+        archives.mkdir()
+        names = [f"part{number // 2}.{'de' if number % 2 else 'en'}.gz" for number in range(len(contents))]
+        for name, content in zip(names, contents, strict=True):
+            (archives / name).write_bytes(gzip.compress(content))
+        parts = [{"source": s, "target": t, **part} for s, t in zip(names[::2], names[1::2], strict=True)]
+        folder = catalogue(
+            {
+                "tiny": {
+                    "title": "Tiny",
+                    "source": "en",
+                    "target": "de",
+                    "licence": "free",
+                    "archives": {name: {"addresses": ["http://127.0.0.1:9"], "mirror": name} for name in names},
+                    "splits": {"train": parts, "dev": parts},
+                },
+                "made": {
+                    "title": "Made",
+                    "source": "en",
+                    "target": "de",
+                    "licence": "free",
+                    "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
+                },
+            }
+        )
+        out = tmp_path / "raw"
+        named = {"catalogue": folder, "corpus": "tiny", "split": "train", "archives": archives}
+        named |= {"source": out / "train.en", "target": out / "train.de"}
+        return ["extract", *(f"--{name}={value}" for name, value in named.items())]
+
+    return make
+
+
+def raw(tmp_path, language):
+    return (tmp_path / "raw" / f"train.{language}").read_bytes().decode()
+
+
+def nothing_written(tmp_path):
+    return not (tmp_path / "raw").exists() or not list((tmp_path / "raw").iterdir())
+
+
+def test_parts_follow_one_another(corpus, run_script, tmp_path):
+    done = run_script(*corpus(b"a\nb\n", b"x\ny\n", b"c", b"z\n"))
+    assert done.returncode == 0, done
+    assert raw(tmp_path, "en") == "a\nb\nc\n"
+    assert raw(tmp_path, "de") == "x\ny\nz\n"
+
+
+def test_no_character_shifts_the_alignment(corpus, run_script, tmp_path):
+    source = "\ufeffa\r\nb\u2028b\n\nd\x0cd\x0bd\ne\x85e\rf\n"
+    target = "v\nw\tw\nx\u00a0x\n y \n\n"
+    done = run_script(*corpus(source.encode(), target.encode()))
+    assert done.returncode == 0, done
+    assert raw(tmp_path, "en") == "a\nb b\n\nd d d\ne e f\n"
+    assert raw(tmp_path, "de") == "v\nw w\nx\u00a0x\ny\n\n"
+    assert len(raw(tmp_path, "en").splitlines()) == len(raw(tmp_path, "de").splitlines()) == 5
+
+
+def test_differing_line_counts_name_both_sides(corpus, run_failing, tmp_path):
+    error = run_failing(*corpus(b"a\n" * 3, b"x\n" * 3, b"a\n" * 5, b"x\n" * 2))
+    assert "part1.en.gz has 5 lines but part1.de.gz has 2" in error
+    assert nothing_written(tmp_path)
+
+
+def test_a_truncated_gzip_is_named(corpus, run_failing, tmp_path):
+    command = corpus(b"a\n", bytes(range(32, 120)) * 50)
+    path = tmp_path / "archives" / "part0.de.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "part0.de.gz is damaged or truncated" in run_failing(*command)
+    assert nothing_written(tmp_path)
+
+
+def test_invalid_utf8_is_named_with_its_line(corpus, run_failing, tmp_path):
+    error = run_failing(*corpus(b"a\nb\n", b"gut\nM\xfcll\n"))
+    assert "part0.de.gz, line 2: not valid UTF-8" in error
+    assert nothing_written(tmp_path)
+
+
+def test_a_missing_archive_is_named(corpus, run_failing, tmp_path):
+    command = corpus(b"a\n", b"x\n")
+    (tmp_path / "archives" / "part0.en.gz").unlink()
+    assert "part0.en.gz is not there: download it first" in run_failing(*command)
+    assert nothing_written(tmp_path)
+
+
+def test_unknown_names_are_errors(corpus, run_failing):
+    command = corpus(b"a\n", b"x\n")
+    assert "unknown corpus 'tny': did you mean 'tiny'?" in run_failing(*command, "--corpus=tny")
+    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*command, "--split=tran")
+    assert "is generated" in run_failing(*command, "--corpus=made")
+
+
+def test_multi30k_extracts_whole(mirror, run_script, catalogue, tmp_path):
+    names = {language: f"multi30k/train.{language}.gz" for language in ("en", "de")}
+    part = {"source": "train.en.gz", "target": "train.de.gz"}
+    folder = catalogue(
+        {
+            "multi30k": {
+                "title": "Multi30k",
+                "source": "en",
+                "target": "de",
+                "licence": "research",
+                "archives": {
+                    f"train.{language}.gz": {"addresses": ["http://127.0.0.1:9"], "mirror": name}
+                    for language, name in names.items()
+                },
+                "splits": {"train": [part], "dev": [part]},
+            }
+        }
+    )
+    named = {"catalogue": folder, "corpus": "multi30k", "split": "train", "archives": mirror / "multi30k"}
+    named |= {"source": tmp_path / "raw" / "train.en", "target": tmp_path / "raw" / "train.de"}
+    done = run_script("extract", *(f"--{name}={value}" for name, value in named.items()))
+    assert done.returncode == 0, done
+    for language in ("en", "de"):
+        text = raw(tmp_path, language)
+        assert text.count("\n") == len(text.splitlines()) == 29_000
+        assert "\t" not in text
+        assert all(line == line.strip() for line in text.splitlines())

@@ -1,0 +1,172 @@
+"""normalise.py, learn_vocabulary.py and binarise.py through their command lines."""
+
+import os
+import resource
+import subprocess
+
+import pytest
+
+from nmt.data.tokens import ParallelTokens
+from nmt.text.subwords import Subwords
+
+ENGLISH = ["A man sits on a bench.", "Two dogs run.", "", "A dog sits.", "Two men sit on two benches."] * 4
+GERMAN = ["Ein Mann sitzt auf einer Bank.", "Zwei Hunde laufen.", "Leer", "Ein Hund sitzt.", "Zwei Männer sitzen."] * 4
+
+
+@pytest.fixture
+def folder(tmp_path, catalogue):
+    catalogue(
+        {
+            "tiny": {
+                "title": "Tiny",
+                "source": "en",
+                "target": "de",
+                "licence": "free",
+                "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
+                "cleaning": {"max_length": 40, "max_ratio": 3.0},
+            }
+        },
+        {"small": {"size": 60, "tokenise": True, "lowercase": True}, "large": {"size": 60000}},
+    )
+    write(tmp_path / "text.en", ENGLISH)
+    write(tmp_path / "text.de", GERMAN)
+    return tmp_path
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def normalise(folder, **others):
+    named = {"corpus": "tiny", "vocabulary": "small", "language": "en", "input": folder / "text.en"}
+    return command("normalise", folder, named, others)
+
+
+def learn(folder, *inputs, **others):
+    inputs = inputs or (folder / "text.en", folder / "text.de")
+    return [*command("learn_vocabulary", folder, {"vocabulary": "small"}, others), "--inputs", *inputs]
+
+
+def binarise(folder, **others):
+    named = {"corpus": "tiny", "split": "train", "subwords": folder / "model"}
+    named |= {"source": folder / "text.en", "target": folder / "text.de"}
+    return command("binarise", folder, named, others)
+
+
+def command(script, folder, named, others):
+    named = {"catalogue": folder / "catalogue", "output": folder / "out" / "made", **named, **others}
+    return [script, *(f"--{name}={value}" for name, value in named.items())]
+
+
+def nothing_written(folder):
+    return not (folder / "out").exists() or not list((folder / "out").iterdir())
+
+
+@pytest.fixture
+def model(folder, run_script):
+    done = run_script(*learn(folder, output=folder / "model"))
+    assert done.returncode == 0, done
+    return folder / "model"
+
+
+def test_normalise_keeps_every_line(folder, run_script):
+    for jobs in (1, 2):
+        done = run_script(*normalise(folder, jobs=jobs))
+        assert done.returncode == 0, done
+        lines = (folder / "out" / "made").read_text().split("\n")
+        assert lines[:4] == ["a man sits on a bench .", "two dogs run .", "", "a dog sits ."]
+        assert len(lines) == len(ENGLISH) + 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_normalise_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs):
+    (folder / "text.en").write_bytes(b"good\n\xff\n")
+    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(*normalise(folder, jobs=jobs))
+    assert nothing_written(folder)
+
+
+def test_normalise_refuses_unknown_names(folder, run_failing):
+    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(*normalise(folder, corpus="tinny"))
+    assert "unknown vocabulary 'smal'" in run_failing(*normalise(folder, vocabulary="smal"))
+    assert "unknown language 'fr'" in run_failing(*normalise(folder, language="fr"))
+    assert "none is not there" in run_failing(*normalise(folder, input="none"))
+    assert nothing_written(folder)
+
+
+def test_learn_vocabulary_writes_its_model_and_logs_apart(folder, run_script):
+    done = run_script(*learn(folder, log=folder / "log" / "learn.log"))
+    assert done.returncode == 0, done
+    assert done.stderr == ""
+    assert "trainer_interface" in (folder / "log" / "learn.log").read_text()
+    first = (folder / "out" / "made").read_bytes()
+    assert Subwords(first).size == 60
+    assert run_script(*learn(folder, jobs=2)).stderr == ""
+    assert (folder / "out" / "made").read_bytes() == first
+
+
+def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
+    log = folder / "learn.log"
+    error = run_failing(*learn(folder, vocabulary="large", log=log))
+    assert "60000 is larger than the text supports: the largest possible is" in error
+    assert error in log.read_text().replace(" error:", "\nerror:")
+    write(folder / "none", [])
+    assert "there is no text in" in run_failing(*learn(folder, folder / "none"))
+    (folder / "bad").write_bytes(b"a\nb\xff\n")
+    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(*learn(folder, folder / "text.en", folder / "bad"))
+    assert nothing_written(folder)
+
+
+def test_binarise_cleans_training_text_alone(folder, model, run_script):
+    for split, sentences in (("train", 16), ("dev", 20)):
+        done = run_script(*binarise(folder, split=split))
+        assert done.returncode == 0, done
+        tokens = ParallelTokens.load(folder / "out" / "made")
+        assert len(tokens) == sentences
+        assert tokens.meta["dropped"] == ({"empty": 4, "too_long": 0, "ratio": 0} if split == "train" else {})
+        assert [path.name for path in (folder / "out").iterdir()] == ["made"]
+
+
+def test_binarise_refuses_what_it_cannot_use(folder, model, run_failing):
+    write(folder / "blank", [""] * len(ENGLISH))
+    error = run_failing(*binarise(folder, target=folder / "blank"))
+    assert "no sentence pair is left" in error
+    assert "20 empty" in error
+    write(folder / "short", GERMAN[:-1])
+    error = run_failing(*binarise(folder, target=folder / "short"))
+    assert f"{folder}/text.en has 20 lines but {folder}/short has 19" in error
+    assert "unknown corpus 'tinny'" in run_failing(*binarise(folder, corpus="tinny"))
+    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*binarise(folder, split="tran"))
+    assert "nowhere is not there: learn the vocabulary first" in run_failing(*binarise(folder, subwords="nowhere"))
+    assert nothing_written(folder)
+
+
+@pytest.mark.parametrize("make", [normalise, binarise])
+def test_a_file_over_the_limit_of_its_size_leaves_nothing(folder, model, run_failing, make):
+    write(folder / "text.en", ENGLISH * 100)
+    write(folder / "text.de", GERMAN * 100)
+    limit = resource.RLIMIT_FSIZE
+    error = run_failing(*make(folder), preexec_fn=lambda: resource.setrlimit(limit, (4096, 4096)))
+    assert "File too large" in error
+    assert nothing_written(folder)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount a small disk")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("make", [normalise, learn, binarise])
+def test_a_full_disk_leaves_nothing(folder, model, run_failing, tiny_disk, make):
+    write(folder / "text.en", ENGLISH * 100)
+    write(folder / "text.de", GERMAN * 100)
+    if make is learn:
+        (tiny_disk / "filling").write_bytes(bytes(8192))
+    error = run_failing(*make(folder, output=tiny_disk / "made"))
+    assert "no disk space left" in error
+    assert {path.name for path in tiny_disk.iterdir()} <= {"filling"}

@@ -1,0 +1,428 @@
+import copy
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nmt.errors import UserError
+from nmt.text.grammar import Grammar, generate
+
+PATH = Path(__file__).parents[3] / "config" / "grammar.yaml"
+
+SMALL = {
+    "start": "Sentence",
+    "length": {"least": 2, "most": 3},
+    "once": [],
+    "finish": {"en": [[r" +\.", "."]], "de": [[r" +\.", "."]]},
+    "tables": {"the": {"m": "der", "f": "die"}},
+    "words": {
+        "noun": [
+            {"columns": ["en", "de", "gender"], "kind": "animal", "rows": [["dog", "Hund", "m"], ["cat", "Katze", "f"]]}
+        ],
+        "verb": [{"columns": ["en", "de"], "rows": [["sleeps", "schläft"], ["laughs", "lacht"]]}],
+    },
+    "rules": {
+        "Sentence": [
+            {
+                "let": {"n": "NP kind=animal", "v": "verb"},
+                "en": "{n.en} {v.en} .",
+                "de": "{n.de} {v.de} .",
+            }
+        ],
+        "NP": [{"let": {"n": "noun kind={kind}"}, "en": "the {n.en}", "de": "{the n.gender} {n.de}"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return Grammar.load(PATH)
+
+
+@pytest.fixture(scope="module")
+def pairs(grammar):
+    random = Random(1)
+    return [grammar.sentence(random) for _ in range(3000)]
+
+
+def test_a_small_grammar_yields_all_its_pairs():
+    pairs = generate(Grammar(SMALL), {"train": 4}, 1)["train"]
+    assert sorted(pairs) == [
+        ("The cat laughs.", "Die Katze lacht."),
+        ("The cat sleeps.", "Die Katze schläft."),
+        ("The dog laughs.", "Der Hund lacht."),
+        ("The dog sleeps.", "Der Hund schläft."),
+    ]
+
+
+def test_either_language_can_be_the_source():
+    source, target = Grammar(SMALL, source="de", target="en").sentence(Random(1))
+    assert source.split()[0] in ("Der", "Die")
+    assert target.split()[0] == "The"
+
+
+def test_asking_for_more_than_there_is_ends_with_a_sentence():
+    with pytest.raises(UserError, match="after 4 distinct pairs"):
+        generate(Grammar(SMALL), {"train": 5}, 1)
+
+
+def test_no_sentence_of_the_allowed_length():
+    with pytest.raises(UserError, match="none of 9 to 10 words"):
+        Grammar({**SMALL, "length": {"least": 9, "most": 10}}).sentence(Random(1))
+
+
+def test_words_that_come_once():
+    data = copy.deepcopy(SMALL)
+    data["once"] = ["noun"]
+    data["length"]["most"] = 9
+    data["rules"]["Sentence"][0] = {
+        "let": {"n": "NP kind=animal", "v": "verb", "m": "NP kind=animal"},
+        "en": "{n.en} {v.en} and {m.en}",
+        "de": "{n.de} {v.de} und {m.de}",
+    }
+    grammar, random = Grammar(data), Random(1)
+    for _ in range(20):
+        assert {"dog", "cat"} < set(grammar.sentence(random)[0].split())
+
+
+def changed(path, value):
+    data = copy.deepcopy(SMALL)
+    *folders, last = path
+    inside = data
+    for folder in folders:
+        inside = inside[folder]
+    if value is None:
+        del inside[last]
+    else:
+        inside[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["words"], None, "no section 'words'"),
+        (["lexicon"], {}, "unknown section 'lexicon'"),
+        (["start"], "Sentense", "'Sentense'; did you mean 'Sentence'"),
+        (["once"], ["nuon"], "'nuon'; did you mean 'noun'"),
+        (["rules", "NP", 0, "let", "n"], "noum kind={kind}", "'noum'; did you mean 'noun'"),
+        (["rules", "NP", 0, "let", "n"], "noun kind animal", "'noun kind animal' is not of the form"),
+        (["rules", "NP", 0, "en"], "the {n.eng}", "NP, production 1: n has no 'eng'; did you mean 'en'"),
+        (["rules", "NP", 0, "en"], "the {m.en}", "NP, production 1: nothing is called 'm'"),
+        (["rules", "NP", 0, "en"], 1, "NP, production 1: 1 is not text"),
+        (["rules", "NP", 0, "de"], None, "Sentence, production 1: n has no 'de'"),
+        (["rules", "NP", 0, "when"], {"knd": "animal"}, "nothing is called 'knd'; did you mean 'kind'"),
+        (["rules", "Sentence", 0, "de"], None, "Sentence yields no 'de'"),
+        (["words", "noun", 0, "rows", 1], ["cat", "Katze"], r"\['cat', 'Katze'\] has 2 forms, not the 3"),
+        (["words", "noun", 0, "rows", 1], ["cat", "Katze", False], "put .False. in quotes"),
+        (["finish", "en"], [["(", ""]], "'\\(' is not a pattern"),
+        (["finish", "de"], None, "no language 'de'"),
+    ],
+)
+def test_a_wrong_grammar_says_what_is_wrong(path, value, message):
+    with pytest.raises(UserError, match=message):
+        Grammar(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["words", "noun", 0, "kind"], "thing", "there is no noun with {'kind': 'animal'}"),
+        (["tables", "the"], {"x": "der"}, "rule NP looks for"),
+        (["rules", "NP", 0, "when"], {"kind": "thing"}, "no production of NP fits animal"),
+    ],
+)
+def test_a_dead_end_says_where(path, value, message):
+    with pytest.raises(UserError, match=message):
+        Grammar(changed(path, value)).sentence(Random(1))
+
+
+def test_productions_of_a_rule_yield_the_same():
+    data = copy.deepcopy(SMALL)
+    data["rules"]["NP"].append({"en": "it"})
+    with pytest.raises(UserError, match="NP, production 2 and production 1 do not both yield de"):
+        Grammar(data)
+
+
+def test_a_file_that_is_missing_or_is_not_yaml(tmp_path):
+    with pytest.raises(UserError, match="is not there"):
+        Grammar.load(tmp_path / "none.yaml")
+    path = tmp_path / "grammar.yaml"
+    path.write_text("words: [")
+    with pytest.raises(UserError, match="not valid YAML"):
+        Grammar.load(path)
+    path.write_text("words")
+    with pytest.raises(UserError, match="not a mapping"):
+        Grammar.load(path)
+
+
+# The corpus.
+
+
+def test_lengths(pairs):
+    lengths = [[len(text.split()) for text in pair] for pair in pairs]
+    assert all(4 <= length <= 40 for pair in lengths for length in pair)
+    for side in (0, 1):
+        share = sum(pair[side] > 20 for pair in lengths) / len(lengths)
+        assert 0.2 < share < 0.4
+        assert min(pair[side] for pair in lengths) <= 5
+        assert max(pair[side] for pair in lengths) >= 35
+
+
+def test_splits_are_distinct_and_share_nothing(grammar):
+    sizes = {"train": 1500, "dev": 100, "test": 200}
+    corpus = generate(grammar, sizes, 1)
+    assert {split: len(pairs) for split, pairs in corpus.items()} == sizes
+    for side in (0, 1):
+        assert len({pair[side] for pairs in corpus.values() for pair in pairs}) == sum(sizes.values())
+
+
+def test_the_seed_decides(grammar):
+    sizes = {"train": 20, "test": 5}
+    assert generate(grammar, sizes, 1) == generate(Grammar.load(PATH), sizes, 1)
+    assert generate(grammar, sizes, 1) != generate(grammar, sizes, 2)
+
+
+def test_one_english_sentence_has_one_german_one(grammar):
+    """Seen best in short sentences, which do come twice."""
+    random, known = Random(1), {}
+    for _ in range(3000):
+        english, german = (grammar.finished(text, language) for language, text in noun_phrase(grammar, random))
+        assert known.setdefault(english, german) == german
+    assert len(known) < 3000
+
+
+def noun_phrase(grammar, random):
+    phrase = grammar.draw("NP", {"kind": "animal", "case": "dat", "det": "any"}, random, set())
+    return [(language, phrase[language]) for language in ("en", "de")]
+
+
+def test_text_is_clean(pairs):
+    for text in (text for pair in pairs for text in pair):
+        assert re.fullmatch(r"[0-9A-ZÄÖÜ][\w ,.'-]*\w\.", text)
+        assert not re.search(r"  |,,| ,|,\S|_|\bNone\b", text)
+
+
+def test_capitals(grammar, pairs):
+    """Nouns and names have capitals in German, and nothing else has."""
+    nouns = {word[form][-4:].lower() for word in grammar.words["noun"] for form in ("de", "plural")}
+    assert nouns
+    small = re.compile(r" (hund|katze|haus|kind|schlüssel|stadt|frau)\w*\b")
+    assert not [german for _, german in pairs if small.search(german)]
+    verbs = {word[form].capitalize() for word in grammar.words["verb"] for form in ("er", "past_de") if word[form]}
+    for _, german in pairs:
+        assert not verbs & set(german.split()[1:])
+
+
+def test_every_word_is_used(grammar, monkeypatch):
+    seen = set()
+    word = Grammar.word
+
+    def noted(self, kind, features, random, used):
+        found = word(self, kind, features, random, used)
+        seen.add(id(found))
+        return found
+
+    monkeypatch.setattr(Grammar, "word", noted)
+    random = Random(1)
+    words = {id(word): word for group in grammar.words.values() for word in group}
+    for _ in range(100):
+        if seen == words.keys():
+            break
+        for _ in range(200):
+            grammar.sentence(random)
+    assert not [word for key, word in words.items() if key not in seen]
+
+
+def german_for(grammar, english, symbol, features):
+    """The German of the first phrase drawn whose English is `english`."""
+    random = Random(1)
+    for _ in range(20000):
+        phrase = grammar.draw(symbol, features, random, set())
+        if grammar.finished(phrase["en"], "en").lower() == english.lower():
+            return grammar.finished("x " + phrase["de"], "de")[2:]
+    raise AssertionError(f"no {english}")
+
+
+@pytest.mark.parametrize(
+    ("noun", "case", "det", "english", "german"),
+    [
+        ("dog", "nom", "the", "the small dog", "der kleine Hund"),
+        ("dog", "acc", "the", "the small dog", "den kleinen Hund"),
+        ("dog", "dat", "the", "the small dog", "dem kleinen Hund"),
+        ("dog", "gen", "the", "the small dog", "des kleinen Hundes"),
+        ("dog", "nom", "some", "a small dog", "ein kleiner Hund"),
+        ("dog", "dat", "some", "a small dog", "einem kleinen Hund"),
+        ("dog", "dat", "some", "two small dogs", "zwei kleinen Hunden"),
+        ("dog", "gen", "the", "the small dogs", "der kleinen Hunde"),
+        ("dog", "nom", "any", "all the small dogs", "alle kleinen Hunde"),
+        ("dog", "nom", "some", "many small dogs", "viele kleine Hunde"),
+        ("dog", "nom", "firm", "our small dog", "unser kleiner Hund"),
+        ("dog", "nom", "firm", "Anna's small dog", "Annas kleiner Hund"),
+        ("dog", "dat", "firm", "Hans's small dog", "dem kleinen Hund von Hans"),
+        ("dog", "acc", "no", "any dogs", "keine Hunde"),
+        ("house", "gen", "some", "an old house", "eines alten Hauses"),
+        ("house", "acc", "some", "an old house", "ein altes Haus"),
+        ("house", "dat", "the", "the old houses", "den alten Häusern"),
+        ("cat", "dat", "the", "the black cat", "der schwarzen Katze"),
+        ("cat", "acc", "some", "a black cat", "eine schwarze Katze"),
+        ("boy", "nom", "the", "the boy", "der Junge"),
+        ("boy", "acc", "the", "the boy", "den Jungen"),
+        ("boy", "dat", "some", "a boy", "einem Jungen"),
+        ("boy", "gen", "the", "the young boy", "des jungen Jungen"),
+        ("student", "acc", "some", "a clever student", "einen klugen Studenten"),
+        ("girl", "dat", "firm", "this girl", "diesem Mädchen"),
+        ("milk", "acc", "any", "fresh milk", "frische Milch"),
+        ("wine", "dat", "any", "good wine", "gutem Wein"),
+        ("secret", "gen", "the", "the secret", "des Geheimnisses"),
+        ("table", "dat", "the", "the kitchen table", "dem Küchentisch"),
+        ("coat", "acc", "some", "an old winter coat", "einen alten Wintermantel"),
+        ("lamp", "dat", "the", "the expensive kitchen lamps", "den teuren Küchenlampen"),
+        ("forest", "dat", "the", "the dark forest", "dem dunklen Wald"),
+    ],
+)
+def test_agreement(grammar, noun, case, det, english, german):
+    (word,) = [word for word in grammar.words["noun"] if word["en"] == noun]
+    assert german_for(grammar, english, "Nominal", {"n": word, "case": case, "det": det, "number": "any"}) == german
+
+
+@pytest.mark.parametrize(
+    ("symbol", "features", "english", "german"),
+    [
+        ("At", {"kind": "place"}, "in the kitchen", "in der Küche"),
+        ("At", {"kind": "place"}, "in the garden", "im Garten"),
+        ("At", {"kind": "place"}, "at the market", "auf dem Markt"),
+        ("At", {"kind": "place"}, "at the station", "am Bahnhof"),
+        ("Goal", {"kind": "goal"}, "to the station", "zum Bahnhof"),
+        ("Goal", {"kind": "goal"}, "to the school", "in die Schule"),
+        ("Goal", {"kind": "goal"}, "to the museum", "ins Museum"),
+        ("Goal", {"kind": "goal"}, "to Munich", "nach München"),
+        ("Number", {}, "twenty-one", "einundzwanzig"),
+        ("Number", {}, "thirty-six", "sechsunddreißig"),
+        ("TimePhrase", {"tense": "past"}, "two years ago", "vor zwei Jahren"),
+        ("TimePhrase", {"tense": "future"}, "in three days", "in drei Tagen"),
+    ],
+)
+def test_phrases(grammar, symbol, features, english, german):
+    assert german_for(grammar, english, symbol, features) == german
+
+
+@pytest.mark.parametrize(
+    ("verb", "agr", "tense", "english", "main", "final"),
+    [
+        ("open", "m", "present", "opens", "macht … auf", "aufmacht"),
+        ("open", "ich", "present", "open", "mache … auf", "aufmache"),
+        ("open", "pl", "past", "opened", "machten … auf", "aufmachten"),
+        ("open", "f", "perfect", "has opened", "hat … aufgemacht", "aufgemacht hat"),
+        ("open", "wir", "future", "will open", "werden … aufmachen", "aufmachen werden"),
+        ("invite", "n", "present", "invites", "lädt … ein", "einlädt"),
+        ("invite", "m", "progressive", "is inviting", "lädt … ein", "einlädt"),
+        ("feed", "ich", "present", "feed", "füttere …", "füttere"),
+        ("feed", "pl", "past", "fed", "fütterten …", "fütterten"),
+        ("go", "pl", "pluperfect", "had gone", "waren … gegangen", "gegangen waren"),
+        ("eat", "pl", "past", "ate", "aßen …", "aßen"),
+        ("travel", "ich", "perfect", "have travelled", "bin … gereist", "gereist bin"),
+    ],
+)
+def test_verbs(grammar, verb, agr, tense, english, main, final):
+    word = next(word for word in grammar.words["verb"] if word["base"] == verb)
+    persons = {"person": grammar.tables["person"][agr], "number": grammar.tables["number"][agr]}
+    features = {"verb": word, "agr": agr, **persons, "tense": tense, "polarity": "plain"}
+    group = grammar.draw("VerbGroup", features, Random(1), set())
+    assert f"{group['aux']} {group['main']}".split() == english.split()
+    assert f"{group['fin']} … {group['end']}".strip() == main
+    assert group["last"] == final
+
+
+def finite_forms(grammar):
+    """All that may stand in the place of the finite verb, prefixes left out and attached."""
+    tables = grammar.tables
+    forms = {form for modal in grammar.words["modal"] for form in (modal["sg"], modal["pl"])}
+    forms |= {form for tense in tables["auxiliary"].values() for verb in tense.values() for form in verb.values()}
+    for verb in grammar.words["verb"]:
+        present = [verb["stem"] + ending for ending in tables["present_ending"][verb["type"]].values()]
+        past = [verb["past_de"] + ending for ending in tables["past_ending"][verb["type"]].values()]
+        forms |= {prefix + form for form in [verb["er"], *present, *past] for prefix in ("", verb["prefix"])}
+    return forms
+
+
+def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
+    forms = finite_forms(grammar)
+    clause = re.compile(r"(?:, |^)(?:weil|obwohl|wenn|während|bevor|nachdem|als|dass|ob) ([^,.]*)[,.]", re.IGNORECASE)
+    prepositions = re.compile(r"^Während (der|des|meine[rs]|unsere[rs]|seine[rs]|ihre[rs])\b")
+    found = 0
+    for _, german in pairs:
+        if prepositions.search(german):
+            continue
+        for inside in clause.findall(german):
+            if " als " not in inside:  # what is compared comes after the verb
+                found += 1
+                assert inside.split()[-1] in forms, german
+    assert found > 500
+
+
+def test_the_verb_comes_second_after_an_adverb(grammar, pairs):
+    forms = finite_forms(grammar)
+    first = [german.split() for _, german in pairs if re.match("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ", german)]
+    assert len(first) > 50
+    assert all(words[1] in forms for words in first)
+
+
+def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
+    forms = finite_forms(grammar)
+    after = [re.match(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)", german) for _, german in pairs]
+    assert sum(map(bool, after)) > 300
+    assert all(match[1] in forms for match in after if match)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bnicht\b",
+        r"\bkeine?n?\b",
+        r"\bmach(t|e|en|te|ten)\b.* (auf|zu)\b",
+        r"\b(auf|zu)mach(t|e|en|te|ten)[.,]",
+        r"\b(ein|auf|zu|mit|ab)zu(laden|machen|bringen|holen)\b",
+        r", um .* zu \w+en\b",
+        r", ohne ",
+        r", dass ",
+        r", ob ",
+        r", (dessen|deren) ",
+        r", (mit|von|auf|über|an|um) (dem|der|denen|den|die|das) ",
+        r", (dem|denen) ",
+        r"\b(im|am|zum|zur|vom|ins)\b",
+        r"\bgedach(te|ten)\b",
+        r"\b(wegen|trotz|während) (des|meines|unseres|ihres|seines)\b",
+        r"\bworden\b",
+        r"\bwurden?\b",
+        r"\b\w+undzwanzig\b",
+        r"\b\d\d\b",
+        r"\bum \d+ Uhr\b",
+        r"\bKüchen(tisch|stuhl|lampe)",
+        r"\bPauls\b",
+        r"\bvon Hans\b",
+        r"\bHerrn (Schneider|Becker)s\b",
+        r"\bnach Hause\b",
+        r"\b[Gg]ibt es einen\b",
+        r"\b(mich|mir|uns|ihnen|ihm|ihn)\b",
+        r"\bsich\b",
+        r"\bStudenten\b",
+        r"\bgrößer\b.* als\b",
+        r"\bkonnten?\b.*en[.,]",
+    ],
+)
+def test_phenomena_occur(pairs, pattern):
+    assert any(re.search(pattern, german) for _, german in pairs)
+
+
+def test_pronouns_take_the_gender_of_what_they_stand_for(pairs):
+    """It is er, sie or es."""
+    found = set()
+    for english, german in pairs:
+        match = re.match(r"(?:Although|Because|If) (?:the|a|this) (horse|cow|lion) [^,]*, it ", english)
+        if match:
+            pronoun = {"horse": "es", "cow": "sie", "lion": "er"}[match[1]]
+            assert re.search(rf", \w+ {pronoun}\b", german), german
+            found.add(pronoun)
+    assert found

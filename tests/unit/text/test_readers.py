@@ -1,0 +1,175 @@
+import gzip
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from nmt.errors import UserError
+from nmt.text.readers import paired, read_sentences
+
+TEXT = b"one\ntwo\n\nfour\n"
+SENTENCES = ["one", "two", "", "four"]
+
+
+def read(path, member="", form="lines", column=0):
+    return list(read_sentences(path, member, form, column))
+
+
+def tar(path, mode, members):
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+def zipped(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def written(path, content):
+    path.write_bytes(content)
+    return path
+
+
+MEMBERS = {"readme": b"no\n", "in/text.en": TEXT, "in/text.de.gz": gzip.compress(TEXT), "last": b"no\n"}
+
+
+@pytest.fixture(params=["plain", "gz", "tgz", "gz in tgz", "tar", "gz in tar", "zip", "gz in zip"])
+def container(request, tmp_path):
+    kind = request.param
+    member = "in/text.de.gz" if kind.startswith("gz in") else "in/text.en"
+    if kind == "plain":
+        return written(tmp_path / "text", TEXT), ""
+    if kind == "gz":
+        return written(tmp_path / "text.gz", gzip.compress(TEXT)), ""
+    if kind.endswith("tgz"):
+        return tar(tmp_path / "a.tgz", "w:gz", MEMBERS), member
+    if kind.endswith("tar"):
+        return tar(tmp_path / "a.tar", "w", MEMBERS), member
+    return zipped(tmp_path / "a.zip", MEMBERS), member
+
+
+def test_every_container_gives_the_same_lines(container):
+    assert read(*container) == SENTENCES
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a b\r\n", "a b"),
+        ("a\tb\n", "a b"),
+        ("a\u00a0b\n", "a\u00a0b"),
+        ("a\u2028b\u2029c\n", "a b c"),
+        ("a\x85b\x0bc\x0cd\n", "a b c d"),
+        ("a\x1cb\x1dc\x1ed\n", "a b c d"),
+        ("a\rb\x00c\n", "a b c"),
+        ("  a  b \n", "a  b"),
+        ("\n", ""),
+        ("\u00a0\t\n", ""),
+        ("no end", "no end"),
+    ],
+)
+def test_only_a_line_feed_ends_a_line(tmp_path, line, expected):
+    path = written(tmp_path / "text", f"before\n{line}".encode())
+    assert read(path) == ["before", expected]
+    assert "\n".join(read(path)).splitlines() == ["before", expected][: 1 + bool(expected)]
+
+
+def test_sgml_gives_one_sentence_a_segment(tmp_path):
+    text = (
+        '<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot; &#233; R&D &copy</seg>\n'
+        '</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg id="3"></seg>\n</p></doc></refset>\n'
+    )
+    sentences = read(written(tmp_path / "a.sgm", text.encode()), form="sgml")
+    assert sentences == ['AT&T <b> "q" é R&D &copy', "two lines of it", ""]
+
+
+def test_sgml_without_segments_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="no <seg>"):
+        read(written(tmp_path / "a.sgm", TEXT), form="sgml")
+
+
+def test_tsv_gives_the_column_asked_for(tmp_path):
+    path = written(tmp_path / "a.tsv", b"Hi.\tHallo!\tCC-BY\n\nGo.\tGeh.\n")
+    assert read(path, form="tsv", column=0) == ["Hi.", "", "Go."]
+    assert read(path, form="tsv", column=1) == ["Hallo!", "", "Geh."]
+
+
+def test_a_missing_column_is_an_error_with_its_line(tmp_path):
+    with pytest.raises(UserError, match=r"a\.tsv, line 2: column 2 is missing, there are 1"):
+        read(written(tmp_path / "a.tsv", b"a\tb\nc\n"), form="tsv", column=1)
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(UserError, match=r"a\.tgz is not there"):
+        read(tmp_path / "a.tgz", "member")
+
+
+@pytest.mark.parametrize("kind", ["tgz", "tar", "zip"])
+def test_a_missing_member_is_an_error_that_names_the_nearest(tmp_path, kind):
+    modes = {"tgz": "w:gz", "tar": "w"}
+    path = tmp_path / f"a.{kind}"
+    tar(path, modes[kind], MEMBERS) if kind in modes else zipped(path, MEMBERS)
+    with pytest.raises(UserError, match=r"no member 'in/test\.en': did you mean 'in/text\.en'"):
+        read(path, "in/test.en")
+
+
+def test_a_member_of_what_is_no_archive_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="not an archive"):
+        read(written(tmp_path / "a.gz", gzip.compress(TEXT)), "member")
+
+
+LONG = {"text": bytes(range(32, 127)) * 40 + b"\n", "more": b"x" * 5000}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: written(path / "a.gz", gzip.compress(LONG["text"])),
+        lambda path: tar(path / "a.tgz", "w:gz", LONG),
+        lambda path: tar(path / "a.tar", "w", LONG),
+        lambda path: zipped(path / "a.zip", LONG),
+    ],
+    ids=["gz", "tgz", "tar", "zip"],
+)
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_truncated_archives_are_errors(tmp_path, make, share):
+    path = make(tmp_path)
+    member = "" if path.suffix == ".gz" else "text"
+    assert len(read(path, member)) == 1
+    content = path.read_bytes()
+    path.write_bytes(content[: max(20, int(len(content) * share))])
+    with pytest.raises(UserError, match=rf"{path.name} is damaged or truncated \(.+\): delete it"):
+        read(path, member)
+
+
+def test_what_is_not_gzip_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="damaged or truncated"):
+        read(written(tmp_path / "a.gz", TEXT))
+
+
+def test_invalid_utf8_is_an_error_with_file_member_and_line(tmp_path):
+    path = tar(tmp_path / "a.tgz", "w:gz", {"text.de": b"gut\nM\xfcll\n"})
+    with pytest.raises(UserError, match=r"a\.tgz:text\.de, line 2: not valid UTF-8 \(byte 2"):
+        read(path, "text.de")
+
+
+def test_paired_names_both_counts():
+    assert list(paired("ab", "xy", "s", "t")) == [("a", "x"), ("b", "y")]
+    for source, target in [("abc", "x"), ("a", "xyz")]:
+        with pytest.raises(UserError, match=f"left has {len(source)} lines but right has {len(target)}"):
+            list(paired(source, target, "left", "right"))
+
+
+def test_the_real_tsv_archive(mirror):
+    path = mirror / "tatoeba" / "deu-eng.zip"
+    sides = [list(read_sentences(path, "deu.txt", "tsv", column)) for column in (0, 1)]
+    assert [len(side) for side in sides] == [169197, 169197]
+    assert all(sides[0])
+    assert all(sides[1])

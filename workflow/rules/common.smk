@@ -1,0 +1,114 @@
+"""The configuration, what follows from it, and the wildcards it allows."""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+
+from nmt.configuration import Reproduction, load_reproduction
+from nmt.errors import UserError
+from snakemake.exceptions import WorkflowError
+
+# `snakemake` may be called by its path, without the environment being activated.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+try:
+    REPRODUCTION, CATALOGUE = load_reproduction(config)
+    CORPUS = CATALOGUE.corpus(REPRODUCTION.corpus)
+    MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+# Not a parameter of any rule: where a file was found does not change what it is.
+if REPRODUCTION.mirror is not None:
+    os.environ["NMT_MIRROR"] = str(REPRODUCTION.mirror)
+
+
+wildcard_constraints:
+    corpus=REPRODUCTION.corpus,
+    experiment="|".join(REPRODUCTION.experiments),
+    reproduction=REPRODUCTION.name,
+    vocabulary="|".join(CATALOGUE.vocabularies),
+    split="|".join(CORPUS.split_names),
+    language="|".join(CORPUS.languages.values()),
+    archive="|".join(CORPUS.archives) or "none",
+    table="|".join(REPRODUCTION.tables),
+    figure="learning-curves|learning-rate|positional-encodings|attention|bleu-by-length",
+    seed=r"\d+",
+
+
+def clear_stale_lock():
+    """Takes away the lock that a killed snakemake left behind, when no living one works in this folder.
+
+    Each process holds a shared lock on one file for as long as it lives; who can have it alone is alone.
+    """
+    Path(".snakemake").mkdir(exist_ok=True)
+    alive = open(".snakemake/alive", "w")
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for stale in Path(".snakemake/locks").glob("*.lock"):
+            stale.unlink()
+    except BlockingIOError:
+        pass
+    fcntl.flock(alive, fcntl.LOCK_SH)
+    return alive
+
+
+ALIVE = clear_stale_lock()
+
+
+def experiment(wildcards):
+    return CATALOGUE.experiment(wildcards.experiment)
+
+
+def vocabulary_file(name):
+    """A function of wildcards: a file of the vocabulary that the experiment uses."""
+
+    def path(wildcards):
+        vocabulary = CATALOGUE.experiment(wildcards.experiment).vocabulary
+        return f"results/corpora/{wildcards.corpus}/{vocabulary}/{name}"
+
+    return path
+
+
+def run_files(name, experiments):
+    """A file of every run, that is of every experiment with every seed."""
+    return [
+        f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}"
+        for row in experiments
+        for seed in REPRODUCTION.seeds
+    ]
+
+
+# What each figure is drawn from: a file of every run in the first table.
+FIGURES = {
+    "learning-curves": "metrics.jsonl",
+    "learning-rate": "metrics.jsonl",
+    "positional-encodings": None,
+    "attention": "attention.json",
+    "bleu-by-length": f"{MAIN_TABLE.split}.scores.json",
+}
+
+
+def tables():
+    return [f"results/{REPRODUCTION.name}/tables/{table}.md" for table in REPRODUCTION.tables]
+
+
+def figures():
+    return [f"results/{REPRODUCTION.name}/figures/{figure}.png" for figure in FIGURES]
+
+
+def table_inputs(wildcards):
+    table = REPRODUCTION.tables[wildcards.table]
+    needed = run_files("training.json", table.experiments)
+    needed += run_files(f"{table.split}.scores.json", table.experiments)
+    if "perplexity" in table.metrics:
+        needed += run_files("dev.perplexity.json", table.experiments)
+    return needed
+
+
+def figure_inputs(wildcards):
+    name = FIGURES[wildcards.figure]
+    return run_files(name, MAIN_TABLE.experiments) + run_files("training.json", MAIN_TABLE.experiments) if name else []

@@ -1,0 +1,107 @@
+# Corpora as plain text, one sentence a line: downloaded and extracted, or generated.
+
+
+if CORPUS.generated:
+
+    rule generate:
+        input:
+            grammar=CORPUS.generated.grammar,
+        output:
+            expand(
+                "results/corpora/{corpus}/raw/{split}.{language}",
+                corpus=REPRODUCTION.corpus,
+                split=CORPUS.split_names,
+                language=CORPUS.languages.values(),
+            ),
+        log:
+            f"results/logs/{REPRODUCTION.corpus}/generate.log",
+        benchmark:
+            f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
+        conda:
+            "../../envs/nmt.yaml"
+        params:
+            seed=CORPUS.generated.seed,
+            sizes=" ".join(f"--{split} {size}" for split, size in CORPUS.generated.sizes.items()),
+        resources:
+            mem_mb=1000,
+            runtime=10,
+            gpu=0,
+        shell:
+            "python src/generate.py --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
+            " --source-language {CORPUS.source} --target-language {CORPUS.target}"
+            " --output results/corpora/{REPRODUCTION.corpus}/raw --log {log}"
+
+else:
+
+    rule download:
+        output:
+            ensure("results/downloads/{archive}", non_empty=True),
+        log:
+            "results/logs/downloads/{archive}.log",
+        benchmark:
+            "results/benchmarks/downloads/{archive}.tsv"
+        conda:
+            "../../envs/nmt.yaml"
+        retries: 2
+        params:
+            sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
+        resources:
+            mem_mb=500,
+            runtime=600,
+            gpu=0,
+        shell:
+            "python src/download.py --catalogue {REPRODUCTION.catalogue:q} --corpus {REPRODUCTION.corpus}"
+            " --archive {wildcards.archive} --output {output} --log {log}"
+
+    rule extract:
+        input:
+            lambda wildcards: sorted(
+                {
+                    f"results/downloads/{locator.partition(':')[0]}"
+                    for part in CORPUS.splits[wildcards.split]
+                    for locator in (part.source, part.target)
+                }
+            ),
+        output:
+            source=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
+            target=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",
+        log:
+            "results/logs/{corpus}/extract.{split}.log",
+        benchmark:
+            "results/benchmarks/{corpus}/extract.{split}.tsv"
+        conda:
+            "../../envs/nmt.yaml"
+        params:
+            parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
+        resources:
+            mem_mb=1000,
+            runtime=240,
+            gpu=0,
+        shell:
+            "python src/extract.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+            " --split {wildcards.split} --archives results/downloads"
+            " --source {output.source} --target {output.target} --log {log}"
+
+
+rule normalise:
+    input:
+        "results/corpora/{corpus}/raw/{split}.{language}",
+    output:
+        "results/corpora/{corpus}/{vocabulary}/text/{split}.{language}",
+    log:
+        "results/logs/{corpus}/{vocabulary}/normalise.{split}.{language}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{vocabulary}/normalise.{split}.{language}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=240,
+        gpu=0,
+    shell:
+        "python src/normalise.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"
+        " --jobs {threads} --log {log}"

@@ -1,0 +1,82 @@
+# A run is an experiment on a corpus with a seed. Training keeps its state in a folder that no rule declares, because
+# snakemake deletes the declared outputs of a job that was interrupted.
+
+
+rule train:
+    input:
+        tokens=vocabulary_file("tokens/train"),
+        dev_tokens=vocabulary_file("tokens/dev"),
+        subwords=vocabulary_file("subwords.model"),
+        dev_reference=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
+    output:
+        training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
+        metrics="results/runs/{corpus}/{experiment}/seed-{seed}/metrics.jsonl",
+        checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/train.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        folder=subpath(output.training, parent=True),
+        model=lambda wildcards: experiment(wildcards).model.model_dump(),
+        training=lambda wildcards: experiment(wildcards).training.model_dump(),
+    threads: 2
+    resources:
+        mem_mb=3000,
+        runtime=1440,
+        gpu=0,
+    shell:
+        "python src/train.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
+        " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
+        " --output {params.folder} --threads {threads} --log {log}"
+
+
+rule average:
+    input:
+        training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
+        checkpoints="results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints",
+        subwords=vocabulary_file("subwords.model"),
+    output:
+        directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/average.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        experiment=lambda wildcards: experiment(wildcards).model_dump(),
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+        gpu=0,
+    shell:
+        "python src/average.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"
+        " --subwords {input.subwords} --output {output} --log {log}"
+
+
+rule perplexity:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        tokens=vocabulary_file("tokens/dev"),
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/dev.perplexity.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 2
+    resources:
+        mem_mb=3000,
+        runtime=30,
+        gpu=0,
+    shell:
+        "python src/perplexity.py --model {input.model} --tokens {input.tokens} --output {output}"
+        " --threads {threads} --log {log}"

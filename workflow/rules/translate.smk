@@ -1,0 +1,70 @@
+# Translations of plain text by plain text, and their scores.
+
+
+rule translate:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        source=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/{split}.translations.txt",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/translate.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/translate.{split}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 2
+    resources:
+        mem_mb=3000,
+        runtime=60,
+        gpu=0,
+    shell:
+        "python src/translate.py --model {input.model} --input {input.source} --output {output}"
+        " --threads {threads} --log {log}"
+
+
+rule score:
+    input:
+        translations="results/runs/{corpus}/{experiment}/seed-{seed}/{split}.translations.txt",
+        references=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",
+        sources=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/{split}.scores.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/score.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/score.{split}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        language=CORPUS.target,
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+        gpu=0,
+    shell:
+        "python src/score.py --translations {input.translations} --references {input.references}"
+        " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
+
+
+rule attend:
+    input:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/model",
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/attention.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/attend.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        sentence=REPRODUCTION.attention,
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+        gpu=0,
+    shell:
+        "python src/attend.py --model {input} --sentence {params.sentence:q} --output {output} --log {log}"

@@ -1,0 +1,51 @@
+# Subwords learnt from the training text of both languages, and all text as subword ids.
+
+
+rule learn_vocabulary:
+    input:
+        source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.source}",
+        target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.target}",
+    output:
+        "results/corpora/{corpus}/{vocabulary}/subwords.model",
+    log:
+        "results/logs/{corpus}/{vocabulary}/learn_vocabulary.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{vocabulary}/learn_vocabulary.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, input: 1000 + 10 * input.size_mb,
+        runtime=240,
+        gpu=0,
+    shell:
+        "python src/learn_vocabulary.py --catalogue {REPRODUCTION.catalogue:q} --vocabulary {wildcards.vocabulary}"
+        " --inputs {input.source} {input.target} --output {output} --jobs {threads} --log {log}"
+
+
+rule binarise:
+    input:
+        subwords="results/corpora/{corpus}/{vocabulary}/subwords.model",
+        source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.source}",
+        target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.target}",
+    output:
+        directory("results/corpora/{corpus}/{vocabulary}/tokens/{split}"),
+    log:
+        "results/logs/{corpus}/{vocabulary}/binarise.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{vocabulary}/binarise.{split}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        cleaning=CORPUS.cleaning.model_dump(),
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=240,
+        gpu=0,
+    shell:
+        "python src/binarise.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        " --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
+        " --output {output} --jobs {threads} --log {log}"
