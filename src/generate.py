@@ -4,6 +4,7 @@ The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence a line; n
 """
 
 import argparse
+import logging
 from pathlib import Path
 
 from nmt.command import arguments, run
@@ -17,6 +18,7 @@ def main(args: argparse.Namespace) -> None:
     grammar = Grammar.load(args.grammar, args.source_language, args.target_language)
     corpus = generate(grammar, {split: getattr(args, split) for split in SPLITS}, args.seed)
     for split, pairs in corpus.items():
+        logging.info(f"{args.output}: {len(pairs)} generated pairs for {split}")
         for side, language in enumerate(grammar.languages):
             write_lines(args.output / f"{split}.{language}", (pair[side] for pair in pairs))
 

@@ -49,8 +49,7 @@ def transformer(config: configuration.Transformer, vocabulary_size: int) -> Prod
     return Products(
         # The decoder's cross-attention maps the memory to keys and values once for each source token.
         source=config.layers * (query_and_output + key_and_value + feed_forward + key_and_value),
-        target=config.layers * (2 * query_and_output + key_and_value + feed_forward)
-        + config.d_model * vocabulary_size,
+        target=config.layers * (2 * query_and_output + key_and_value + feed_forward) + config.d_model * vocabulary_size,
         source_source=pair,
         target_source=pair,
         target_target=pair,

@@ -77,23 +77,31 @@ class Drawing:
         return f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}. {more}"
 
 
-def empty(width: float, height: float, small_print: str) -> Figure:
-    """A figure of so many inches, with the small print at its foot, which all that is drawn keeps clear of."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    lines = textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))  # letters are about so wide
-    line = 1.25 * SMALL_PRINT / 72 / height
+def sheet(width: float, height: float) -> Figure:
+    """An empty figure of so many inches, to be filled and then finished."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
+    """Adds the small print at the foot and one legend over all panels; the figure grows by what they need."""
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(small_print, int(width * 72 / (0.58 * SMALL_PRINT)))  # letters are about so wide
+    line = 1.25 * SMALL_PRINT / 72
     foot = (len(lines) + 0.5) * line
-    figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
-    figure.text(0.02, 0.3 * line, "\n".join(lines), size=SMALL_PRINT, color="#555555", va="bottom", linespacing=1.2)
+    height += foot
+    if legend_of:
+        handles, labels = legend_of.get_legend_handles_labels()
+        letters = int(20 * width)  # in a line
+        labels = [textwrap.fill(label, letters - 8) for label in labels]
+        columns = max(1, letters // (max(map(len, labels)) + 8))
+        figure.legend(handles, labels, loc="outside upper center", ncols=min(columns, len(labels)))
+        rows = sum(label.count("\n") + 1 for label in labels) / min(columns, len(labels))
+        height += 0.14 * rows
+    figure.set_size_inches(width, height)
+    figure.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))
+    text = {"size": SMALL_PRINT, "color": "#555555", "va": "bottom", "linespacing": 1.2}
+    figure.text(0.02, 0.3 * line / height, "\n".join(lines), **text)
     return figure
-
-
-def legend_above(figure: Figure, axes: Axes) -> None:
-    """One legend for all panels, over them, in as many columns as there is room for."""
-    handles, labels = axes.get_legend_handles_labels()
-    letters = 20 * figure.get_figwidth()  # in a line
-    columns = max(1, int(letters / (max(map(len, labels)) + 8)))
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(columns, len(labels)))
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

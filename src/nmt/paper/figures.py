@@ -7,12 +7,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from nmt.paper.drawing import COLUMN, STYLE, Drawing, empty, legend_above
+from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
 from nmt.paper.heatmaps import attention, positional_encodings
 
 OPEN_END = 1000  # a bucket of lengths up to here is "or more"
 
 NAMED = 3  # rows with the same learning rate that the legend names
+
+BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
 
 PANELS = {
     "nll": "training loss",
@@ -32,10 +34,7 @@ def learning_curves(drawing: Drawing) -> Figure:
     metrics = {(run.experiment, run.seed): run.metrics() for run in drawing.runs}
     recorded = {key for lines in metrics.values() for line in lines for key in line}
     panels = {key: label for key, label in PANELS.items() if key in recorded}
-    text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
-    figure = empty(
-        COLUMN, 0.8 + 1.35 * len(panels), drawing.small_print("Training set and split dev", drawing.runs, text)
-    )
+    figure = sheet(COLUMN, 0.4 + 1.35 * len(panels))
     first_seed = drawing.reproduction.seeds[0]
     for axes, (key, label) in zip(figure.subplots(len(panels), sharex=True), panels.items(), strict=True):
         for (experiment, seed), lines in metrics.items():
@@ -54,8 +53,8 @@ def learning_curves(drawing: Drawing) -> Figure:
     axes.set_xlabel("update")
     axes.set_xlim(left=0)
     figure.align_ylabels()
-    legend_above(figure, axes)
-    return figure
+    text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
+    return finish(figure, drawing.small_print("Training set and split dev", drawing.runs, text), axes)
 
 
 def logarithmic(axes) -> None:
@@ -70,42 +69,37 @@ def learning_rate(drawing: Drawing) -> Figure:
     """The learning rate as it was used; rows that used the same share a line."""
     schedules: dict[tuple, list[str]] = {}
     for run in drawing.runs:
-        points = tuple(
-            (line["update"], line["learning_rate"]) for line in run.metrics() if "learning_rate" in line
-        )
+        points = tuple((line["update"], line["learning_rate"]) for line in run.metrics() if "learning_rate" in line)
         schedules.setdefault(points, []).append(run.experiment)
-    figure = empty(COLUMN, 2.4, drawing.small_print("Training set", drawing.runs, "As recorded while training."))
+    figure = sheet(COLUMN, 2.0)
     axes = figure.subplots()
     for points, experiments in schedules.items():
         names = list(dict.fromkeys(experiments))
-        titles = ", ".join(map(drawing.title, names[:NAMED])) + (
-            f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        )
-        axes.plot(*np.transpose(points), **drawing.look(names[0]), label=titles)
+        label = "; ".join(map(drawing.title, names[:NAMED]))
+        if len(names) > NAMED:
+            label += f" and {len(names) - NAMED} more"
+        axes.plot(*np.transpose(points), **drawing.look(names[0]), label=label)
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
-    legend_above(figure, axes)
-    return figure
+    return finish(figure, drawing.small_print("Training set", drawing.runs, "As recorded while training."), axes)
 
 
 def bleu_by_length(drawing: Drawing) -> Figure:
     """BLEU of the test sentences of each length, the mean over seeds with its standard deviation."""
-    split = drawing.table.split
-    text = "sacreBLEU; length of the source in words, numbers of sentences under each range."
-    if len(drawing.reproduction.seeds) > 1:
-        text += " Bars: standard deviation over seeds."
-    figure = empty(COLUMN, 2.7, drawing.small_print(f"Split {split}", drawing.runs, text))
+    split, several = drawing.table.split, len(drawing.reproduction.seeds) > 1
+    figure = sheet(COLUMN, 2.2)
     axes = figure.subplots()
-    for experiment in drawing.table.experiments:
+    middle = (len(drawing.table.experiments) - 1) / 2
+    for number, experiment in enumerate(drawing.table.experiments):
         buckets = [run.scores(split)["bleu_by_source_length"] for run in drawing.of(experiment)]
         bleu = np.array([[bucket["bleu"] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
         axes.errorbar(
-            np.arange(bleu.shape[1]),
+            np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
             bleu.mean(0),
-            bleu.std(0, ddof=1) if len(bleu) > 1 else None,
+            bleu.std(0, ddof=1) if several else None,
             **drawing.look(experiment),
             label=drawing.title(experiment),
             marker="o",
@@ -115,9 +109,11 @@ def bleu_by_length(drawing: Drawing) -> Figure:
         )
     axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
     axes.set_xlabel("source length in words (sentences)")
-    axes.set_ylabel("BLEU")
-    legend_above(figure, axes)
-    return figure
+    axes.set_ylabel("BLEU (sacreBLEU)")
+    text = "Below each range of lengths: how many sentences it holds."
+    if several:
+        text += " Bars: standard deviation over seeds."
+    return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, text), axes)
 
 
 def tick(bucket: dict) -> str:

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from nmt.configuration import Transformer
 from nmt.errors import UserError
 from nmt.models.positions import sinusoids
-from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, empty
+from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, finish, sheet
 from nmt.paper.provenance import commit
 
 POSITIONS = 100
@@ -27,9 +27,7 @@ def positional_encodings(drawing: Drawing) -> Figure:
     """
     models = {name: drawing.catalogue.experiment(name).model for name in drawing.table.experiments}
     with_sinusoids = [
-        name
-        for name, model in models.items()
-        if isinstance(model, Transformer) and model.positions == "sinusoidal"
+        name for name, model in models.items() if isinstance(model, Transformer) and model.positions == "sinusoidal"
     ]
     if not with_sinusoids:
         raise UserError(f"the table {drawing.table.title!r} has no row with sinusoids: draw those of another table.")
@@ -37,9 +35,7 @@ def positional_encodings(drawing: Drawing) -> Figure:
     d_model = models[name].d_model
     encodings = sinusoids(POSITIONS, d_model).numpy()
 
-    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
-    text = f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it on: {corpus}. A formula, "
-    figure = empty(COLUMN, 4.0, f"{text}the same for every split and seed. Commit {commit()}.")
+    figure = sheet(COLUMN, 3.8)
     upper, lower = figure.subplots(2, height_ratios=(1.4, 1))
     image = heat_map(upper, encodings.T, "RdBu_r", (-1, 1), aspect="auto")
     upper.set_ylabel("dimension\n(even: sine, odd: cosine)")
@@ -53,7 +49,9 @@ def positional_encodings(drawing: Drawing) -> Figure:
     lower.set_ylabel("encoding")
     lower.set_xlim(0, POSITIONS - 1)
     lower.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    return figure
+    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
+    text = f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula: no split, no seed."
+    return finish(figure, f"{corpus}. {text} Commit {commit()}.")
 
 
 def attention(drawing: Drawing) -> Figure:
@@ -70,9 +68,7 @@ def attention(drawing: Drawing) -> Figure:
     rows = math.ceil(len(panels) / columns)
     longest_source, longest_target = (max(len(panel[side]) for panel in panels) for side in (1, 2))
     cell = min(0.3, 2.5 / longest_source)  # inches
-    text = f"The sentence: {drawing.reproduction.attention}"
-    small_print = drawing.small_print("One sentence, in no split", runs, text)
-    figure = empty(PAGE, rows * (longest_target * cell + LABELS) + 0.3, small_print)
+    figure = sheet(PAGE, rows * (longest_target * cell + LABELS))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, (title, source, target, weights) in zip(grid, panels, strict=False):
         image = heat_map(axes, weights, "Blues", (0, 1), aspect="equal")
@@ -85,7 +81,8 @@ def attention(drawing: Drawing) -> Figure:
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02)
-    return figure
+    text = f"The sentence: {drawing.reproduction.attention}"
+    return finish(figure, drawing.small_print("One sentence, of no split", runs, text))
 
 
 def maps(title: str, found: dict) -> list[tuple[str, list[str], list[str], np.ndarray]]:

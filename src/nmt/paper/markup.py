@@ -105,9 +105,7 @@ PRINTED = dict.fromkeys(METRICS, "{}") | {"perplexity": "{:.2f}", "parameters_mi
 
 def numbers(values: pd.Series, form: str) -> pd.Series:
     """Empty where there is no number; minus signs as such."""
-    texts = [
-        "" if pd.isna(value) else form.format(value).replace("-", "−").replace("e+", "e") for value in values
-    ]
+    texts = ["" if pd.isna(value) else form.format(value).replace("-", "−").replace("e+", "e") for value in values]
     return pd.Series(texts, index=values.index, dtype=str)
 
 

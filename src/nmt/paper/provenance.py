@@ -16,6 +16,4 @@ def commit() -> str:
 
 
 def git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", "-C", str(REPOSITORY), *arguments], check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["git", "-C", str(REPOSITORY), *arguments], check=True, capture_output=True, text=True).stdout

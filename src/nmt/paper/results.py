@@ -55,9 +55,7 @@ class Run:
         return read_json(self.path("attention.json"))
 
 
-def find_runs(
-    folder: Path, reproduction: Reproduction, catalogue: Catalogue, experiments: list[str]
-) -> list[Run]:
+def find_runs(folder: Path, reproduction: Reproduction, catalogue: Catalogue, experiments: list[str]) -> list[Run]:
     """The runs of `experiments`, in their order, with every seed of the reproduction.
 
     Raises UserError for a run that is missing, or was trained with other settings than the catalogue's.

@@ -15,6 +15,7 @@ from random import Random
 import yaml
 
 from nmt.errors import UserError, nearest
+from nmt.progress import progress
 
 REFERENCE = re.compile(r"\{([^{}]*)\}")
 PASSED = re.compile(r"(\w+)=(\{[^{}]*\}|\S+)")
@@ -120,17 +121,11 @@ class Grammar:
     def __init__(self, data: dict, name: str = "the grammar", source: str = "en", target: str = "de"):
         """Raises UserError, naming the entry, where `data` is not a grammar."""
         self.name, self.languages = name, (source, target)
-        self.check(isinstance(data, dict), "it is not a mapping of sections")
-        for section in data.keys() ^ SECTIONS:
-            self.check(section in SECTIONS, f"unknown section {section!r}; {nearest(section, SECTIONS)}")
-            self.check(False, f"there is no section {section!r}")
-        self.start, self.once, self.tables = data["start"], set(data["once"]), data["tables"]
-        self.least, self.most = data["length"]["least"], data["length"]["most"]
-        self.words = {kind: list(self.read_words(kind, groups)) for kind, groups in data["words"].items()}
-        self.rules = {symbol: list(self.read_rule(symbol, rule)) for symbol, rule in data["rules"].items()}
-        self.finish = {language: list(self.read_finish(language, data["finish"])) for language in self.languages}
-        self.looks_at = {symbol: list(conditions(rule)) for symbol, rule in self.rules.items()}
         self.chosen: dict[tuple, list | tuple] = {}
+        try:
+            self.read(data)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{name}: a part is missing or is not what it should be ({error!r}).") from None
         self.check_symbols()
         for symbol in self.rules:
             self.check_rule(symbol)
@@ -150,7 +145,7 @@ class Grammar:
         for _ in range(ATTEMPTS):
             try:
                 phrase = self.draw(self.start, {}, random, set())
-            except NoneLeftError:
+            except (NoneLeftError, RecursionError):
                 continue
             pair = tuple(self.finished(phrase[language], language) for language in self.languages)
             if all(self.least <= len(text.split()) <= self.most for text in pair):
@@ -169,7 +164,7 @@ class Grammar:
                 scope[name] = self.draw(part, passed, random, used)
             return {name: template.value(scope) for name, template in production.yields.items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{self.name}: rule {symbol} looks for {error}, which {features} do not have.") from None
+            raise UserError(f"{self.name}: rule {symbol} looks for {error}, which it is not given.") from None
 
     def choice(self, symbol: str, scope: Phrase) -> tuple[list[Production], list[float]]:
         """The productions that fit, and their weights; remembered by what their conditions look at."""
@@ -209,6 +204,18 @@ class Grammar:
     def check(self, condition: object, message: str) -> None:
         if not condition:
             raise UserError(f"{self.name}: {message}.")
+
+    def read(self, data: dict) -> None:
+        self.check(isinstance(data, dict), "it is not a mapping of sections")
+        for section in data.keys() ^ SECTIONS:
+            self.check(section in SECTIONS, f"unknown section {section!r}; {nearest(section, SECTIONS)}")
+            self.check(False, f"there is no section {section!r}")
+        self.start, self.once, self.tables = data["start"], set(data["once"]), data["tables"]
+        self.least, self.most = data["length"]["least"], data["length"]["most"]
+        self.words = {kind: list(self.read_words(kind, groups)) for kind, groups in data["words"].items()}
+        self.rules = {symbol: list(self.read_rule(symbol, rule)) for symbol, rule in data["rules"].items()}
+        self.finish = {language: list(self.read_finish(language, data["finish"])) for language in self.languages}
+        self.looks_at = {symbol: list(conditions(rule)) for symbol, rule in self.rules.items()}
 
     def read_words(self, kind: str, groups: list[dict]) -> Iterator[Phrase]:
         """The words of one class. A group has `columns` and `rows`; what else it says holds for all its rows."""
@@ -280,7 +287,10 @@ def generate(grammar: Grammar, sizes: dict[str, int], seed: int) -> dict[str, li
     """
     random = Random(seed)
     seen: tuple[set[str], set[str]] = (set(), set())
-    return {split: [new_pair(grammar, random, seen) for _ in range(size)] for split, size in sizes.items()}
+    return {
+        split: [new_pair(grammar, random, seen) for _ in progress(range(size), f"generating {split}", size, "pairs")]
+        for split, size in sizes.items()
+    }
 
 
 def new_pair(grammar: Grammar, random: Random, seen: tuple[set[str], set[str]]) -> tuple[str, str]:

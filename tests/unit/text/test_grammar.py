@@ -43,7 +43,7 @@ def grammar():
 @pytest.fixture(scope="module")
 def pairs(grammar):
     random = Random(1)
-    return [grammar.sentence(random) for _ in range(3000)]
+    return [grammar.sentence(random) for _ in range(1500)]
 
 
 def test_a_small_grammar_yields_all_its_pairs():
@@ -118,6 +118,9 @@ def changed(path, value):
         (["words", "noun", 0, "rows", 1], ["cat", "Katze", False], "put .False. in quotes"),
         (["finish", "en"], [["(", ""]], "'\\(' is not a pattern"),
         (["finish", "de"], None, "no language 'de'"),
+        (["length", "most"], None, "a part is missing .*'most'"),
+        (["words", "noun"], ["dog"], "a part is missing or is not what it should be"),
+        (["rules", "NP", 0], "the dog", "NP, production 1: 'the dog' is not a mapping"),
     ],
 )
 def test_a_wrong_grammar_says_what_is_wrong(path, value, message):
@@ -171,7 +174,7 @@ def test_lengths(pairs):
 
 
 def test_splits_are_distinct_and_share_nothing(grammar):
-    sizes = {"train": 1500, "dev": 100, "test": 200}
+    sizes = {"train": 500, "dev": 50, "test": 100}
     corpus = generate(grammar, sizes, 1)
     assert {split: len(pairs) for split, pairs in corpus.items()} == sizes
     for side in (0, 1):
@@ -180,17 +183,17 @@ def test_splits_are_distinct_and_share_nothing(grammar):
 
 def test_the_seed_decides(grammar):
     sizes = {"train": 20, "test": 5}
-    assert generate(grammar, sizes, 1) == generate(Grammar.load(PATH), sizes, 1)
+    assert generate(grammar, sizes, 1) == generate(grammar, sizes, 1)
     assert generate(grammar, sizes, 1) != generate(grammar, sizes, 2)
 
 
 def test_one_english_sentence_has_one_german_one(grammar):
     """Seen best in short sentences, which do come twice."""
     random, known = Random(1), {}
-    for _ in range(3000):
+    for _ in range(1500):
         english, german = (grammar.finished(text, language) for language, text in noun_phrase(grammar, random))
         assert known.setdefault(english, german) == german
-    assert len(known) < 3000
+    assert len(known) < 1500
 
 
 def noun_phrase(grammar, random):
@@ -270,7 +273,7 @@ def german_for(grammar, english, symbol, features):
         ("boy", "nom", "the", "the boy", "der Junge"),
         ("boy", "acc", "the", "the boy", "den Jungen"),
         ("boy", "dat", "some", "a boy", "einem Jungen"),
-        ("boy", "gen", "the", "the young boy", "des jungen Jungen"),
+        ("boy", "gen", "the", "the clever boy", "des klugen Jungen"),
         ("student", "acc", "some", "a clever student", "einen klugen Studenten"),
         ("girl", "dat", "firm", "this girl", "diesem Mädchen"),
         ("milk", "acc", "any", "fresh milk", "frische Milch"),
@@ -359,20 +362,20 @@ def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
             if " als " not in inside:  # what is compared comes after the verb
                 found += 1
                 assert inside.split()[-1] in forms, german
-    assert found > 500
+    assert found > 300
 
 
 def test_the_verb_comes_second_after_an_adverb(grammar, pairs):
     forms = finite_forms(grammar)
     first = [german.split() for _, german in pairs if re.match("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ", german)]
-    assert len(first) > 50
+    assert len(first) > 20
     assert all(words[1] in forms for words in first)
 
 
 def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
     forms = finite_forms(grammar)
     after = [re.match(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)", german) for _, german in pairs]
-    assert sum(map(bool, after)) > 300
+    assert sum(map(bool, after)) > 150
     assert all(match[1] in forms for match in after if match)
 
 
@@ -408,7 +411,7 @@ def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
         r"\b(mich|mir|uns|ihnen|ihm|ihn)\b",
         r"\bsich\b",
         r"\bStudenten\b",
-        r"\bgrößer\b.* als\b",
+        r"\b(älter|jünger|größer|stärker|klüger)\b.* als (der|die|das|Herr|Anna)\b",
         r"\bkonnten?\b.*en[.,]",
     ],
 )
@@ -416,13 +419,10 @@ def test_phenomena_occur(pairs, pattern):
     assert any(re.search(pattern, german) for _, german in pairs)
 
 
-def test_pronouns_take_the_gender_of_what_they_stand_for(pairs):
-    """It is er, sie or es."""
-    found = set()
-    for english, german in pairs:
-        match = re.match(r"(?:Although|Because|If) (?:the|a|this) (horse|cow|lion) [^,]*, it ", english)
-        if match:
-            pronoun = {"horse": "es", "cow": "sie", "lion": "er"}[match[1]]
-            assert re.search(rf", \w+ {pronoun}\b", german), german
-            found.add(pronoun)
-    assert found
+@pytest.mark.parametrize(("agr", "german"), [("m", "er"), ("f", "sie"), ("n", "es")])
+def test_a_pronoun_takes_the_gender_of_what_it_stands_for(grammar, agr, german):
+    who = {"kind": "animal", "sort": "animal", "agr": agr, "pro": "it"}
+    features = {"frame": "past", "room": "light", "aspect": "any", "who": who}
+    random = Random(1)
+    subjects = [grammar.draw("Subject", features, random, set()) for _ in range(50)]
+    assert {subject["pronoun"] for subject in subjects if subject["en"] == "it"} == {german}

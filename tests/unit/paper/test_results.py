@@ -1,0 +1,103 @@
+"""What is read of runs, and what is refused."""
+
+import json
+
+
+import pytest
+from tests import paper_runs
+
+from nmt.errors import UserError
+from nmt.evaluation.cost import training_flops
+from nmt.files import read_json, write_json
+from nmt.paper.results import commits, find_runs, results
+
+ROW = "demo-transformer"
+
+
+@pytest.fixture
+def made(tmp_path, root):
+    """(folder, reproduction, catalogue) of made-up runs."""
+    reproduction = paper_runs.reproduction()
+    return tmp_path, reproduction, paper_runs.make_runs(tmp_path, root, reproduction)
+
+
+def found(made, experiments):
+    folder, reproduction, catalogue = made
+    return find_runs(folder / "runs", reproduction, catalogue, experiments)
+
+
+def frame(made, metrics=("bleu", "perplexity")):
+    folder, reproduction, catalogue = made
+    runs = found(made, reproduction.experiments)
+    return results(runs, "test", list(metrics), catalogue, folder / "corpora" / "demo")
+
+
+def test_every_row_with_every_seed_in_the_order_asked_for(made):
+    runs = found(made, [ROW, "demo-seq2seq"])
+    assert [(run.experiment, run.seed) for run in runs] == [(ROW, 1), (ROW, 2), ("demo-seq2seq", 1), ("demo-seq2seq", 2)]
+
+
+def test_a_line_holds_what_the_files_say(made):
+    lines = frame(made)
+    line = lines[(lines.experiment == ROW) & (lines.seed == 2)].iloc[0]
+    folder = made[0] / "runs" / "demo" / ROW / "seed-2"
+    scores = read_json(folder / "test.scores.json")
+    assert line.bleu == scores["bleu"]["score"]
+    assert line.bleu_signature == "nrefs:1|made-up:bleu"
+    assert line.sentences == 250
+    assert line.perplexity == read_json(folder / "dev.perplexity.json")["perplexity"]
+    assert line.parameters_millions == pytest.approx(1.234567)
+    assert line.minutes == pytest.approx(92 / 60)
+    assert (line.device, line.threads, line.commit) == ("made-up CPU", 2, "abcdef0123")
+
+
+def test_flops_are_those_of_the_tokens_seen(made):
+    """33,000 target tokens are 3 epochs of 10,000 tokens and 1,000 ends of sentence: of 9,000 + 1,000 in the source."""
+    expected = training_flops(made[2].experiment(ROW).model, 1000, 3000, 30_000, 33_000)
+    assert list(frame(made).query(f"experiment == '{ROW}'").flops_6nd) == [pytest.approx(expected)] * 2
+
+
+def test_only_a_known_device_has_a_sustained_rate(made):
+    assert frame(made).flops_sustained.isna().all()
+    path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
+    write_json(path, read_json(path) | {"device": "Tesla P100-PCIE-16GB"})
+    known = frame(made).flops_sustained.dropna()
+    assert list(known) == [pytest.approx(91 * 9.5e12)]
+
+
+def test_commits_once_each(made):
+    path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
+    write_json(path, read_json(path) | {"commit": "1234567890+"})
+    assert commits(found(made, [ROW, "demo-seq2seq"])) == "1234567890+, abcdef0123"
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [("training.json", "train.py"), ("test.scores.json", "score.py"), ("dev.perplexity.json", "perplexity.py")],
+)
+def test_a_missing_file_says_what_makes_it(made, name, script):
+    (made[0] / "runs" / "demo" / ROW / "seed-2" / name).unlink()
+    with pytest.raises(UserError, match=rf"seed-2/{name} is not there: .*{script} for experiment {ROW}, seed 2"):
+        frame(made)
+
+
+def test_a_run_without_files_that_are_not_asked_for_will_do(made):
+    (made[0] / "runs" / "demo" / ROW / "seed-2" / "dev.perplexity.json").unlink()
+    assert len(frame(made, ["bleu"])) == 6
+
+
+@pytest.mark.parametrize(("part", "key", "value"), [("model", "layers", 99), ("training", "warmup", 77)])
+def test_a_run_of_other_settings_is_refused(made, part, key, value):
+    path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
+    training = json.loads(path.read_text())
+    training["settings"][part][key] = value
+    write_json(path, training)
+    with pytest.raises(UserError, match=rf"trained with {key} {value}, but experiments.yaml says"):
+        found(made, [ROW])
+
+
+def test_a_run_on_other_data_is_refused(made):
+    (path,) = made[0].glob("corpora/demo/*/tokens/train/meta.json")
+    write_json(path, read_json(path) | {"fingerprint": "0" * 64})
+    with pytest.raises(UserError, match="was trained on other data than .*train"):
+        frame(made)
