@@ -26,7 +26,7 @@ advice='run `make PYTHON=/path/to/python3.12`.'
 
 all_is_well() { # the text of the stamp if so
     echo "Python $1 in $(pwd -P)"
-    cat envs/requirements.txt
+    cat envs/requirements.txt envs/cuda.txt
 }
 
 make_anew() { # $1 why, where it is not the first time

@@ -1,6 +1,7 @@
 """Run folders as training and scoring leave them, but made up: small, quick and the same every time."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables
 
 def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
     """Writes FOLDER/runs and FOLDER/corpora for all rows and seeds of `chosen`; returns the repository's catalogue."""
-    catalogue = load_catalogue(root / "config")
+    catalogue = repository_catalogue(root)
     splits = {table.split for table in chosen.tables.values()}
     for name in chosen.experiments:
         experiment = catalogue.experiment(name)
@@ -40,6 +41,12 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
         tokens = folder / "corpora" / chosen.corpus / experiment.vocabulary / "tokens" / "train"
         write_json(tokens / "meta.json", meta | {"fingerprint": FINGERPRINT})
     return catalogue
+
+
+@cache
+def repository_catalogue(root: Path) -> Catalogue:
+    """Read once: it cannot change."""
+    return load_catalogue(root / "config")
 
 
 def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:

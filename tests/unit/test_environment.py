@@ -135,7 +135,8 @@ def set_up(clone: Path, python: Path | None = None, *, asked: Path | None = None
 
 def run(clone: Path, *command: str, python: Path | None = None, **variables: str):
     ours = {"PYTHON", "CORES", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV"}
-    environment = {key: value for key, value in os.environ.items() if key not in ours} | variables
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
+    environment |= {"PWD": str(clone)} | variables
     if python:
         environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
     return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=60)

@@ -4,23 +4,18 @@ from collections.abc import Callable
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
 from nmt.paper.heatmaps import attention, positional_encodings
+from nmt.paper.results import Run
 
-OPEN_END = 1000  # a bucket of lengths up to here is "or more"
-
+PANELS = {"nll": "training loss", "dev_perplexity": "dev perplexity", "dev_bleu": "dev BLEU, greedy"}
 NAMED = 3  # rows with the same learning rate that the legend names
-
 BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
-
-PANELS = {
-    "nll": "training loss",
-    "dev_perplexity": "dev perplexity",
-    "dev_bleu": "dev BLEU, greedy",
-}
+OPEN_END = 1000  # a bucket of lengths up to here is "or more"
 
 
 def draw(name: str, drawing: Drawing) -> Figure:
@@ -36,11 +31,11 @@ def learning_curves(drawing: Drawing) -> Figure:
     panels = {key: label for key, label in PANELS.items() if key in recorded}
     figure = sheet(COLUMN, 0.4 + 1.35 * len(panels))
     first_seed = drawing.reproduction.seeds[0]
-    for axes, (key, label) in zip(figure.subplots(len(panels), sharex=True), panels.items(), strict=True):
+    grid = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    for axes, (key, label) in zip(grid, panels.items(), strict=True):
         for (experiment, seed), lines in metrics.items():
-            points = [(line["update"], line[key]) for line in lines if key in line]
             axes.plot(
-                *np.transpose(points),
+                *recorded_points(lines, key),
                 **drawing.look(experiment),
                 label=drawing.title(experiment) if seed == first_seed else None,
                 marker="" if key == "nll" else ".",
@@ -54,10 +49,16 @@ def learning_curves(drawing: Drawing) -> Figure:
     axes.set_xlim(left=0)
     figure.align_ylabels()
     text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
-    return finish(figure, drawing.small_print("Training set and split dev", drawing.runs, text), axes)
+    return finish(figure, drawing.small_print("Training set and split dev", drawing.runs, text), grid[0])
 
 
-def logarithmic(axes) -> None:
+def recorded_points(lines: list[dict], key: str) -> np.ndarray:
+    """(2, n): the updates at which `key` was recorded, and its values; a short training may have none."""
+    points = [(line["update"], line[key]) for line in lines if key in line]
+    return np.reshape(points, (-1, 2)).T
+
+
+def logarithmic(axes: Axes) -> None:
     """A logarithmic y axis with plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -67,18 +68,17 @@ def logarithmic(axes) -> None:
 
 def learning_rate(drawing: Drawing) -> Figure:
     """The learning rate as it was used; rows that used the same share a line."""
-    schedules: dict[tuple, list[str]] = {}
+    schedules: dict[bytes, list[Run]] = {}
     for run in drawing.runs:
-        points = tuple((line["update"], line["learning_rate"]) for line in run.metrics() if "learning_rate" in line)
-        schedules.setdefault(points, []).append(run.experiment)
+        schedules.setdefault(recorded_points(run.metrics(), "learning_rate").tobytes(), []).append(run)
     figure = sheet(COLUMN, 2.0)
     axes = figure.subplots()
-    for points, experiments in schedules.items():
-        names = list(dict.fromkeys(experiments))
+    for runs in schedules.values():
+        names = list(dict.fromkeys(run.experiment for run in runs))
         label = "; ".join(map(drawing.title, names[:NAMED]))
         if len(names) > NAMED:
             label += f" and {len(names) - NAMED} more"
-        axes.plot(*np.transpose(points), **drawing.look(names[0]), label=label)
+        axes.plot(*recorded_points(runs[0].metrics(), "learning_rate"), **drawing.look(names[0]), label=label)
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)

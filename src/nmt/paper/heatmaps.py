@@ -9,7 +9,6 @@ from matplotlib.image import AxesImage
 
 from nmt.configuration import Transformer
 from nmt.errors import UserError
-from nmt.models.positions import sinusoids
 from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, finish, sheet
 from nmt.paper.provenance import commit
 
@@ -25,6 +24,8 @@ def positional_encodings(drawing: Drawing) -> Figure:
 
     Needs no run: they are a formula. Raises UserError when no row has any.
     """
+    from nmt.models.positions import sinusoids  # torch takes seconds to load, and no other figure needs it
+
     models = {name: drawing.catalogue.experiment(name).model for name in drawing.table.experiments}
     with_sinusoids = [
         name for name, model in models.items() if isinstance(model, Transformer) and model.positions == "sinusoidal"
@@ -91,7 +92,8 @@ def maps(title: str, found: dict) -> list[tuple[str, list[str], list[str], np.nd
         return []
     layer, heads = list(found["maps"].items())[-1]
     heads = np.array(heads)  # (H, T, S)
-    source, target = found["source"], found["target"]
+    # sentencepiece's mark of a word's beginning is so broad that it runs into the next label
+    source, target = ([piece.replace("▁", "_") for piece in found[side]] for side in ("source", "target"))
     if len(heads) == 1:
         return [(title, source, target, heads[0])]
     mean = (f"{title}, {layer}: mean of {len(heads)} heads", source, target, heads.mean(0))

@@ -11,7 +11,7 @@ from nmt.evaluation.cost import sustained_flops, training_flops
 from nmt.files import read_json
 from nmt.training.metrics import read_metrics
 
-# Which script makes which file of a run's folder; the split's name comes before the last one.
+# Which script makes which file of a run's folder; before scores.json stands the split's name.
 MADE_BY = {
     "training.json": "train.py",
     "metrics.jsonl": "train.py",

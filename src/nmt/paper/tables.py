@@ -15,8 +15,8 @@ MEANINGS = {
     "bleu": "BLEU of sacreBLEU on plain text with its own 13a tokens (Post 2018), comparable across papers.",
     "chrf": "F-score of character n-grams, recall counting twice (chrF2, Popović 2016), in percent.",
     "ter": "edits needed for each reference word (Snover et al. 2006), in percent; lower is better.",
-    "tokenized_bleu": "BLEU on Moses tokens, cased, as multi-bleu.perl counts; the paper's for English-French.",
-    "compound_split_bleu": "BLEU on Moses tokens with compounds split at hyphens, the paper's for English-German.",
+    "tokenized_bleu": "BLEU on Moses tokens, cased (multi-bleu.perl), as Vaswani et al. 2017 for English-French.",
+    "compound_split_bleu": "BLEU on Moses tokens, compounds split, as Vaswani et al. 2017 for English-German.",
     "lowercased_tokenized_bleu": "BLEU on lower-cased, normalised Moses tokens, as most Multi30k papers print it.",
     "perplexity": "exp of the mean negative log-likelihood of a subword, end of sentence counted, without smoothing; "
     "comparable only between rows with the same vocabulary; lower is better.",
@@ -133,7 +133,9 @@ def notes(frame: pd.DataFrame, measured: pd.DataFrame, signatures: dict[str, str
         "without padding (Kaplan et al. 2020). Minutes: wall clock of one seed's training, validation included.",
     ]
     if frame.flops_sustained.notna().any():
-        lines.append("Sustained FLOPs: training time times the device's sustained rate, as AIAYN counts (section 6.1).")
+        lines.append(
+            "Sustained FLOPs: training time times the device's sustained rate (Vaswani et al. 2017, section 6.1)."
+        )
     if frame.filter(regex="_published$").notna().any(axis=None):
         lines.append("Differences: ours minus published. Published FLOPs are as their papers count them, not as 6 N D.")
     return lines

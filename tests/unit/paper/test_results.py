@@ -2,7 +2,6 @@
 
 import json
 
-
 import pytest
 from tests import paper_runs
 
@@ -34,7 +33,12 @@ def frame(made, metrics=("bleu", "perplexity")):
 
 def test_every_row_with_every_seed_in_the_order_asked_for(made):
     runs = found(made, [ROW, "demo-seq2seq"])
-    assert [(run.experiment, run.seed) for run in runs] == [(ROW, 1), (ROW, 2), ("demo-seq2seq", 1), ("demo-seq2seq", 2)]
+    assert [(run.experiment, run.seed) for run in runs] == [
+        (ROW, 1),
+        (ROW, 2),
+        ("demo-seq2seq", 1),
+        ("demo-seq2seq", 2),
+    ]
 
 
 def test_a_line_holds_what_the_files_say(made):
@@ -99,5 +103,5 @@ def test_a_run_of_other_settings_is_refused(made, part, key, value):
 def test_a_run_on_other_data_is_refused(made):
     (path,) = made[0].glob("corpora/demo/*/tokens/train/meta.json")
     write_json(path, read_json(path) | {"fingerprint": "0" * 64})
-    with pytest.raises(UserError, match="was trained on other data than .*train"):
+    with pytest.raises(UserError, match=r"was trained on other data than .*train"):
         frame(made)

@@ -1,0 +1,53 @@
+"""Models too small to be good, in folders as average.py makes them."""
+
+from pathlib import Path
+
+import torch
+
+from nmt import configuration
+from nmt.configuration import Corpus, Decoding, Experiment, Generated, RNNSearch, Seq2Seq, Training, Transformer
+from nmt.data.tokens import write_tokens
+from nmt.decoding.folder import save_model
+from nmt.models.build import build
+from nmt.models.weights import parameters
+from nmt.text.subwords import Subwords, learn
+
+SOURCE = ["a man sits on a bench .", "two dogs run .", "a dog sits .", "two men sit on two benches ."]
+TARGET = ["ein mann sitzt auf einer bank .", "zwei hunde laufen .", "ein hund sitzt .", "zwei männer sitzen ."]
+VOCABULARY = configuration.Vocabulary(size=50)
+FAMILIES: dict[str, configuration.Model] = {
+    "transformer": Transformer(layers=2, d_model=16, d_ff=16, heads=4, dropout=0.1),
+    "rnnsearch": RNNSearch(d_embedding=8, d_hidden=8, dropout=0.1),
+    "seq2seq": Seq2Seq(layers=1, d_embedding=8, d_hidden=8, dropout=0.1),
+}
+
+
+def write_text(folder: Path) -> tuple[Path, Path]:
+    files = folder / "text.en", folder / "text.de"
+    for file, lines in zip(files, (SOURCE, TARGET), strict=True):
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return files
+
+
+def make_model(folder: Path, family: str) -> Path:
+    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords.model and FOLDER/tokens."""
+    text = write_text(folder)
+    subwords = folder / "subwords.model"
+    subwords.write_bytes(learn(VOCABULARY, list(text), 1))
+    if not (folder / "tokens").exists():
+        write_tokens(folder / "tokens", Subwords.load(subwords), *text, None, 1)
+    training = Training(updates=1, batch_tokens=100, warmup=1, peak_learning_rate=0.1, interval=1, precision="bfloat16")
+    experiment = Experiment(
+        title="Tiny", vocabulary="tiny", model=FAMILIES[family], training=training, decoding=Decoding(max_extra=3)
+    )
+    corpus = Corpus(
+        title="Tiny",
+        source="en",
+        target="de",
+        licence="free",
+        generated=Generated(grammar="none", seed=1, sizes={"train": 1, "dev": 1}),
+    )
+    torch.manual_seed(1)
+    weights = parameters(build(FAMILIES[family], VOCABULARY.size))
+    save_model(folder / family, weights, subwords, experiment, VOCABULARY, corpus, {})
+    return folder / family

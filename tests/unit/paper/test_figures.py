@@ -1,0 +1,214 @@
+"""Figures: what they show, read back from what was drawn."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from tests import paper_runs
+
+from nmt.configuration import Table
+from nmt.errors import UserError
+from nmt.paper.drawing import STYLE, Drawing, save
+from nmt.paper.figures import FIGURES, draw
+
+TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
+
+
+@pytest.fixture
+def made(tmp_path, root):
+    """made(seeds, rows) is a Drawing of made-up runs."""
+
+    def make(seeds=(1, 2), rows=("demo-seq2seq", "demo-rnnsearch", "demo-transformer"), corpus="demo"):
+        table = Table(title="A table", experiments=list(rows), split="test", metrics=["bleu"])
+        reproduction = paper_runs.reproduction(seeds, corpus, systems=table)
+        return Drawing(reproduction, paper_runs.make_runs(tmp_path, root, reproduction), table, tmp_path / "runs")
+
+    return make
+
+
+def small_print(figure: Figure) -> str:
+    return " ".join(" ".join(text.get_text() for text in figure.texts).split())
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_says_where_it_comes_from_and_nothing_leaves_the_sheet(made, name):
+    figure = draw(name, made())
+    text = small_print(figure)
+    assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
+    assert "split" in text.lower() or "Training set" in text
+    assert "Commit " in text
+    if name != "positional-encodings":
+        assert "abcdef0123" in text
+        assert "Seed 1." in text if name == "attention" else "Seeds 1, 2." in text
+
+    canvas = FigureCanvasAgg(figure)
+    with matplotlib.rc_context(STYLE):
+        canvas.draw()
+        artists = [*figure.texts, *figure.legends, *figure.axes]
+        boxes = [artist.get_tightbbox(canvas.get_renderer()) for artist in artists if artist.get_visible()]
+    sheet = figure.bbox
+    for box in boxes:
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= sheet.x1 + 1
+        assert box.y1 <= sheet.y1 + 1
+    foot = boxes[0]
+    assert all(box.y0 >= foot.y1 - 1 for box in boxes[1:])
+
+
+def test_learning_curves_have_a_line_for_each_run_and_one_label_for_each_row(made):
+    drawing = made()
+    figure = draw("learning-curves", drawing)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["training loss", "dev perplexity", "dev BLEU, greedy"]
+    assert [len(axes.lines) for axes in figure.axes] == [6, 6, 6]
+    assert legend(figure) == TITLES
+    metrics = drawing.runs[0].metrics()
+    points = [(line["update"], line["nll"]) for line in metrics if "nll" in line]
+    assert np.allclose(figure.axes[0].lines[0].get_xydata(), points)
+    perplexity = [line["dev_perplexity"] for line in metrics if "dev_perplexity" in line]
+    assert np.allclose(figure.axes[1].lines[0].get_ydata(), perplexity)
+
+
+def test_learning_curves_without_dev_bleu_have_no_empty_panel(made):
+    drawing = made(seeds=[1])
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        path.write_text("".join(line for line in path.open() if "dev_bleu" not in line))
+    assert len(draw("learning-curves", drawing).axes) == 2
+
+
+def test_a_training_of_few_updates_has_only_dev_losses(made):
+    drawing = made(seeds=[1])
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        path.write_text('{"update": 10, "dev_nll": 1.0, "dev_perplexity": 2.7}\n')
+    figure = draw("learning-curves", drawing)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["dev perplexity"]
+    assert legend(figure) == TITLES
+    assert legend(draw("learning-rate", drawing)) == ["; ".join(TITLES)]
+
+
+def test_rows_with_the_same_learning_rate_share_a_line(made):
+    figure = draw("learning-rate", made(rows=["demo-rnnsearch", "demo-transformer", "transformer-base"]))
+    (axes,) = figure.axes
+    assert len(axes.lines) == 2
+    assert legend(figure) == ["RNN with attention; Transformer", "Transformer (base)"]
+    assert axes.lines[0].get_ydata().max() == pytest.approx(0.002)
+
+
+def test_an_experiment_has_one_look_in_all_figures(made):
+    drawing = made(seeds=[1])
+    curves, bleu = draw("learning-curves", drawing), draw("bleu-by-length", drawing)
+    looks = [
+        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]] for figure in (curves, bleu)
+    ]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 3
+
+
+def test_more_rows_than_colours_still_look_different(made):
+    names = [
+        "transformer-base",
+        "heads-1",
+        "heads-4",
+        "heads-16",
+        "heads-32",
+        "keys-16",
+        "keys-32",
+        "layers-2",
+        "layers-4",
+    ]
+    drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
+    assert len({tuple(drawing.look(name).values()) for name in names}) == len(names)
+
+
+def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
+    drawing = made()
+    figure = draw("bleu-by-length", drawing)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0–9\n(100)", "10–19\n(90)", "20+\n(80)"]
+    runs = drawing.of("demo-transformer")
+    bleu = [[bucket["bleu"] for bucket in run.scores("test")["bleu_by_source_length"]] for run in runs]
+    line, _, bars = axes.containers[2]
+    assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
+    ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
+    assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
+
+
+def images(figure: Figure) -> dict[str, AxesImage]:
+    return {axes.get_title(): axes.images[0] for axes in figure.axes if axes.images}
+
+
+def test_attention_is_that_of_the_last_layer(made):
+    drawing = made(seeds=[2, 1])
+    figure = draw("attention", drawing)
+    assert "Seed 2." in small_print(figure)
+    drawn = images(figure)
+    assert list(drawn) == [
+        "RNN with attention",
+        "Transformer, layer 3: mean of 4 heads",
+        "Transformer, layer 3: head 1",
+        "Transformer, layer 3: head 2",
+    ]
+    (run,) = [run for run in drawing.of("demo-transformer") if run.seed == 2]
+    heads = np.array(run.attention()["maps"]["layer 3"])
+    assert np.allclose(drawn["Transformer, layer 3: mean of 4 heads"].get_array(), heads.mean(0))
+    assert np.allclose(drawn["Transformer, layer 3: head 2"].get_array(), heads[1])
+    axes = drawn["RNN with attention"].axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "_the",
+        "_old",
+        "_man",
+        "_sle",
+        "eps",
+        "_.",
+        "</s>",
+    ]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "_der",
+        "_alte",
+        "_Mann",
+        "_schläft",
+        "_.",
+        "</s>",
+    ]
+
+
+def test_without_attention_there_is_nothing_to_draw(made):
+    with pytest.raises(UserError, match="'A table' has attention"):
+        draw("attention", made(rows=["demo-seq2seq"]))
+
+
+def test_sinusoids_are_those_of_the_first_transformer_that_has_them(made):
+    figure = draw("positional-encodings", made(rows=["demo-seq2seq", "learned-positions", "demo-transformer"]))
+    assert "d_model = 128" in small_print(figure)
+    matrix = figure.axes[0].images[0].get_array()  # (dimensions, positions)
+    assert matrix.shape == (128, 100)
+    assert matrix[16, 7] == pytest.approx(np.sin(7 / 10000 ** (16 / 128)), abs=1e-6)
+    assert matrix[17, 7] == pytest.approx(np.cos(7 / 10000 ** (16 / 128)), abs=1e-6)
+    assert {line.get_label() for line in figure.axes[1].lines} == {f"dimension {n}" for n in (16, 17, 32, 33)}
+    with pytest.raises(UserError, match="no row with sinusoids"):
+        draw("positional-encodings", made(rows=["demo-seq2seq"]))
+
+
+def test_positional_encodings_need_no_run(made, tmp_path):
+    drawing = made()
+    assert draw(
+        "positional-encodings", Drawing(drawing.reproduction, drawing.catalogue, drawing.table, tmp_path / "no")
+    )
+
+
+def test_files_are_the_same_every_time_with_fonts_inside_and_no_time(made, tmp_path):
+    drawing = made()
+    for number in (1, 2):
+        save(draw("learning-rate", drawing), tmp_path / f"{number}.pdf", tmp_path / f"{number}.png")
+    for form in ("pdf", "png"):
+        assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
+    pdf = (tmp_path / "1.pdf").read_bytes()
+    assert b"/CreationDate" not in pdf
+    assert b"/FontFile2" in pdf  # TrueType
+    assert b"/Type3" not in pdf

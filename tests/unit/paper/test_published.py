@@ -1,0 +1,82 @@
+"""config/published.yaml, and what its entries may say."""
+
+from collections import Counter
+
+import pytest
+
+from nmt.configuration import Published, load_catalogue, validated
+from nmt.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def catalogue(root):
+    return load_catalogue(root / "config")
+
+
+def test_splits_exist_and_no_number_is_there_twice(catalogue):
+    for entry in catalogue.published:
+        splits = catalogue.corpus(entry.corpus).split_names
+        assert entry.split is None or entry.split in splits, entry
+    keys = [(e.corpus, e.split, e.metric, e.experiment or e.system) for e in catalogue.published]
+    assert [key for key, count in Counter(keys).items() if count > 1] == []
+
+
+def test_rows_of_the_paper(catalogue):
+    """The two tables that everything is compared with, whole: a slip of a row shows in the sums."""
+    found = Counter()
+    for entry in catalogue.published:
+        if entry.source.startswith("Vaswani"):
+            found[entry.corpus, entry.metric, "row" if entry.experiment else "cited"] += round(entry.value, 2)
+    expected = {
+        ("wmt14-en-de", "compound_split_bleu", "cited"): 23.75 + 24.6 + 25.16 + 26.03 + 26.30 + 26.36,
+        ("wmt14-en-de", "compound_split_bleu", "row"): 27.3 + 28.4,
+        ("wmt14-en-fr", "tokenized_bleu", "cited"): 39.2 + 39.92 + 40.46 + 40.56 + 40.4 + 41.16 + 41.29,
+        ("wmt14-en-fr", "tokenized_bleu", "row"): 38.1 + 41.8,
+        ("wmt14-en-de", "flops", "row"): 3.3e18 + 2.3e19,
+        ("wmt14-en-fr", "flops", "row"): 3.3e18 + 2.3e19,
+        ("wmt14-en-de", "flops", "cited"): 2.3e19 + 9.6e18 + 2.0e19 + 1.8e20 + 7.7e19,
+        ("wmt14-en-fr", "flops", "cited"): 1.0e20 + 1.4e20 + 1.5e20 + 1.2e20 + 8.0e20 + 1.1e21 + 1.2e21,
+        ("wmt14-en-de", "parameters", "row"): 65 + 58 + 60 + 36 + 50 + 80 + 28 + 168 + 53 + 90 + 213,
+    }
+    for key, total in expected.items():
+        assert found.pop(key) == pytest.approx(total), key
+    assert set(found) == {("wmt14-en-de", "perplexity", "row"), ("wmt14-en-de", "tokenized_bleu", "row")}
+
+
+def test_table_3_is_whole(catalogue):
+    rows = [e for e in catalogue.published if e.source.endswith("Table 3")]
+    perplexity = {e.experiment: e.value for e in rows if e.metric == "perplexity"}
+    bleu = {e.experiment: e.value for e in rows if e.metric == "tokenized_bleu"}
+    assert len(perplexity) == 20
+    assert perplexity.keys() == bleu.keys()
+    # The paper's numbers, in its order of rows.
+    assert list(perplexity.values()) == [
+        *(4.92, 5.29, 5.00, 4.91, 5.01, 5.16, 5.01, 6.11, 5.19, 4.88, 5.75, 4.66, 5.12, 4.75),
+        *(5.77, 4.95, 4.67, 5.47, 4.92, 4.33),
+    ]
+    assert list(bleu.values()) == [
+        *(25.8, 24.9, 25.5, 25.8, 25.4, 25.1, 25.4, 23.7, 25.3, 25.5, 24.5, 26.0, 25.4, 26.2),
+        *(24.6, 25.5, 25.3, 25.7, 25.7, 26.4),
+    ]
+
+
+GOOD = {"corpus": "demo", "split": "test", "metric": "bleu", "value": 1.0, "source": "A paper", "system": "A system"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metric": "blue"}, "unknown metric 'blue': did you mean 'bleu'?"),
+        ({"metric": "flop", "split": None}, "unknown metric 'flop': did you mean 'flops'?"),
+        ({"split": None}, "bleu needs a split"),
+        ({"metric": "flops"}, "flops belongs to no split"),
+        ({"metric": "parameters"}, "parameters belongs to no split"),
+        ({"experiment": "demo-transformer"}, "give either experiment or system"),
+        ({"system": None}, "give either experiment or system"),
+    ],
+)
+def test_bad_entries(changes, message):
+    assert validated(Published, GOOD, "here").value == 1
+    with pytest.raises(UserError, match=r"^here: ") as error:
+        validated(Published, GOOD | changes, "here")
+    assert message in str(error.value)

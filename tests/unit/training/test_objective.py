@@ -1,0 +1,70 @@
+"""The chunked loss against torch's, value and gradient."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from nmt.models.protocol import PAD
+from nmt.training import objective
+from nmt.training.objective import cross_entropy
+
+
+@pytest.fixture(params=[True, False], ids=["bias", "no-bias"])
+def case(request, monkeypatch):
+    monkeypatch.setattr(objective, "ROWS", 16)
+    torch.manual_seed(0)
+    hidden = torch.randn(3, 21, 8, dtype=torch.float64, requires_grad=True)
+    output = torch.nn.Linear(8, 37, bias=request.param, dtype=torch.float64)
+    targets = torch.randint(PAD, 37, (3, 21))
+    targets[1, 15:] = PAD
+    return hidden, output, targets
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
+def test_agrees_with_torch(case, smoothing):
+    hidden, output, targets = case
+    loss, nll = cross_entropy(hidden, output, targets, smoothing)
+    (2 * loss).backward()
+    ours = [p.grad.clone() for p in (hidden, *output.parameters())]
+    for p in (hidden, *output.parameters()):
+        p.grad = None
+
+    def theirs(label_smoothing):
+        return F.cross_entropy(
+            output(hidden).flatten(0, 1),
+            targets.flatten(),
+            ignore_index=PAD,
+            label_smoothing=label_smoothing,
+            reduction="sum",
+        )
+
+    expected = theirs(smoothing)
+    (2 * expected).backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    assert nll.item() == pytest.approx(theirs(0.0).item(), rel=1e-12)
+    for mine, p in zip(ours, (hidden, *output.parameters()), strict=True):
+        torch.testing.assert_close(mine, p.grad, rtol=1e-9, atol=1e-11)
+
+
+def test_no_smoothing_is_the_negative_log_likelihood(case):
+    loss, nll = cross_entropy(*case, 0.0)
+    assert loss.item() == pytest.approx(nll.item(), rel=1e-12)
+
+
+def test_bfloat16_is_near(case):
+    hidden, output, targets = case[0].detach().float().requires_grad_(), case[1].float(), case[2]
+    exact, exact_nll = cross_entropy(hidden, output, targets, 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, nll = cross_entropy(hidden, output, targets, 0.1)
+    loss.backward()
+    assert loss.item() == pytest.approx(exact.item(), rel=0.01)
+    assert nll.item() == pytest.approx(exact_nll.item(), rel=0.01)
+    assert hidden.grad.dtype == output.weight.grad.dtype == torch.float32
+
+
+def test_a_certain_mistake_costs_much_but_not_infinitely():
+    output = torch.nn.Linear(1, 5, bias=False)
+    with torch.no_grad():
+        output.weight.copy_(torch.tensor([[0.0], [0.0], [0.0], [1.0], [0.0]]))
+    loss, nll = cross_entropy(torch.full((1, 1, 1), 500.0), output, torch.tensor([[4]]), 0.0)
+    assert 80 < nll.item() < 500 and torch.isfinite(loss)
