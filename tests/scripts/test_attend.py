@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from tests import tiny_models
+
+import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
 MAPS = {"transformer": (["layer 1", "layer 2"], 4), "rnnsearch": (["attention"], 1), "seq2seq": ([], 0)}

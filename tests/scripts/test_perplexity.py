@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from tests import tiny_models
 
+import tiny_models
 from nmt.decoding.folder import TranslationModel
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS

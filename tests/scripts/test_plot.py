@@ -2,8 +2,8 @@
 
 import pytest
 import yaml
-from tests import paper_runs
 
+import paper_runs
 from nmt.configuration import Table
 
 

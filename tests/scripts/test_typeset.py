@@ -4,7 +4,8 @@ import csv
 
 import pytest
 import yaml
-from tests import paper_runs
+
+import paper_runs
 
 
 @pytest.fixture

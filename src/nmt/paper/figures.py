@@ -15,6 +15,7 @@ from nmt.paper.results import Run
 PANELS = {"nll": "training loss", "dev_perplexity": "dev perplexity", "dev_bleu": "dev BLEU, greedy"}
 NAMED = 3  # rows with the same learning rate that the legend names
 BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
+FEWEST = 10  # sentences in a bucket: BLEU of fewer is left out, as it says nothing
 OPEN_END = 1000  # a bucket of lengths up to here is "or more"
 
 
@@ -94,7 +95,7 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     axes = figure.subplots()
     middle = (len(drawing.table.experiments) - 1) / 2
     for number, experiment in enumerate(drawing.table.experiments):
-        buckets = [run.scores(split)["bleu_by_source_length"] for run in drawing.of(experiment)]
+        buckets = [large_buckets(run.scores(split)) for run in drawing.of(experiment)]
         bleu = np.array([[bucket["bleu"] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
         axes.errorbar(
             np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
@@ -110,10 +111,14 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel("BLEU (sacreBLEU)")
-    text = "Below each range of lengths: how many sentences it holds."
+    text = f"Below each range of lengths: how many sentences it holds; ranges of fewer than {FEWEST} are left out."
     if several:
         text += " Bars: standard deviation over seeds."
     return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, text), axes)
+
+
+def large_buckets(scores: dict) -> list[dict]:
+    return [bucket for bucket in scores["bleu_by_source_length"] if bucket["sentences"] >= FEWEST]
 
 
 def tick(bucket: dict) -> str:

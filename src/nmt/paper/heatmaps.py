@@ -79,9 +79,10 @@ def attention(drawing: Drawing) -> Figure:
         axes.set_yticks(range(len(target)), target, size=size)
         axes.tick_params(length=0, pad=2)
         axes.set_title(title)
+        axes.set_anchor("N")  # translations differ in length: panels of one row begin on one line
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02)
+    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02, panchor=False)
     text = f"The sentence: {drawing.reproduction.attention}"
     return finish(figure, drawing.small_print("One sentence, of no split", runs, text))
 

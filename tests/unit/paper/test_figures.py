@@ -6,12 +6,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from tests import paper_runs
 
+import paper_runs
 from nmt.configuration import Table
 from nmt.errors import UserError
 from nmt.paper.drawing import STYLE, Drawing, save
-from nmt.paper.figures import FIGURES, draw
+from nmt.paper.figures import FIGURES, draw, tick
 
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 
@@ -130,13 +130,19 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
     drawing = made()
     figure = draw("bleu-by-length", drawing)
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0–9\n(100)", "10–19\n(90)", "20+\n(80)"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0–9\n(100)", "10–19\n(90)", "20–95\n(80)"]
     runs = drawing.of("demo-transformer")
     bleu = [[bucket["bleu"] for bucket in run.scores("test")["bleu_by_source_length"]] for run in runs]
+    bleu = np.array(bleu)[:, :3]  # the last bucket has 4 sentences
     line, _, bars = axes.containers[2]
     assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
     ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
     assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
+
+
+def test_the_last_bucket_is_open():
+    assert tick({"from": 50, "to": 1000, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
+    assert tick({"from": 40, "to": 50, "sentences": 12, "bleu": 1.0}) == "40–49\n(12)"
 
 
 def images(figure: Figure) -> dict[str, AxesImage]:

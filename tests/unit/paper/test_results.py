@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from tests import paper_runs
 
+import paper_runs
 from nmt.errors import UserError
 from nmt.evaluation.cost import training_flops
 from nmt.files import read_json, write_json

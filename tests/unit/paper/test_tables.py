@@ -5,8 +5,8 @@ import re
 
 import pandas as pd
 import pytest
-from tests import paper_runs
 
+import paper_runs
 from nmt.configuration import METRICS, Catalogue, Published, Table
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
