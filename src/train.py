@@ -69,9 +69,7 @@ def main(args: argparse.Namespace) -> int | None:
     with locked(folder):
         write_json(folder / "settings.json", settings)
         try:
-            counters = train(
-                model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name
-            )
+            counters = train(model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name)
         except Stopped as stopped:
             logging.info(stopped)
             return GO_ON_LATER

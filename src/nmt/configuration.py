@@ -375,9 +375,7 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments)]
         for key, name, names in known:
             if name is not None and name not in names:
-                raise UserError(
-                    f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}"
-                )
+                raise UserError(f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}")
     return Catalogue(corpora=corpora, vocabularies=vocabularies, experiments=experiments, published=published)
 
 

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
 import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]

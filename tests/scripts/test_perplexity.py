@@ -4,9 +4,9 @@ import json
 import math
 
 import pytest
+import tiny_models
 import torch
 
-import tiny_models
 from nmt.decoding.folder import TranslationModel
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS

@@ -1,9 +1,9 @@
 """plot.py through its command line."""
 
+import paper_runs
 import pytest
 import yaml
 
-import paper_runs
 from nmt.configuration import Table
 
 

@@ -2,10 +2,9 @@
 
 import csv
 
+import paper_runs
 import pytest
 import yaml
-
-import paper_runs
 
 
 @pytest.fixture

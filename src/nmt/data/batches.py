@@ -66,9 +66,7 @@ class Batches:
         target = padded(self.tokens.target, numbers)
         first = torch.full((len(numbers), 1), BOS)
         without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
-        return Batch(
-            source, torch.cat([first, without_end], dim=1), target, int(self.target_lengths[numbers].sum())
-        )
+        return Batch(source, torch.cat([first, without_end], dim=1), target, int(self.target_lengths[numbers].sum()))
 
     def stream(self, epoch: int, position: int) -> Iterator[tuple[int, int, Batch]]:
         """(epoch, position after it, batch) without end, from batch `position` of `epoch` on."""

@@ -42,9 +42,7 @@ class MultiHeadAttention(nn.Module):
         both = F.linear(memory, self.qkv.weight[self.widths[0] :])
         return tuple(self.split(part) for part in both.split(self.widths[1:], dim=-1))
 
-    def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, maps: list[Tensor] | None = None
-    ) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, maps: list[Tensor] | None = None) -> Tensor:
         """Attends with projected q, k, v; `mask` (broadcast to (B, H, T, S)) is added to the scores.
 
         Appends the weights (B, H, T, S) to `maps` when it is given. Returns (B, T, D).

@@ -8,6 +8,7 @@ from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocab
 
 # B sentences, S source length, T target length, V vocabulary, R = B * beam rows
 
+
 class State(Protocol):
     """What a model carries from step to step for B sentences of `beam` rows each, sentence by sentence."""
 

@@ -25,7 +25,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     """The tensors and the metadata of a file. Raises UserError when it is missing or damaged."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["json"])
+            names = file.keys()  # the file itself is no iterable
+            return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["json"])
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:

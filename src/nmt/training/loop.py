@@ -140,7 +140,7 @@ def at_interval(
     if training.bleu_interval and counters.update % training.bleu_interval == 0:
         line["dev_bleu"] = dev_bleu()
     metrics.write(**line)
-    logging.info(", ".join(f"{key} {value:.2f}" if key != "update" else f"update {value}" for key, value in line.items()))
+    logging.info(", ".join(f"{key} {value:.5g}" for key, value in line.items()))
     counters.intervals_since_best += 1
     if nll < counters.best_dev_nll:
         counters.best_dev_nll, counters.intervals_since_best = nll, 0
@@ -182,9 +182,7 @@ def stop_signals() -> Iterator[list[int]]:
         received.append(number)
         signal.signal(number, before[number])
 
-    before = {
-        number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    }
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
     try:
         yield received
     finally:

@@ -13,7 +13,7 @@ class Metrics:
         beside = path.with_suffix(".partial")
         beside.write_text("".join(json.dumps(line) + "\n" for line in kept))
         os.replace(beside, path)
-        self.file = open(path, "a", buffering=1)
+        self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
 
     def write(self, **values: object) -> None:
         self.file.write(json.dumps(values) + "\n")

@@ -65,7 +65,8 @@ def test_padding_changes_neither_values_nor_gradients(model):
 def test_order_of_sentences_in_a_batch_does_not_matter(model):
     source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6, 3, 5, 2], seed=1))
     order = torch.tensor([2, 0, 3, 1])
-    torch.testing.assert_close(logits(model, source, target)[order], logits(model, source[order], target[order]), **EXACT)
+    together = logits(model, source, target)
+    torch.testing.assert_close(together[order], logits(model, source[order], target[order]), **EXACT)
 
 
 def test_the_past_does_not_see_the_future(model):
@@ -85,13 +86,15 @@ def test_every_parameter_gets_a_gradient(model):
     )
     loss.backward()
     for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
 
 
 def test_attention_sums_to_one_over_real_source_positions(model):
     source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
     for name, weights in model.attention(source, target).items():
-        assert weights.shape[0] == 4 and weights.shape[2:] == (target.size(1), source.size(1)), name
+        assert weights.shape[0] == 4, name
+        assert weights.shape[2:] == (target.size(1), source.size(1)), name
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)), rtol=1e-6, atol=1e-6)
         assert (weights * (source == PAD)[:, None, None]).abs().max() == 0
 

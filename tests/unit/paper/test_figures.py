@@ -2,12 +2,12 @@
 
 import matplotlib
 import numpy as np
+import paper_runs
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-import paper_runs
 from nmt.configuration import Table
 from nmt.errors import UserError
 from nmt.paper.drawing import STYLE, Drawing, save

@@ -2,9 +2,9 @@
 
 import json
 
+import paper_runs
 import pytest
 
-import paper_runs
 from nmt.errors import UserError
 from nmt.evaluation.cost import training_flops
 from nmt.files import read_json, write_json

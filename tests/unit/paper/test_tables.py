@@ -4,9 +4,9 @@ import io
 import re
 
 import pandas as pd
+import paper_runs
 import pytest
 
-import paper_runs
 from nmt.configuration import METRICS, Catalogue, Published, Table
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
