@@ -33,8 +33,13 @@ for table in REPRODUCTION.tables:
 
 
 rule status:
+    log:
+        "results/logs/status.log",
+    localrule: True
+    conda:
+        "envs/nmt.yaml"
     shell:
-        "python src/status.py --runs results/runs"
+        "python src/status.py --runs results/runs --log {log}"
 
 
 onsuccess:

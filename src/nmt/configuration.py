@@ -456,7 +456,9 @@ def validated(cls: type[Strict], values: object, where: str):
     try:
         return cls.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
+        faults = error.errors()
+        # A misspelt key is also a missing one: what is there says more than what is not.
+        first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         *path, last = [str(part) for part in first["loc"]] or [""]
         inside = f", {'.'.join(path)}" if path else ""
         if first["type"] == "extra_forbidden":

@@ -9,21 +9,21 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from nmt.configuration import Reproduction, load_reproduction
 from nmt.errors import UserError
-from snakemake.exceptions import WorkflowError
 
 # `snakemake` may be called by its path, without the environment being activated.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]))
 
 try:
-    REPRODUCTION, CATALOGUE = load_reproduction(config)
+    where = " with ".join(map(str, workflow.configfiles)) or "--config"
+    REPRODUCTION, CATALOGUE = load_reproduction(config, where)
     CORPUS = CATALOGUE.corpus(REPRODUCTION.corpus)
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
 
 # Not a parameter of any rule: where a file was found does not change what it is.
 if REPRODUCTION.mirror is not None:
-    os.environ["NMT_MIRROR"] = str(REPRODUCTION.mirror)
+    os.environ.update(NMT_MIRROR=REPRODUCTION.mirror)
 
 
 wildcard_constraints:
@@ -35,7 +35,6 @@ wildcard_constraints:
     language="|".join(CORPUS.languages.values()),
     archive="|".join(CORPUS.archives) or "none",
     table="|".join(REPRODUCTION.tables),
-    figure="learning-curves|learning-rate|positional-encodings|attention|bleu-by-length",
     seed=r"\d+",
 
 
@@ -109,6 +108,6 @@ def table_inputs(wildcards):
     return needed
 
 
-def figure_inputs(wildcards):
-    name = FIGURES[wildcards.figure]
+def figure_inputs(figure):
+    name = FIGURES[figure]
     return run_files(name, MAIN_TABLE.experiments) + run_files("training.json", MAIN_TABLE.experiments) if name else []

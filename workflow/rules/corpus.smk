@@ -19,17 +19,20 @@ if CORPUS.generated:
             f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
         conda:
             "../../envs/nmt.yaml"
-        params:
-            seed=CORPUS.generated.seed,
-            sizes=" ".join(f"--{split} {size}" for split, size in CORPUS.generated.sizes.items()),
         resources:
             mem_mb=1000,
             runtime=10,
             gpu=0,
+        params:
+            seed=CORPUS.generated.seed,
+            source_language=CORPUS.source,
+            target_language=CORPUS.target,
+            folder=subpath(output[0], parent=True),
+            sizes=" ".join(f"--{split} {size}" for split, size in CORPUS.generated.sizes.items()),
         shell:
             "python src/generate.py --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
-            " --source-language {CORPUS.source} --target-language {CORPUS.target}"
-            " --output results/corpora/{REPRODUCTION.corpus}/raw --log {log}"
+            " --source-language {params.source_language} --target-language {params.target_language}"
+            " --output {params.folder} --log {log}"
 
 else:
 
@@ -40,17 +43,19 @@ else:
             "results/logs/downloads/{archive}.log",
         benchmark:
             "results/benchmarks/downloads/{archive}.tsv"
+        retries: 2
         conda:
             "../../envs/nmt.yaml"
-        retries: 2
-        params:
-            sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         resources:
             mem_mb=500,
             runtime=600,
             gpu=0,
+        params:
+            catalogue=REPRODUCTION.catalogue,
+            corpus=REPRODUCTION.corpus,
+            sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         shell:
-            "python src/download.py --catalogue {REPRODUCTION.catalogue:q} --corpus {REPRODUCTION.corpus}"
+            "python src/download.py --catalogue {params.catalogue:q} --corpus {params.corpus}"
             " --archive {wildcards.archive} --output {output} --log {log}"
 
     rule extract:
@@ -71,14 +76,15 @@ else:
             "results/benchmarks/{corpus}/extract.{split}.tsv"
         conda:
             "../../envs/nmt.yaml"
-        params:
-            parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
         resources:
             mem_mb=1000,
             runtime=240,
             gpu=0,
+        params:
+            catalogue=REPRODUCTION.catalogue,
+            parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
         shell:
-            "python src/extract.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+            "python src/extract.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
             " --split {wildcards.split} --archives results/downloads"
             " --source {output.source} --target {output.target} --log {log}"
 
@@ -94,14 +100,15 @@ rule normalise:
         "results/benchmarks/{corpus}/{vocabulary}/normalise.{split}.{language}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
     threads: 1
     resources:
         mem_mb=2000,
         runtime=240,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
     shell:
-        "python src/normalise.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/normalise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"
         " --jobs {threads} --log {log}"

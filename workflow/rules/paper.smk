@@ -10,13 +10,13 @@ rule resolve_configuration:
         "results/benchmarks/{reproduction}/resolve_configuration.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        values=REPRODUCTION.model_dump_json(indent=2),
     threads: 1
     resources:
         mem_mb=100,
         runtime=5,
         gpu=0,
+    params:
+        values=REPRODUCTION.model_dump_json(indent=2),
     shell:
         "printf '%s\\n' {params.values:q} >{output} 2>{log}"
 
@@ -40,42 +40,51 @@ rule tabulate:
         "results/benchmarks/{reproduction}/tabulate.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        published=[entry.model_dump() for entry in CATALOGUE.published],
     threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        published=[entry.model_dump() for entry in CATALOGUE.published],
     shell:
-        "python src/typeset.py --catalogue {REPRODUCTION.catalogue:q} --reproduction {input.configuration}"
+        "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
         " --table {wildcards.table} --csv {output.csv} --markdown {output.markdown} --latex {output.latex}"
         " --log {log}"
 
 
-rule plot:
-    input:
-        figure_inputs,
-        configuration="results/{reproduction}/configuration.json",
-    output:
-        pdf="results/{reproduction}/figures/{figure}.pdf",
-        png=report(
-            "results/{reproduction}/figures/{figure}.png",
-            caption="../report/{figure}.rst",
-            category="Figures",
-            labels={"figure": "{figure}"},
-        ),
-    log:
-        "results/logs/{reproduction}/plot.{figure}.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/plot.{figure}.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-        gpu=0,
-    shell:
-        "python src/plot.py --catalogue {REPRODUCTION.catalogue:q} --reproduction {input.configuration}"
-        " --figure {wildcards.figure} --pdf {output.pdf} --png {output.png} --log {log}"
+# A caption's file name knows no wildcards, so that each figure has a rule, named like it.
+for figure in FIGURES:
+
+    rule:
+        name:
+            figure
+        input:
+            figure_inputs(figure),
+            configuration=f"results/{REPRODUCTION.name}/configuration.json",
+        output:
+            pdf=f"results/{REPRODUCTION.name}/figures/{figure}.pdf",
+            png=report(
+                f"results/{REPRODUCTION.name}/figures/{figure}.png",
+                caption=f"../report/{figure}.rst",
+                category="Figures",
+                labels={"figure": figure},
+            ),
+        log:
+            f"results/logs/{REPRODUCTION.name}/plot.{figure}.log",
+        benchmark:
+            f"results/benchmarks/{REPRODUCTION.name}/plot.{figure}.tsv"
+        conda:
+            "../../envs/nmt.yaml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=10,
+            gpu=0,
+        params:
+            catalogue=REPRODUCTION.catalogue,
+            figure=figure,
+        shell:
+            "python src/plot.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
+            " --figure {params.figure} --pdf {output.pdf} --png {output.png} --log {log}"

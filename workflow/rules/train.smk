@@ -18,17 +18,18 @@ rule train:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        folder=subpath(output.training, parent=True),
-        model=lambda wildcards: experiment(wildcards).model.model_dump(),
-        training=lambda wildcards: experiment(wildcards).training.model_dump(),
     threads: 2
     resources:
         mem_mb=3000,
         runtime=1440,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        folder=subpath(output.training, parent=True),
+        model=lambda wildcards: experiment(wildcards).model.model_dump(),
+        training=lambda wildcards: experiment(wildcards).training.model_dump(),
     shell:
-        "python src/train.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/train.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --log {log}"
@@ -47,15 +48,16 @@ rule average:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        experiment=lambda wildcards: experiment(wildcards).model_dump(),
     threads: 1
     resources:
         mem_mb=4000,
         runtime=30,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        experiment=lambda wildcards: experiment(wildcards).model_dump(),
     shell:
-        "python src/average.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/average.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"
         " --subwords {input.subwords} --output {output} --log {log}"
 

@@ -36,13 +36,13 @@ rule score:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        language=CORPUS.target,
     threads: 1
     resources:
         mem_mb=1000,
         runtime=30,
         gpu=0,
+    params:
+        language=CORPUS.target,
     shell:
         "python src/score.py --translations {input.translations} --references {input.references}"
         " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
@@ -59,12 +59,12 @@ rule attend:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        sentence=REPRODUCTION.attention,
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
         gpu=0,
+    params:
+        sentence=REPRODUCTION.attention,
     shell:
         "python src/attend.py --model {input} --sentence {params.sentence:q} --output {output} --log {log}"

@@ -13,15 +13,16 @@ rule learn_vocabulary:
         "results/benchmarks/{corpus}/{vocabulary}/learn_vocabulary.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
     threads: 1
     resources:
         mem_mb=lambda wildcards, input: 1000 + 10 * input.size_mb,
         runtime=240,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
     shell:
-        "python src/learn_vocabulary.py --catalogue {REPRODUCTION.catalogue:q} --vocabulary {wildcards.vocabulary}"
+        "python src/learn_vocabulary.py --catalogue {params.catalogue:q} --vocabulary {wildcards.vocabulary}"
         " --inputs {input.source} {input.target} --output {output} --jobs {threads} --log {log}"
 
 
@@ -38,14 +39,15 @@ rule binarise:
         "results/benchmarks/{corpus}/{vocabulary}/binarise.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        cleaning=CORPUS.cleaning.model_dump(),
     threads: 1
     resources:
         mem_mb=2000,
         runtime=240,
         gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        cleaning=CORPUS.cleaning.model_dump(),
     shell:
-        "python src/binarise.py --catalogue {REPRODUCTION.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/binarise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"

@@ -1,0 +1,132 @@
+"""The tiny reproduction, from the grammar to tables, figures and the report, in a copy of the repository."""
+
+import base64
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from workflows import copy_repository, environment, planned_jobs, snakemake
+
+TABLES = ("systems", "dev")
+FIGURES = ("learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length")
+ROWS = ("tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A copy whose path has spaces, after one run of everything."""
+    folder = copy_repository(tmp_path_factory.mktemp("reproduction") / "a folder with spaces")
+    done = snakemake(folder)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@contextmanager
+def edited(path, old, new):
+    before = path.read_text(encoding="utf-8")
+    assert before.count(old) == 1
+    path.write_text(before.replace(old, new), encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def test_every_table_and_figure_is_made(made):
+    wanted = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex")]
+    wanted += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
+    found = {path.relative_to(made / "results/tiny").as_posix(): path for path in made.glob("results/tiny/*/*")}
+    assert sorted(found) == sorted(wanted)
+    assert [name for name, path in found.items() if path.stat().st_size < 100] == []
+
+
+def test_every_step_has_a_log_and_a_benchmark(made):
+    logs, benchmarks = (
+        {path.relative_to(made / "results" / kind).with_suffix("") for path in (made / "results" / kind).rglob("*.*")}
+        for kind in ("logs", "benchmarks")
+    )
+    assert len(benchmarks) > 30
+    assert benchmarks <= logs
+
+
+def test_a_second_run_does_nothing(made):
+    done = snakemake(made)
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout
+
+
+def test_a_comment_in_the_code_reruns_nothing(made):
+    with edited(made / "src" / "train.py", '"""Trains one row', '# A comment.\n"""Trains one row'):
+        assert planned_jobs(made) == set()
+
+
+def test_a_changed_row_reruns_that_row_alone(made):
+    run = "corpus=tiny, experiment=tiny-seq2seq, seed=1"
+    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: seq2seq,", "family: seq2seq, updates: 30,"):
+        jobs = planned_jobs(made)
+    assert {each.replace(", split=test", "") for each in jobs} == {
+        *(f"{rule} {run}" for rule in ("train", "average", "translate", "score", "attend")),
+        "tabulate reproduction=tiny, table=systems",
+        *(figure for figure in FIGURES if figure != "positional-encodings"),
+        "all",
+    }
+
+
+def test_decoding_changed_trains_nothing(made):
+    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: rnnsearch,", "family: rnnsearch, beam: 3,"):
+        jobs = planned_jobs(made)
+    assert not any(each.startswith("train ") for each in jobs)
+    assert "translate corpus=tiny, experiment=tiny-rnnsearch, seed=1, split=test" in jobs
+
+
+def test_a_table_is_a_target(made):
+    table = made / "results" / "tiny" / "tables" / "dev.md"
+    before = table.read_bytes()
+    table.unlink()
+    assert {each.split()[0] for each in planned_jobs(made, "dev")} == {"dev", "tabulate"}
+    assert snakemake(made, "dev").returncode == 0
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_is_a_target(made, figure):
+    assert planned_jobs(made, figure, "--forcerun", figure) == {figure}
+
+
+def test_status_prints_a_line_a_run(made):
+    done = snakemake(made, "status", "--quiet", "all")
+    assert done.returncode == 0
+    lines = [line for line in done.stdout.splitlines() if line.startswith("tiny/")]
+    assert [line.split()[:6] for line in lines] == [
+        [f"tiny/{row}/seed-1", "done", "update", "20", "of", "20"] for row in sorted(ROWS)
+    ]
+
+
+def test_the_report_is_one_file_with_all_in_it(made):
+    done = snakemake(made, "--report", "report.html")
+    assert done.returncode == 0, done.stdout
+    report = (made / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", report)  # nothing is fetched
+    for path in [*made.glob("results/tiny/tables/*.md"), *made.glob("results/tiny/figures/*.png")]:
+        assert base64.b64encode(path.read_bytes()).decode() in report, path.name
+    captions = ("Learning curves", "Learning rate", "Positional encodings", "Attention", "BLEU by source length")
+    for caption in (*captions, "Three systems, barely trained", "One system on the dev set"):
+        assert f"<strong>{caption}</strong>" in report
+
+
+def test_the_model_translates_plain_text(made):
+    model = "results/runs/tiny/tiny-transformer/seed-1/model"
+    done = subprocess.run(
+        [sys.executable, "src/translate.py", "--model", model, "--threads", "1"],
+        cwd=made,
+        env=environment(made),
+        input="the old man sleeps .\n\nthe dog does not see anna .\n",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=600,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\n") == 3
+    assert done.stdout.split("\n")[1] == ""

@@ -1,0 +1,58 @@
+"""Copies of the repository, and snakemake in them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = "tests/workflow/tiny/reproduction.yaml"
+
+
+def copy_repository(folder: Path) -> Path:
+    """All files that git knows or would add, in `folder`, which is returned."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "snakemake", *map(str, arguments)]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Without what the caller's shell says about snakemake; its caches go beside `folder`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))}
+    return kept | {"XDG_CACHE_HOME": str(folder.parent / "cache"), "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+def snakemake(folder: Path, *arguments: str, configuration: str = TINY) -> subprocess.CompletedProcess:
+    """Runs snakemake in `folder` on two cores; all that it prints is in stdout."""
+    return subprocess.run(
+        command(*arguments, "--cores", 2, "--configfile", configuration),
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=1800,
+    )
+
+
+def planned_jobs(folder: Path, *arguments: str, configuration: str = TINY) -> set[str]:
+    """What a dry run would do, as "train corpus=tiny, experiment=tiny-transformer, seed=1"."""
+    done = snakemake(folder, "--dry-run", *arguments, configuration=configuration)
+    assert done.returncode == 0, done.stdout
+    blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", done.stdout, re.MULTILINE)
+    wildcards = (re.search(r"^    wildcards: (.*)$", block, re.MULTILINE) for _, block in blocks)
+    return {
+        f"{name} {found.group(1)}" if found else name for (name, _), found in zip(blocks, wildcards, strict=True)
+    }
