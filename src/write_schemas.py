@@ -1,17 +1,45 @@
-"""Writes the JSON schemas of the configuration files, generated from the configuration's classes."""
+"""Writes the JSON schemas of the configuration files, generated from the classes in src/nmt/configuration.py.
 
-import json
+With them an editor completes keys and marks mistakes; the workflow itself checks more, and with clearer messages.
+"""
+
 from argparse import Namespace
 from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import Field, TypeAdapter, create_model
+
+from nmt import configuration
 from nmt.command import arguments, run
-from nmt.configuration import schemas
-from nmt.files import write_text
+from nmt.configuration import Corpus, Name, Published, Reproduction, Strict, Vocabulary
+from nmt.files import write_json
 
 
 def main(args: Namespace) -> None:
-    for name, schema in schemas().items():
-        write_text(args.output / f"{name}.json", json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
+    kinds = {
+        "reproduction": Reproduction,
+        "corpora": dict[Name, Corpus],
+        "experiments": experiments(),
+        "published": list[Published],
+    }
+    for name, kind in kinds.items():
+        write_json(args.output / f"{name}.json", TypeAdapter(kind).json_schema())
+
+
+def experiments() -> type[Strict]:
+    """experiments.yaml: its entries hold the keys of a model, of training and of decoding in one, none of them needed
+    because a base may give it."""
+    absent = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
+    keys: dict = {name: (str, absent) for name in ("title", "base", "vocabulary")}
+    keys["family"] = (Literal[tuple(configuration.FAMILIES)], absent)
+    for cls in (*configuration.FAMILIES.values(), configuration.Training, configuration.Decoding):
+        for name, field in cls.model_fields.items():
+            kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+            keys.setdefault(name, (kind, absent if field.is_required() else field.default))
+    entry = create_model("Entry", __base__=Strict, **keys)
+    return create_model(
+        "Experiments", __base__=Strict, vocabularies=(dict[Name, Vocabulary], {}), experiments=(dict[Name, entry], {})
+    )
 
 
 if __name__ == "__main__":

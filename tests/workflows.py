@@ -53,6 +53,4 @@ def planned_jobs(folder: Path, *arguments: str, configuration: str = TINY) -> se
     assert done.returncode == 0, done.stdout
     blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", done.stdout, re.MULTILINE)
     wildcards = (re.search(r"^    wildcards: (.*)$", block, re.MULTILINE) for _, block in blocks)
-    return {
-        f"{name} {found.group(1)}" if found else name for (name, _), found in zip(blocks, wildcards, strict=True)
-    }
+    return {f"{name} {found.group(1)}" if found else name for (name, _), found in zip(blocks, wildcards, strict=True)}

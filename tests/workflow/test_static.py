@@ -1,0 +1,112 @@
+"""What can be said of the workflow without running it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import validate
+from workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
+
+CATALOGUE = ("corpora", "experiments", "published")
+REPRODUCTIONS = [
+    path.relative_to(ROOT).as_posix()
+    for path in sorted(ROOT.glob("config/*.yaml"))
+    if re.search(r"^corpus:", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """A copy where nothing was ever run."""
+    return copy_repository(tmp_path_factory.mktemp("static") / "a clone")
+
+
+def read(path: Path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def run(clone: Path, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=clone, env=environment(clone), capture_output=True, encoding="utf-8"
+    )
+
+
+def test_there_are_reproductions():
+    assert "config/demo.yaml" in REPRODUCTIONS
+    assert len(REPRODUCTIONS) > 3
+
+
+@pytest.mark.parametrize("configuration", [*REPRODUCTIONS, TINY])
+def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
+    said = read(clone / configuration)
+    jobs = planned_jobs(clone, configuration=configuration)
+    assert "all" in jobs
+    for name, table in said["tables"].items():
+        assert f"tabulate reproduction={said['name']}, table={name}" in jobs
+        for experiment in table["experiments"]:
+            for seed in said["seeds"]:
+                run = f"corpus={said['corpus']}, experiment={experiment}, seed={seed}"
+                assert {f"train {run}", f"average {run}"} <= jobs
+                assert {f"{rule} {run}, split={table['split']}" for rule in ("translate", "score")} <= jobs
+                assert (f"perplexity {run}" in jobs) or "perplexity" not in table["metrics"]
+    trained = {each for each in jobs if each.startswith("train ")}
+    rows = {experiment for table in said["tables"].values() for experiment in table["experiments"]}
+    assert len(trained) == len(rows) * len(said["seeds"])
+    assert {"learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length"} <= jobs
+
+
+def test_lint_finds_nothing(clone):
+    done = run(clone, "snakemake", "--lint")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_workflow_is_formatted(clone):
+    done = run(clone, "snakefmt", "--check", "Snakefile", "workflow")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
+        ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
+        ("corpus: demo", "corpus: demmo", "unknown corpus 'demmo': did you mean 'demo'?"),
+        ("[demo-seq2seq,", "[demo-seq2sec,", "unknown experiment 'demo-seq2sec': did you mean 'demo-seq2seq'?"),
+        ("split: test", "split: tset", "unknown split 'tset'"),
+        ("[bleu,", "[blue,", "unknown metric 'blue': did you mean 'bleu'?"),
+        ("corpus: demo", "corpus: demo\ncatalogue: nowhere", "nowhere/corpora.yaml is not there."),
+    ],
+)
+def test_a_mistake_is_one_sentence(clone, old, new, message):
+    good = (clone / "config" / "demo.yaml").read_text(encoding="utf-8")
+    assert old in good
+    (clone / "bad.yaml").write_text(good.replace(old, new, 1), encoding="utf-8")
+    done = snakemake(clone, "--dry-run", configuration="bad.yaml")
+    assert done.returncode != 0
+    assert done.stdout.startswith("error: ")
+    assert message in done.stdout
+    assert done.stdout.count("\n") == 1
+
+
+def test_the_schemas_are_those_of_the_classes(clone, tmp_path):
+    done = subprocess.run([sys.executable, "src/write_schemas.py", "--output", tmp_path], cwd=clone)
+    assert done.returncode == 0
+    made, kept = (
+        {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+        for folder in (tmp_path, clone / "workflow" / "schemas")
+    )
+    assert len(made) == 4
+    assert made == kept, "run `python src/write_schemas.py --output workflow/schemas`"
+
+
+@pytest.mark.parametrize("name", ["corpora", "experiments", *REPRODUCTIONS])
+def test_the_configuration_keeps_to_its_schema(root, name):
+    schema = str(root / "workflow" / "schemas" / f"{name if name in CATALOGUE else 'reproduction'}.json")
+    values = read(root / (f"config/{name}.yaml" if name in CATALOGUE else name))
+    validate(values, schema, set_default=False)
+    with pytest.raises(WorkflowError):
+        validate(values | {"misspelt": {"kez": 1}}, schema, set_default=False)
