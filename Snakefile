@@ -40,7 +40,3 @@ rule status:
         "envs/nmt.yaml"
     shell:
         "python src/status.py --runs results/runs --log {log}"
-
-
-onsuccess:
-    print(f"Done: tables in results/{REPRODUCTION.name}/tables, figures in results/{REPRODUCTION.name}/figures.")

@@ -13,6 +13,8 @@ name: nmt
 channels:
   - conda-forge
   - nodefaults
+variables:
+  SNAKEMAKE_PROFILE: workflow/profiles/default
 dependencies:
   - python =3.11
   - pip

@@ -43,6 +43,8 @@ make_anew() { # $1 why, where it is not the first time
         rm -rf .venv
         fail "$python could not make .venv, see above: put that right, then run make again."
     fi
+    # The Snakefile stands in the root, where snakemake does not look for workflow/profiles by itself.
+    echo 'export SNAKEMAKE_PROFILE="${SNAKEMAKE_PROFILE-workflow/profiles/default}"' >>.venv/bin/activate
     before=$unfinished
 }
 

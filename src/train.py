@@ -20,7 +20,7 @@ from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
 from nmt.evaluation.scores import corpus_score
-from nmt.files import read_lines, write_json, written_whole
+from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
 from nmt.models.protocol import Model
 from nmt.paper.provenance import commit
@@ -67,6 +67,8 @@ def main(args: argparse.Namespace) -> int | None:
     name = fingerprint(settings)
     folder = args.output / f"state-{name[:12]}"
     with locked(folder):
+        for leftover in [*folder.rglob(".*.partial"), *args.output.glob(".*.partial")]:
+            remove(leftover)  # of a call that was killed while it wrote
         write_json(folder / "settings.json", settings)
         try:
             counters = train(model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name)

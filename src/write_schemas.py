@@ -14,6 +14,8 @@ from nmt.command import arguments, run
 from nmt.configuration import Corpus, Name, Published, Reproduction, Strict, Vocabulary
 from nmt.files import write_json
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 
 def main(args: Namespace) -> None:
     kinds = {
@@ -23,14 +25,14 @@ def main(args: Namespace) -> None:
         "published": list[Published],
     }
     for name, kind in kinds.items():
-        write_json(args.output / f"{name}.json", TypeAdapter(kind).json_schema())
+        write_json(args.output / f"{name}.json", {"$schema": DIALECT, **TypeAdapter(kind).json_schema()})
 
 
 def experiments() -> type[Strict]:
     """experiments.yaml: its entries hold the keys of a model, of training and of decoding in one, none of them needed
     because a base may give it."""
     absent = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
-    keys: dict = {name: (str, absent) for name in ("title", "base", "vocabulary")}
+    keys: dict = dict.fromkeys(("title", "base", "vocabulary"), (str, absent))
     keys["family"] = (Literal[tuple(configuration.FAMILIES)], absent)
     for cls in (*configuration.FAMILIES.values(), configuration.Training, configuration.Decoding):
         for name, field in cls.model_fields.items():

@@ -139,7 +139,7 @@ def run(clone: Path, *command: str, python: Path | None = None, **variables: str
     environment |= {"PWD": str(clone)} | variables
     if python:
         environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
-    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def one_line(done) -> str:

@@ -108,7 +108,8 @@ def test_the_report_is_one_file_with_all_in_it(made):
     done = snakemake(made, "--report", "report.html")
     assert done.returncode == 0, done.stdout
     report = (made / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", report)  # nothing is fetched
+    page = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", report, flags=re.DOTALL)
+    assert not re.search(r"<\w+[^>]*\s(src|href)=", page)  # nothing is fetched
     for path in [*made.glob("results/tiny/tables/*.md"), *made.glob("results/tiny/figures/*.png")]:
         assert base64.b64encode(path.read_bytes()).decode() in report, path.name
     captions = ("Learning curves", "Learning rate", "Positional encodings", "Attention", "BLEU by source length")

@@ -55,9 +55,10 @@ def preprocessed(lines: Iterable[str], vocabulary: Vocabulary, language: str, jo
 
 
 def start_worker(vocabulary: Vocabulary, language: str) -> None:
-    """Makes the worker process's own Preprocessing, and leaves Ctrl-C to its parent."""
+    """Makes the worker process's own Preprocessing; leaves Ctrl-C to its parent, and goes when its parent says so."""
     global preprocessing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     preprocessing = Preprocessing(vocabulary, language)
 
 

@@ -1,0 +1,367 @@
+"""Kills trainings and whole reproductions at many points, resumes them, and compares with uninterrupted ones.
+
+python tests/system/kill_points.py [--folder FOLDER] prints a table and ends with code 1 when anything differs.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+import tiny_training  # noqa: E402
+from workflows import TINY, command, copy_repository, environment, snakemake  # noqa: E402
+
+LONGEST = 900  # seconds that anything may take on a busy machine
+TRAINING = {"updates": 120, "interval": 20, "bleu_interval": 60, "average": 3, "batch_tokens": 1000}
+
+# Loaded by a training before anything else: sends KILL_SIGNAL to its process group before or after a file or folder
+# gets its name, or before the n-th flush to disk.
+SABOTAGE = """
+import os
+
+when, what = os.environ.pop("KILL_POINT", "never ").split(" ", 1)
+number = int(os.environ.pop("KILL_SIGNAL", 0))
+replace, flush, flushed = os.replace, os.fsync, 0
+
+def kill():
+    os.killpg(0, number)
+
+def replacing(source, target):
+    here = str(target).endswith(what)
+    if here and when == "before":
+        kill()
+    replace(source, target)
+    if here and when == "after":
+        kill()
+
+def flushing(file):
+    global flushed
+    flushed += 1
+    if when == "flush" and flushed == int(what):
+        kill()
+    flush(file)
+
+if when != "never":
+    os.replace, os.fsync = replacing, flushing
+"""
+
+
+@dataclass(frozen=True)
+class Point:
+    """When a training is killed: `seconds` after its start, at `update`, or as SABOTAGE does `at` a file."""
+
+    name: str
+    signal: signal.Signals
+    seconds: float = 0
+    update: int = 0
+    at: str = ""
+
+
+KILL, TERM, INT = signal.SIGKILL, signal.SIGTERM, signal.SIGINT
+POINTS = [
+    Point("start-up, 0.3 s", TERM, seconds=0.3),
+    Point("start-up, 1.5 s", KILL, seconds=1.5),
+    Point("first updates", KILL, update=20),
+    Point("a third done", TERM, update=40),
+    Point("two thirds done", INT, update=80),
+    Point("last interval", KILL, update=100),
+    Point("checkpoint being written", KILL, at="before checkpoints/00000040.safetensors"),
+    Point("checkpoint there, state not", KILL, at="after checkpoints/00000060.safetensors"),
+    Point("state being written", TERM, at="before state.safetensors"),
+    Point("state being written", KILL, at="before state.safetensors"),
+    Point("state just written", INT, at="after state.safetensors"),
+    Point("state just written", KILL, at="after state.safetensors"),
+    Point("15th flush to disk", KILL, at="flush 15"),
+    Point("checkpoints handed over", KILL, at="after seed-1/checkpoints"),
+    Point("training.json being written", TERM, at="before training.json"),
+]
+
+
+# ------------------------------------------------------------------------------------------------ trainings
+
+
+class Trainings:
+    """Trainings of the tiny rows in folders of their own, each of them compared with an uninterrupted one."""
+
+    def __init__(self, folder: Path, **training: object):
+        self.folder = tiny_training.prepare(folder, **training)
+        (folder / "sabotage").mkdir()
+        (folder / "sabotage" / "sitecustomize.py").write_text(SABOTAGE)
+        self.reference: dict[str, dict[str, str]] = {}
+
+    def start(self, row: str, output: Path, point: Point | None = None) -> subprocess.Popen:
+        script = [sys.executable, ROOT / "src" / "train.py", *tiny_training.arguments(self.folder, output)]
+        variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+        if point and point.at:
+            path = os.pathsep.join([str(self.folder / "sabotage"), *filter(None, [os.getenv("PYTHONPATH")])])
+            variables |= {"PYTHONPATH": path, "KILL_POINT": point.at, "KILL_SIGNAL": str(int(point.signal))}
+        with open(output.parent / f"{output.name}.log", "a") as log:
+            return subprocess.Popen(
+                [*script, f"--experiment={row}"], env=variables, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def run(self, row: str) -> None:
+        output = self.folder / row / "reference" / "seed-1"
+        output.parent.mkdir(parents=True)
+        assert self.start(row, output).wait(LONGEST) == 0, log_of(output)
+        self.reference[row] = contents(output)
+
+    def interrupted(self, row: str, number: int, point: Point) -> tuple[str, int, int, bool]:
+        """Kills at `point`, resumes until done; returns where it was killed, how it ended, calls and equality."""
+        output = self.folder / row / f"point-{number}" / "seed-1"
+        output.parent.mkdir(parents=True)
+        process = self.start(row, output, point)
+        if point.seconds:
+            time.sleep(point.seconds)
+        elif point.update:
+            wait_for(lambda: last_update(output) >= point.update or process.poll() is not None)
+        if not point.at and process.poll() is None:
+            os.killpg(process.pid, point.signal)
+        ended = process.wait(LONGEST)
+        reached = f"update {last_update(output)}"
+        calls, code = 1, ended
+        while code != 0 and calls < 5:
+            calls += 1
+            code = self.start(row, output).wait(LONGEST)
+        return reached, ended, calls, code == 0 and contents(output) == self.reference[row]
+
+
+def contents(run: Path) -> dict[str, str]:
+    """What must be the same: checkpoints and the state byte for byte, metrics and the summary but for times."""
+    found = {str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")}
+    found |= {str(path.relative_to(run)): sha256(path) for path in run.glob("state-*/checkpoints/*.safetensors")}
+    timed = {"seconds", "tokens_per_second"}
+    for name in ("metrics.jsonl", "training.json"):
+        text = (run / name).read_text() if (run / name).exists() else ""
+        lines = [json.loads(line) for line in (text.splitlines() if name == "metrics.jsonl" else [text]) if line]
+        found[name] = json.dumps([{key: value for key, value in line.items() if key not in timed} for line in lines])
+    found["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
+    return found
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def last_update(run: Path) -> int:
+    """Of the last line that training logged."""
+    lines = [line for file in run.glob("state-*/metrics.jsonl") for line in file.read_text().splitlines(True)]
+    whole = [line for line in lines if line.endswith("\n")]
+    return json.loads(whole[-1])["update"] if whole else 0
+
+
+def log_of(run: Path) -> str:
+    return (run.parent / f"{run.name}.log").read_text()
+
+
+def wait_for(true: Callable[[], bool], seconds: float = LONGEST) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(f"nothing came of it in {seconds} s")
+        time.sleep(0.01)
+
+
+# ------------------------------------------------------------------------------------------- reproductions
+
+# Killed one after the other in one copy: when a step begins, some seconds later.
+STEPS = [
+    ("generate", KILL, 0.3),
+    ("normalise", KILL, 0.3),
+    ("learn_vocabulary", TERM, 0.2),
+    ("binarise", KILL, 0.3),
+    ("train", KILL, 2.5),
+    ("train", INT, 3.5),
+    ("train", TERM, 3.0),
+    ("average", KILL, 0.5),
+    ("translate", INT, 1.5),
+    ("score", KILL, 0.3),
+    ("attend", TERM, 0.5),
+    ("typeset", KILL, 0.5),
+    ("plot", KILL, 0.5),
+]
+LOST = [("train", 2.5), ("train", 4.0), ("translate", 0.5)]  # snakemake alone is killed, its jobs live on
+
+
+def make_copy(folder: Path) -> Path:
+    copy = copy_repository(folder / "a copy")
+    file = copy / "tests" / "workflow" / "tiny" / "experiments.yaml"
+    text = file.read_text()
+    for key, value in TRAINING.items():
+        text = "".join(
+            f"    {key}: {value}\n" if line.startswith(f"    {key}: ") else line for line in text.splitlines(True)
+        )
+    file.write_text(text)
+    return copy
+
+
+def steps_running(folder: Path) -> dict[int, str]:
+    """Process ids and names of this copy's scripts."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            inside = os.readlink(process / "cwd") == str(folder)
+        except OSError:
+            continue
+        if inside and len(words) > 1 and words[1].startswith(b"src/"):
+            found[int(process.name)] = words[1].decode().removeprefix("src/").removesuffix(".py")
+    return found
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen]:
+    with open(folder / "snakemake.log", "a") as log:
+        process = subprocess.Popen(
+            command("--cores", 2, "--configfile", TINY),
+            cwd=folder, env=environment(folder), stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, KILL)
+            process.wait()
+
+
+def killed_during(folder: Path, step: str, number: signal.Signals, seconds: float, alone: bool = False) -> str:
+    """Runs snakemake until `step` has run for some seconds, kills it, and says what was running then."""
+    with started(folder) as process:
+        wait_for(lambda: step in steps_running(folder).values() or process.poll() is not None)
+        time.sleep(seconds)
+        running = ", ".join(sorted(steps_running(folder).values())) or "nothing"
+        if process.poll() is not None:
+            return f"{running}; it had ended with code {process.returncode}"
+        if alone:
+            process.send_signal(number)
+        else:
+            os.killpg(process.pid, number)
+        process.wait(LONGEST)
+    if alone:
+        return f"{running}; lives on: {', '.join(sorted(steps_running(folder).values())) or 'nothing'}"
+    try:
+        wait_for(lambda: not steps_running(folder), 60)
+    except TimeoutError:
+        return f"{running}; STILL ALIVE: {steps_running(folder)}"
+    return running
+
+
+def results(folder: Path) -> dict[str, str]:
+    """What must be the same in two copies."""
+    found = {}
+    for run in sorted(folder.glob("results/runs/*/*/seed-*")):
+        name = run.parent.name
+        found |= {f"{name}/{key}": value for key, value in contents(run).items()}
+        for pattern in ("model/model.safetensors", "*.translations.txt", "*.scores.json", "*.perplexity.json"):
+            found |= {f"{name}/{path.relative_to(run)}": sha256(path) for path in run.glob(pattern)}
+    for pattern in ("corpora/*/raw/*", "corpora/*/*/subwords.model", "corpora/*/*/tokens/*/*.npy"):
+        found |= {str(path.relative_to(folder)): sha256(path) for path in folder.glob(f"results/{pattern}")}
+    for pattern in ("tables/*", "figures/*"):
+        found |= {path.name: "there" for path in folder.glob(f"results/tiny/{pattern}") if path.stat().st_size}
+    return found
+
+
+def differences(found: dict[str, str], reference: dict[str, str]) -> list[str]:
+    return sorted(name for name in found.keys() | reference.keys() if found.get(name) != reference.get(name))
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+class Report:
+    def __init__(self) -> None:
+        self.failed = False
+        self.line("killed", "signal", "running", "ended", "calls", "equal")
+
+    def line(self, what: str, number: str, running: str, ended: object, calls: object, equal: object) -> None:
+        self.failed |= equal is False
+        shown = {True: "yes", False: "NO"}.get(equal, equal) if isinstance(equal, bool) else equal
+        print(f"{what:46} {number:8} {running:38} {ended!s:>5} {calls!s:>5}  {shown}", flush=True)
+
+
+def check_trainings(folder: Path, report: Report) -> None:
+    trainings = Trainings(folder, **TRAINING)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(trainings.run, tiny_training.ROWS))
+        work = [(row, number, point) for row in tiny_training.ROWS for number, point in enumerate(POINTS)]
+        for (row, _, point), found in zip(work, pool.map(lambda job: trainings.interrupted(*job), work), strict=True):
+            report.line(f"{row}, {point.name}", point.signal.name, *found)
+
+
+def check_reproductions(folder: Path, report: Report) -> None:
+    reference, killed, lost = (make_copy(folder / name) for name in ("reference", "killed", "lost"))
+    assert snakemake(reference).returncode == 0
+    wanted = results(reference)
+    for step, number, seconds in STEPS:
+        report.line(f"reproduction, {step}", number.name, killed_during(killed, step, number, seconds), "", "", "")
+    finish(killed, wanted, len(STEPS), report)
+    for step, seconds in LOST:
+        running = killed_during(lost, step, KILL, seconds, alone=True)
+        report.line(f"snakemake alone, {step}", "SIGKILL", running, "", "", "")
+    finish(lost, wanted, len(LOST), report)
+
+
+def finish(folder: Path, wanted: dict[str, str], killed: int, report: Report) -> None:
+    """Runs the same command once more, which must do the rest, and compares."""
+    done = snakemake(folder)
+    if done.returncode:
+        print(done.stdout[-3000:])
+    wrong = differences(results(folder), wanted)
+    report.line("then run to its end", "", f"{len(wanted)} files", done.returncode, killed + 1, not wrong)
+    if wrong:
+        print("\n".join(f"    differs: {name}" for name in wrong))
+
+
+def check_locks(folder: Path, report: Report) -> None:
+    """A living snakemake keeps another one out; one that was killed does not."""
+    copy = make_copy(folder / "locked")
+    with started(copy) as process:
+        wait_for(lambda: bool(steps_running(copy)) or process.poll() is not None)
+        second = snakemake(copy)
+        refused = second.returncode != 0 and "locked" in second.stdout
+        report.line("a second snakemake beside a living one", "", "is refused", second.returncode, 1, refused)
+        alive = process.poll() is None
+        report.line("the first goes on", "", "is alive", "", "", alive)
+        os.killpg(process.pid, KILL)
+        process.wait()
+    held = bool(list(copy.glob(".snakemake/locks/*")))
+    done = snakemake(copy, "results/corpora/tiny/raw/train.en")
+    report.line(
+        "one after a killed one, its lock left behind", "", "runs", done.returncode, 1, held and not done.returncode
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="a new folder to work in, kept; a temporary one without it")
+    folder = parser.parse_args().folder
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        place = (folder or Path(temporary)).resolve()
+        place.mkdir(parents=True, exist_ok=True)
+        report = Report()
+        (place / "trainings").mkdir()
+        check_trainings(place / "trainings", report)
+        check_locks(place, report)
+        check_reproductions(place, report)
+    print(f"{time.monotonic() - began:.0f} s. " + ("Something differs." if report.failed else "All is equal."))
+    return int(report.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
