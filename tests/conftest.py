@@ -1,6 +1,11 @@
 """Fixtures that many tests share."""
 
 import os
+
+# Small tensors gain nothing from threads, and threads that wait for a busy core lose much. Read when torch loads.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import os
 import subprocess
 import sys
 from collections.abc import Callable

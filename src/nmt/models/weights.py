@@ -1,6 +1,8 @@
 """Tensors on disk: safetensors, written whole, with a few words of metadata; nothing loaded can run code."""
 
 import json
+import os
+import re
 from pathlib import Path
 
 import torch
@@ -13,12 +15,19 @@ from nmt.files import written_whole
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
+    """Raises OSError when the disk is full, say."""
     with written_whole(path) as beside:
-        save_file(
-            {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
-            beside,
-            metadata={"json": json.dumps(metadata or {})},
-        )
+        try:
+            save_file(
+                {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
+                beside,
+                metadata={"json": json.dumps(metadata or {})},
+            )
+        except SafetensorError as error:
+            found = re.search(r"os error (\d+)", str(error))  # it has the system's error only in words
+            if not found:
+                raise
+            raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:

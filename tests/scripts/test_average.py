@@ -1,0 +1,99 @@
+"""average.py through its command line."""
+
+import pytest
+import tiny_training
+import torch
+from safetensors.torch import load_file, save_file
+
+from nmt.configuration import load_catalogue
+from nmt.files import read_json, write_json
+from nmt.models.build import build
+from nmt.models.weights import parameters, save_tensors
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    return tiny_training.prepare(tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture
+def run(prepared, tmp_path):
+    """Three checkpoints of random numbers, of which the row averages the last two."""
+    experiment = load_catalogue(prepared / "catalogue").experiment("tiny-transformer")
+    for number in (1, 2, 3):
+        torch.manual_seed(number)
+        save_tensors(tmp_path / "checkpoints" / f"{number:08d}.safetensors", parameters(build(experiment.model, 300)))
+    write_json(tmp_path / "training.json", {"updates": 3})
+    return tmp_path
+
+
+def arguments(prepared, run, **changes):
+    named = {"catalogue": prepared / "catalogue", "corpus": "tiny", "experiment": "tiny-transformer"}
+    named |= {"checkpoints": run / "checkpoints", "training": run / "training.json", "output": run / "model"}
+    named |= {"subwords": prepared / "subwords.model"}
+    return [f"--{name}={value}" for name, value in (named | changes).items()]
+
+
+def test_help(run_script):
+    done = run_script("average", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_is_the_mean_of_the_last(prepared, run, run_script):
+    done = run_script("average", *arguments(prepared, run))
+    assert (done.returncode, done.stderr) == (0, "")
+    made = load_file(run / "model" / "model.safetensors")
+    second, third = (load_file(run / "checkpoints" / f"0000000{number}.safetensors") for number in (2, 3))
+    assert made.keys() == second.keys()
+    for name, tensor in made.items():
+        assert tensor.dtype == torch.float32
+        torch.testing.assert_close(tensor, (second[name] + third[name]) / 2)
+    assert (run / "model" / "subwords.model").read_bytes() == (prepared / "subwords.model").read_bytes()
+    configuration = read_json(run / "model" / "configuration.json")
+    assert configuration["provenance"] == {
+        "checkpoints": ["00000002.safetensors", "00000003.safetensors"],
+        "training": {"updates": 3},
+    }
+    assert configuration["licence"]
+
+
+def test_the_folder_translates_anywhere(prepared, run, run_script):
+    assert run_script("average", *arguments(prepared, run)).returncode == 0
+    moved = (run / "model").rename(run / "moved")
+    done = run_script("translate", f"--model={moved}", "--threads=1", input="the old man sleeps .\n\n", cwd=run)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 2
+
+
+def test_it_can_be_made_again(prepared, run, run_script):
+    (run / "model").mkdir()
+    (run / "model" / "old").touch()
+    assert run_script("average", *arguments(prepared, run)).returncode == 0
+    assert not (run / "model" / "old").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"checkpoints": "nowhere"}, "nowhere holds no checkpoints: train first."),
+        ({"experiment": "tiny-seq3seq"}, "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?"),
+        ({"training": "nowhere.json"}, "nowhere.json is not there."),
+        ({"subwords": "nowhere.model"}, "at nowhere.model"),
+    ],
+)
+def test_what_is_not_there(prepared, run, run_failing, changes, message):
+    assert message in run_failing("average", *arguments(prepared, run, **changes))
+    assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "training.json"]
+
+
+def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
+    checkpoint = run / "checkpoints" / "00000003.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    assert f"{checkpoint} is damaged" in run_failing("average", *arguments(prepared, run))
+    assert not (run / "model").exists()
+
+
+def test_checkpoints_of_two_models_are_refused(prepared, run, run_failing):
+    save_file({"other": torch.zeros(2)}, run / "checkpoints" / "00000003.safetensors", {"json": "{}"})
+    run_failing("average", *arguments(prepared, run))
+    assert not (run / "model").exists()

@@ -1,0 +1,139 @@
+"""train.py through its command line; tests/system holds what interruptions do."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+from system.kill_points import contents, last_update, wait_for
+from tiny_training import ROWS, arguments, change, prepare
+
+from nmt.files import read_json
+from nmt.models.weights import load_tensors
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return prepare(tmp_path, updates=40, interval=10, bleu_interval=20)
+
+
+def test_help(run_script):
+    done = run_script("train", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "exit code 75" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_it_trains_and_says_what_it_did(folder, run_script, row):
+    run = folder / "run"
+    done = run_script("train", *arguments(folder, run, experiment=row))
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in sorted((run / "checkpoints").iterdir())] == [
+        "00000030.safetensors",
+        "00000040.safetensors",
+    ]
+    made = read_json(run / "training.json")
+    parameters, _ = load_tensors(run / "checkpoints" / "00000040.safetensors")
+    assert made["parameters"] == sum(tensor.numel() for tensor in parameters.values())
+    assert made["updates"] == made["settings"]["training"]["updates"] == 40
+    assert made["seconds"] > 0
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [line["update"] for line in lines if "loss" in line] == [20, 40]
+    assert [line["update"] for line in lines if "dev_perplexity" in line] == [10, 20, 30, 40]
+    assert [line["update"] for line in lines if "dev_bleu" in line] == [20, 40]
+    assert lines[-1]["dev_nll"] < lines[1]["dev_nll"]
+    assert made["target_tokens"] == [line["target_tokens"] for line in lines if "loss" in line][-1]
+
+
+def test_a_finished_training_is_not_done_again(folder, run_script):
+    run = folder / "run"
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    before = contents(run)
+    shutil.rmtree(run / "checkpoints")  # as snakemake deletes outputs before it starts a job
+    (run / "training.json").unlink()
+    again = run_script("train", *arguments(folder, run))
+    assert "going on from update 40" in again.stderr
+    assert contents(run) == before
+
+
+def test_another_seed_is_another_training(folder, run_script):
+    for seed in (1, 2):
+        assert run_script("train", *arguments(folder, folder / f"run-{seed}", seed=seed)).returncode == 0
+    weights = [load_tensors(folder / f"run-{seed}" / "checkpoints" / "00000040.safetensors")[0] for seed in (1, 2)]
+    assert not any(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] if "weight" in name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"experiment": "tiny-transfomer"}, "unknown experiment 'tiny-transfomer': did you mean 'tiny-transformer'?"),
+        ({"corpus": "tyni"}, "unknown corpus 'tyni': did you mean 'tiny'?"),
+        ({"tokens": "nowhere"}, "nowhere/meta.json is not there."),
+        ({"dev_reference": "nowhere.de"}, "nowhere.de is not there."),
+        ({"subwords": "nowhere.model"}, "nowhere.model is not there"),
+        ({"catalogue": "nowhere"}, "nowhere/corpora.yaml is not there."),
+    ],
+)
+def test_what_is_not_there(folder, run_failing, changes, message):
+    assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
+    assert not list(folder.glob("run/state-*/*"))
+
+
+def test_too_small_a_batch(folder, run_failing):
+    change(folder, "tiny", batch_tokens=10)
+    assert "does not fit batch_tokens 10: raise it." in run_failing("train", *arguments(folder, folder / "run"))
+
+
+def test_the_state_of_another_configuration_is_refused(folder, run_script, run_failing):
+    run = folder / "run"
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    change(folder, "tiny-transformer", label_smoothing=0.2)
+    other = folder / "other"
+    assert run_script("train", *arguments(folder, other)).returncode == 0
+    (old,), (new,) = run.glob("state-*"), other.glob("state-*")
+    assert old.name != new.name
+    shutil.copy(old / "state.safetensors", new / "state.safetensors")
+    error = run_failing("train", *arguments(folder, other))
+    assert "belongs to another configuration or other data" in error
+
+
+def test_a_damaged_state_is_named(folder, run_script, run_failing):
+    run = folder / "run"
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    (state,) = run.glob("state-*/state.safetensors")
+    state.write_bytes(state.read_bytes()[:1000])
+    error = run_failing("train", *arguments(folder, run))
+    assert f"{state} is damaged" in error
+
+
+def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
+    """A limit on the size of files stands for the full disk: writing a checkpoint fails in the same way."""
+    whole, run = folder / "whole", folder / "run"
+    assert run_script("train", *arguments(folder, whole)).returncode == 0
+
+    with subprocess.Popen(
+        [sys.executable, root / "src" / "train.py", *arguments(folder, run)],
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode == 75
+    (state,) = run.glob("state-*/state.safetensors")
+    before = state.read_bytes()
+
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+    failed = run_script("train", *arguments(folder, run), preexec_fn=limit)
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1].startswith("error: File too large at ")
+    assert "Traceback" not in failed.stderr
+    assert state.read_bytes() == before
+    assert not list(run.rglob(".*.partial"))
+
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    assert contents(run) == contents(whole)
+    assert os.path.samefile(next(run.glob("state-*/checkpoints/*40*")), next(run.glob("checkpoints/*40*")))
