@@ -17,7 +17,7 @@ TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
 LEARNERS = {
     "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 900, 0.003),
     "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0), 300, 0.008),
-    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 900, 0.008),
+    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 1200, 0.004),
 }
 
 
