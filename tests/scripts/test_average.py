@@ -95,5 +95,5 @@ def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
 
 def test_checkpoints_of_two_models_are_refused(prepared, run, run_failing):
     save_file({"other": torch.zeros(2)}, run / "checkpoints" / "00000003.safetensors", {"json": "{}"})
-    run_failing("average", *arguments(prepared, run))
+    assert "are not of the same model" in run_failing("average", *arguments(prepared, run))
     assert not (run / "model").exists()

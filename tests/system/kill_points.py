@@ -96,14 +96,14 @@ POINTS = [
 class Trainings:
     """Trainings of the tiny rows in folders of their own, each of them compared with an uninterrupted one."""
 
-    def __init__(self, folder: Path, **training: object):
-        self.folder = tiny_training.prepare(folder, **training)
+    def __init__(self, folder: Path, code: Path = ROOT, **training: object):
+        self.folder, self.code = tiny_training.prepare(folder, **training), code
         (folder / "sabotage").mkdir()
         (folder / "sabotage" / "sitecustomize.py").write_text(SABOTAGE)
         self.reference: dict[str, dict[str, str]] = {}
 
     def start(self, row: str, output: Path, point: Point | None = None) -> subprocess.Popen:
-        script = [sys.executable, ROOT / "src" / "train.py", *tiny_training.arguments(self.folder, output)]
+        script = [sys.executable, self.code / "src" / "train.py", *tiny_training.arguments(self.folder, output)]
         variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
         if point and point.at:
             path = os.pathsep.join([str(self.folder / "sabotage"), *filter(None, [os.getenv("PYTHONPATH")])])
@@ -143,11 +143,11 @@ def contents(run: Path) -> dict[str, str]:
     """What must be the same: checkpoints and the state byte for byte, metrics and the summary but for times."""
     found = {str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")}
     found |= {str(path.relative_to(run)): sha256(path) for path in run.glob("state-*/checkpoints/*.safetensors")}
-    timed = {"seconds", "tokens_per_second"}
+    free = {"seconds", "tokens_per_second", "commit"}
     for name in ("metrics.jsonl", "training.json"):
         text = (run / name).read_text() if (run / name).exists() else ""
         lines = [json.loads(line) for line in (text.splitlines() if name == "metrics.jsonl" else [text]) if line]
-        found[name] = json.dumps([{key: value for key, value in line.items() if key not in timed} for line in lines])
+        found[name] = json.dumps([{key: value for key, value in line.items() if key not in free} for line in lines])
     found["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
     return found
 
@@ -295,7 +295,7 @@ class Report:
 
 
 def check_trainings(folder: Path, report: Report) -> None:
-    trainings = Trainings(folder, **TRAINING)
+    trainings = Trainings(folder, copy_repository(folder / "code"), **TRAINING)  # which nobody edits meanwhile
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(trainings.run, tiny_training.ROWS))
         work = [(row, number, point) for row in tiny_training.ROWS for number, point in enumerate(POINTS)]

@@ -42,6 +42,10 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
         raise UserError(f"{path} is damaged ({error}): delete it and run the same command again.") from None
 
 
+def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
 def parameters(model: nn.Module) -> dict[str, Tensor]:
     """The model's parameters by name; one that is tied is there once."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -63,10 +67,16 @@ def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 def average(checkpoints: list[Path]) -> dict[str, Tensor]:
-    """The mean of each parameter over the checkpoints, summed in float64 (AIAYN section 6.1)."""
+    """The mean of each parameter over the checkpoints, summed in float64 (AIAYN section 6.1).
+
+    Raises UserError when they are not of the same model.
+    """
     total: dict[str, Tensor] = {}
     for path in checkpoints:
-        for name, tensor in load_tensors(path)[0].items():
+        tensors = load_tensors(path)[0]
+        if total and shapes(tensors) != shapes(total):
+            raise UserError(f"{path} and {checkpoints[0]} are not of the same model: average one run's alone.")
+        for name, tensor in tensors.items():
             total[name] = total.get(name, 0) + tensor.double()
     dtype = torch.get_default_dtype()
     return {name: (tensor / len(checkpoints)).to(dtype) for name, tensor in total.items()}
