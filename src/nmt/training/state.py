@@ -50,7 +50,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def save_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, counters: Counters, print_: str) -> None:
+def save_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, counters: Counters, identity: str) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in parameters(model).items()}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state[parameter].items():
@@ -58,13 +58,13 @@ def save_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, counte
     tensors["random.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    save_tensors(path, tensors, {"counters": asdict(counters), "fingerprint": print_})
+    save_tensors(path, tensors, {"counters": asdict(counters), "fingerprint": identity})
 
 
-def load_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, print_: str) -> Counters:
+def load_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, identity: str) -> Counters:
     """Restores model, optimiser and random streams; raises UserError when the state is another training's."""
     tensors, metadata = load_tensors(path)
-    if metadata["fingerprint"] != print_:
+    if metadata["fingerprint"] != identity:
         raise UserError(
             f"{path} belongs to another configuration or other data: move it away, or train in another folder."
         )
