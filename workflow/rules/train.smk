@@ -20,7 +20,7 @@ rule train:
         "../../envs/nmt.yaml"
     threads: 2
     resources:
-        mem_mb=3000,
+        mem_mb=6000,
         runtime=1440,
         gpu=0,
     params:
