@@ -298,7 +298,12 @@ def check_trainings(folder: Path, report: Report) -> None:
     trainings = Trainings(folder, copy_repository(folder / "code"), **TRAINING)  # which nobody edits meanwhile
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(trainings.run, tiny_training.ROWS))
-        work = [(row, number, point) for row in tiny_training.ROWS for number, point in enumerate(POINTS)]
+        work = [
+            (row, number, point)
+            for first, row in enumerate(tiny_training.ROWS)
+            for number, point in enumerate(POINTS)
+            if first == 0 or number % 2 == first % 2  # the others share them
+        ]
         for (row, _, point), found in zip(work, pool.map(lambda job: trainings.interrupted(*job), work), strict=True):
             report.line(f"{row}, {point.name}", point.signal.name, *found)
 
