@@ -1,4 +1,4 @@
-"""Writes the JSON schemas of the configuration files, generated from the classes in src/nmt/configuration.py.
+"""Writes the JSON schemas of the configuration files, generated from the classes in src/nmt/configuration.
 
 With them an editor completes keys and marks mistakes; the workflow itself checks more, and with clearer messages.
 """

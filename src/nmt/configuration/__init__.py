@@ -1,0 +1,62 @@
+"""The configuration: frozen, validated classes, read from the catalogue (a folder of YAML files).
+
+corpora.yaml says what the data is, experiments.yaml declares every row of every table once, published.yaml
+holds the numbers printed in papers, and a reproduction (config/demo.yaml, say) chooses among them.
+Unknown keys are errors that name the file, the entry and the nearest known key.
+"""
+
+from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
+from nmt.configuration.experiments import (
+    FAMILIES,
+    Decoding,
+    Experiment,
+    Model,
+    RNNSearch,
+    Seq2Seq,
+    Training,
+    Transformer,
+    Vocabulary,
+    resolved_experiment,
+)
+from nmt.configuration.reproductions import (
+    COSTS,
+    METRICS,
+    Catalogue,
+    Published,
+    Reproduction,
+    Table,
+    load_catalogue,
+    load_reproduction,
+)
+from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
+
+__all__ = [
+    "COSTS",
+    "FAMILIES",
+    "METRICS",
+    "Archive",
+    "Catalogue",
+    "Cleaning",
+    "Corpus",
+    "Decoding",
+    "Experiment",
+    "Generated",
+    "Model",
+    "Name",
+    "Part",
+    "Published",
+    "RNNSearch",
+    "Reproduction",
+    "Seq2Seq",
+    "Strict",
+    "Table",
+    "Training",
+    "Transformer",
+    "Vocabulary",
+    "load_catalogue",
+    "load_reproduction",
+    "lookup",
+    "read_yaml",
+    "resolved_experiment",
+    "validated",
+]

@@ -1,0 +1,171 @@
+"""What a reproduction is (config/demo.yaml, say), and the catalogue of YAML files that it chooses from."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from nmt.configuration.corpora import Archive, Corpus
+from nmt.configuration.experiments import Experiment, Vocabulary, resolved_experiment
+from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
+from nmt.errors import UserError, nearest
+
+METRICS = {
+    "bleu": "BLEU (sacreBLEU)",
+    "chrf": "chrF",
+    "ter": "TER",
+    "tokenized_bleu": "BLEU (tokenized)",
+    "compound_split_bleu": "BLEU (tokenized, compounds split)",
+    "lowercased_tokenized_bleu": "BLEU (lower-cased, tokenized)",
+    "perplexity": "perplexity",
+}
+COSTS = {"flops": "training FLOPs", "parameters": "parameters (millions)"}
+
+
+class Published(Strict):
+    """A number as printed in a paper, for a row of ours (`experiment`) or a system we only cite (`system`).
+
+    metric: one of METRICS, measured on `split`, or one of COSTS, which belong to no split.
+    """
+
+    corpus: Name
+    split: Name | None = None
+    metric: str
+    value: float
+    source: str
+    experiment: Name | None = None
+    system: str | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> "Published":
+        if (self.experiment is None) == (self.system is None):
+            raise ValueError("give either experiment or system")
+        if self.metric not in METRICS | COSTS:
+            raise ValueError(f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}")
+        if (self.split is None) != (self.metric in COSTS):
+            raise ValueError(f"{self.metric} {'belongs to no' if self.metric in COSTS else 'needs a'} split")
+        return self
+
+
+class Table(Strict):
+    """Rows and what is printed of them; `metrics` are columns, of the split named."""
+
+    title: str
+    experiments: Annotated[list[Name], Field(min_length=1)]
+    split: Name
+    metrics: Annotated[list[str], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def check(self) -> "Table":
+        for metric in self.metrics:
+            if metric not in METRICS:
+                raise ValueError(f"unknown metric {metric!r}: {nearest(metric, METRICS)}")
+            if metric == "perplexity" and self.split != "dev":
+                raise ValueError("perplexity is measured on the split dev alone")
+        return self
+
+
+class Reproduction(Strict):
+    """What one command makes: runs of rows on a corpus, with tables and figures made of them.
+
+    catalogue: the folder of corpora.yaml, experiments.yaml and published.yaml.
+    attention: a source sentence whose attention maps are drawn.
+    mirror: a folder looked in before any address; the environment variable NMT_MIRROR says the same.
+    """
+
+    name: Name
+    title: str
+    corpus: Name
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    tables: Annotated[dict[Name, Table], Field(min_length=1)]
+    attention: str
+    catalogue: str = "config"
+    mirror: str | None = None
+
+    @property
+    def experiments(self) -> list[str]:
+        """Every row of every table, once."""
+        return list(dict.fromkeys(name for table in self.tables.values() for name in table.experiments))
+
+
+class Catalogue(Strict):
+    corpora: dict[Name, Corpus]
+    vocabularies: dict[Name, Vocabulary]
+    experiments: dict[Name, Experiment]
+    published: list[Published]
+
+    def corpus(self, name: str) -> Corpus:
+        return lookup(self.corpora, name, "corpus")
+
+    def vocabulary(self, name: str) -> Vocabulary:
+        return lookup(self.vocabularies, name, "vocabulary")
+
+    def experiment(self, name: str) -> Experiment:
+        return lookup(self.experiments, name, "experiment")
+
+
+def load_catalogue(folder: str | Path) -> Catalogue:
+    """Reads and validates corpora.yaml, experiments.yaml and published.yaml in `folder`.
+
+    Raises UserError naming the file, the entry and the key at fault.
+    """
+    folder = Path(folder)
+    corpora_file, experiments_file, published_file = (
+        folder / name for name in ("corpora.yaml", "experiments.yaml", "published.yaml")
+    )
+    corpora = {
+        name: validated(Corpus, values, f"{corpora_file}, entry {name}")
+        for name, values in read_yaml(corpora_file, dict).items()
+    }
+    check_archives(corpora, str(corpora_file))
+    declared = read_yaml(experiments_file, dict)
+    for key in declared:
+        if key not in ("vocabularies", "experiments"):
+            raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(key, ['vocabularies', 'experiments'])}")
+    vocabularies = {
+        name: validated(Vocabulary, values, f"{experiments_file}, vocabulary {name}")
+        for name, values in (declared.get("vocabularies") or {}).items()
+    }
+    entries = declared.get("experiments") or {}
+    experiments = {
+        name: experiment
+        for name in entries
+        if (experiment := resolved_experiment(name, entries, vocabularies, str(experiments_file))) is not None
+    }
+    published = [
+        validated(Published, values, f"{published_file}, entry {number}")
+        for number, values in enumerate(read_yaml(published_file, list), start=1)
+    ]
+    for number, entry in enumerate(published, start=1):
+        known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments)]
+        for key, name, names in known:
+            if name is not None and name not in names:
+                raise UserError(f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}")
+    return Catalogue(corpora=corpora, vocabularies=vocabularies, experiments=experiments, published=published)
+
+
+def check_archives(corpora: dict[str, Corpus], file: str) -> None:
+    """Downloads are shared by name, so one name must not mean two files."""
+    seen: dict[str, tuple[str, Archive]] = {}
+    for corpus_name, corpus in corpora.items():
+        for name, archive in corpus.archives.items():
+            other, known = seen.setdefault(name, (corpus_name, archive))
+            if known != archive:
+                raise UserError(f"{file}: the archive {name} is not the same in {other} and {corpus_name}: rename one.")
+
+
+def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalogue]:
+    """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalogue."""
+    reproduction = validated(Reproduction, values, where)
+    catalogue = load_catalogue(reproduction.catalogue)
+    corpus = catalogue.corpus(reproduction.corpus)
+    for name, table in reproduction.tables.items():
+        for experiment in table.experiments:
+            if experiment not in catalogue.experiments:
+                raise UserError(
+                    f"{where}, table {name}: unknown experiment {experiment!r}: "
+                    f"{nearest(experiment, catalogue.experiments)}"
+                )
+        if table.split not in corpus.split_names or table.split == "train":
+            raise UserError(f"{where}, table {name}: unknown split {table.split!r}: known are {corpus.split_names}")
+    return reproduction, catalogue

@@ -1,0 +1,101 @@
+"""What all configuration classes share, and how YAML becomes them: unknown keys are errors that name the nearest."""
+
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nmt.errors import UserError, nearest
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]  # names become parts of file names
+
+
+class Strict(BaseModel):
+    """Frozen; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def lookup(entries: dict, name: str, what: str):
+    if name not in entries:
+        raise UserError(f"unknown {what} {name!r}: {nearest(name, entries)}")
+    return entries[name]
+
+
+def validated(cls: type[Strict], values: object, where: str):
+    """An instance of `cls`, or UserError with the first fault in one sentence."""
+    try:
+        return cls.model_validate(values)
+    except ValidationError as error:
+        faults = error.errors()
+        # A misspelt key is also a missing one: what is there says more than what is not.
+        first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
+        *path, last = [str(part) for part in first["loc"]] or [""]
+        inside = f", {'.'.join(path)}" if path else ""
+        if first["type"] == "extra_forbidden":
+            fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
+        elif first["type"] == "missing":
+            fault = f"the key {last!r} is missing"
+        else:
+            message = first["msg"].removeprefix("Value error, ")
+            fault = f"{last}: {message}" if last else message
+        raise UserError(f"{where}{inside}: {fault}") from None
+
+
+def known_keys(cls: type[Strict], path: list[str]) -> list[str]:
+    """The keys known at `path` inside `cls`: found by walking its JSON schema."""
+    schema = cls.model_json_schema()
+    node = schema
+    for part in path:
+        node = next(
+            (
+                found
+                for option in [node, *node.get("anyOf", []), *node.get("oneOf", [])]
+                if (found := step_into(follow(option, schema), part)) is not None
+            ),
+            {},
+        )
+    options = [follow(option, schema) for option in [node, *node.get("anyOf", []), *node.get("oneOf", [])]]
+    return [key for option in options for key in option.get("properties", {})]
+
+
+def step_into(node: dict, part: str) -> dict | None:
+    if part in node.get("properties", {}):
+        return node["properties"][part]
+    for key in ("additionalProperties", "items"):
+        if isinstance(node.get(key), dict):
+            return node[key]
+    return next(iter(node.get("patternProperties", {}).values()), None)
+
+
+def follow(node: dict, schema: dict) -> dict:
+    return schema["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node
+
+
+def read_yaml(path: Path, kind: type):
+    """Raises UserError when the file is missing, is not YAML, or holds something else than `kind`."""
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    values = kind() if values is None else values
+    if not isinstance(values, kind):
+        raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
+    return values
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """YAML lets a later key silently replace an earlier one; two rows of one name must not pass."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
