@@ -26,7 +26,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     130 interrupted; or the code that `main` returned.
     """
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # half-written files are cleaned up then, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # half-written files are cleaned up then, too
     try:
         set_up_logging(args.log)
         code = main(args) or 0

@@ -46,7 +46,8 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     assert [line["update"] for line in lines if "loss" in line] == [20, 40]
     assert [line["update"] for line in lines if "dev_perplexity" in line] == [10, 20, 30, 40]
     assert [line["update"] for line in lines if "dev_bleu" in line] == [20, 40]
-    assert lines[-1]["dev_nll"] < lines[1]["dev_nll"]
+    dev = [line["dev_nll"] for line in lines if "dev_nll" in line]
+    assert dev[-1] < dev[0]
     assert made["target_tokens"] == [line["target_tokens"] for line in lines if "loss" in line][-1]
 
 
