@@ -28,9 +28,10 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Without what the caller's shell says about snakemake; its caches go beside `folder`."""
+    """That of a shell in which the environment is activated; caches go beside `folder`."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))}
-    return kept | {"XDG_CACHE_HOME": str(folder.parent / "cache"), "OMP_WAIT_POLICY": "PASSIVE"}
+    ours = {"SNAKEMAKE_PROFILE": "workflow/profiles/default", "OMP_WAIT_POLICY": "PASSIVE"}
+    return kept | ours | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
 
 
 def snakemake(folder: Path, *arguments: str, configuration: str = TINY) -> subprocess.CompletedProcess:
