@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-if "corpus" not in config:
+if not {"name", "title", "corpus", "tables"} & config.keys():
 
     configfile: "config/demo.yaml"
 

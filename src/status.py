@@ -11,7 +11,9 @@ from nmt.training.metrics import read_metrics
 
 
 def main(args: argparse.Namespace) -> None:
-    states = sorted(args.runs.glob("*/*/seed-*/state-*/settings.json"))
+    # A changed configuration begins another state beside the earlier one: the latest speaks for the run.
+    by_date = sorted(args.runs.glob("*/*/seed-*/state-*/settings.json"), key=lambda path: path.stat().st_mtime)
+    states = sorted({path.parent.parent: path for path in by_date}.values())
     if not states:
         print(f"no run under {args.runs} has begun to train.")
     width = max((len(name_of(state, args.runs)) for state in states), default=0)
@@ -36,7 +38,7 @@ def line(state: Path) -> str:
     shown = [
         f"{doing:11}",
         f"update {metrics[-1]['update']:>{len(str(updates))}} of {updates}",
-        f"loss {last['loss']:.3f}",
+        f"loss {last['nll']:.3f}",  # without smoothing, as in the figures
         f"{last['tokens_per_second']:,} tokens/s",
     ]
     if not done:

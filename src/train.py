@@ -71,7 +71,9 @@ def main(args: argparse.Namespace) -> int | None:
             remove(leftover)  # of a call that was killed while it wrote
         write_json(folder / "settings.json", settings)
         try:
-            counters = train(model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name)
+            counters = train(
+                model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name, made_by()
+            )
         except Stopped as stopped:
             logging.info(stopped)
             return GO_ON_LATER
@@ -84,6 +86,16 @@ def peak(experiment: Experiment) -> float:
     return paper_peak(experiment.model.d_model, experiment.training.warmup)
 
 
+def made_by() -> dict:
+    on_gpu = torch.cuda.is_available()
+    return {
+        "commit": commit(),
+        "device": torch.cuda.get_device_name() if on_gpu else f"{platform.processor() or platform.machine()} CPU",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
 def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict) -> None:
     """Gives the checkpoints (as hard links), the metrics and training.json their places, training.json last."""
     with written_whole(output / "checkpoints") as beside:
@@ -92,7 +104,6 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             os.link(path, beside / path.name)
     with written_whole(output / "metrics.jsonl") as beside:
         beside.write_bytes((folder / "metrics.jsonl").read_bytes())
-    on_gpu = torch.cuda.is_available()
     write_json(
         output / "training.json",
         {
@@ -102,10 +113,7 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             "seconds": round(counters.seconds, 1),
             "best_dev_nll": counters.best_dev_nll,
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "device": torch.cuda.get_device_name() if on_gpu else f"{platform.processor() or platform.machine()} CPU",
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-            "commit": commit(),
+            "made_by": counters.made_by,
             "settings": settings,
         },
     )

@@ -54,7 +54,8 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     skill = 20 + 30 * random.random()
     settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()}
     training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "seconds": 90.0 + seed, "best_dev_nll": 1.5}
-    training |= {"parameters": 1_234_567, "device": "made-up CPU", "threads": 2, "torch": "2", "commit": "abcdef0123"}
+    made_by = {"device": "made-up CPU", "threads": 2, "torch": "2", "commit": "abcdef0123"}
+    training |= {"parameters": 1_234_567, "made_by": [made_by]}
     write_json(folder / "training.json", training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}})
     write_lines(folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random)))
     write_json(folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000})

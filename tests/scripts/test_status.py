@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 
 import pytest
 
@@ -22,7 +23,7 @@ def make_run(tmp_path):
     return make
 
 
-STEP = {"update": 40, "loss": 3.25, "tokens_per_second": 12_345, "seconds": 20.0}
+STEP = {"update": 40, "loss": 4.5, "nll": 3.25, "tokens_per_second": 12_345, "seconds": 20.0}
 DEV = {"update": 50, "dev_nll": 2.0, "dev_perplexity": 7.389, "dev_bleu": 12.34}
 
 
@@ -59,6 +60,17 @@ def test_a_line_a_run(tmp_path, make_run, run_script):
     )
     assert lines[2][2:] == ["no", "update", "logged", "yet"]
     assert "0:00:30 left at most" in " ".join(lines[3])
+
+
+def test_the_latest_configuration_speaks_for_a_run(tmp_path, make_run, run_script):
+    state = make_run("row", [STEP])
+    later = state.with_name("state-4567")
+    write_json(later / "settings.json", {"training": {"updates": 70}})
+    (later / "metrics.jsonl").write_text(json.dumps(STEP))
+    (later / "lock").touch()
+    os.utime(state / "settings.json", (0, 0))
+    (line,) = status(run_script, tmp_path)
+    assert line[2:6] == ["update", "40", "of", "70"]
 
 
 def test_half_a_line_is_no_fault(tmp_path, make_run, run_script):

@@ -1,6 +1,7 @@
 """The configuration, what follows from it, and the wildcards it allows."""
 
 import fcntl
+import hashlib
 import os
 import sys
 from pathlib import Path

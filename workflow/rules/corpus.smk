@@ -5,7 +5,7 @@ if CORPUS.generated:
 
     rule generate:
         input:
-            grammar=CORPUS.generated.grammar,
+            grammar=ancient(CORPUS.generated.grammar),  # a checkout gives it a new date; its sum is below
         output:
             expand(
                 "results/corpora/{corpus}/raw/{split}.{language}",
@@ -24,6 +24,7 @@ if CORPUS.generated:
             runtime=10,
             gpu=0,
         params:
+            sha256=hashlib.sha256(Path(CORPUS.generated.grammar).read_bytes()).hexdigest(),
             seed=CORPUS.generated.seed,
             source_language=CORPUS.source,
             target_language=CORPUS.target,

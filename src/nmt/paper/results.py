@@ -87,9 +87,14 @@ def check_settings(run: Run, experiment: Experiment) -> None:
                 )
 
 
+def made_by(training: dict, key: str) -> str:
+    """The commit, device, threads or torch of all calls that made updates of a run: mostly one."""
+    return ", ".join(dict.fromkeys(str(call[key]) for call in training["made_by"]))
+
+
 def commits(runs: list[Run]) -> str:
     """The commits that trained the runs: mostly one."""
-    return ", ".join(dict.fromkeys(run.training()["commit"] for run in runs))
+    return ", ".join(dict.fromkeys(made_by(run.training(), "commit") for run in runs))
 
 
 def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> pd.DataFrame:
@@ -117,11 +122,11 @@ def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens:
     return values | {
         "parameters_millions": training["parameters"] / 1e6,
         "flops_6nd": flops(run, experiment, training, tokens / experiment.vocabulary / "tokens" / "train"),
-        "flops_sustained": sustained_flops(training["seconds"], training["device"]),
+        "flops_sustained": sustained_flops(training["seconds"], made_by(training, "device")),
         "minutes": training["seconds"] / 60,
-        "device": training["device"],
-        "threads": training["threads"],
-        "commit": training["commit"],
+        "device": made_by(training, "device"),
+        "threads": made_by(training, "threads"),
+        "commit": made_by(training, "commit"),
     }
 
 

@@ -51,7 +51,8 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
         return
     raise UserError(
         f"{name} could not be fetched ({'; '.join(failures)}): check the network and run the same command again, "
-        f"or put the right file at {archive.mirror} in a folder and name that folder with --mirror or NMT_MIRROR."
+        f"or put the right file at {archive.mirror} in a folder and name that folder with --mirror "
+        "(for snakemake: --config mirror=FOLDER) or NMT_MIRROR."
     )
 
 

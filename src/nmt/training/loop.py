@@ -39,12 +39,14 @@ def train(
     dev_bleu: Callable[[], float],
     folder: Path,
     fingerprint: str,
+    made_by: dict,
 ) -> Counters:
     """Trains `model` in `folder`, which keeps state.safetensors, metrics.jsonl and checkpoints/<update>.safetensors.
 
     The state is written every minute, at every interval and when a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop,
     which then raises Stopped. Goes on from the state where there is one: interrupted and resumed equals
-    uninterrupted, bit for bit, on the same machine.
+    uninterrupted, bit for bit, on the same machine. `made_by` describes code and machine; the state keeps those of
+    all calls that made updates.
     """
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(
@@ -55,6 +57,8 @@ def train(
     if state.exists():
         counters = load_state(state, model, optimiser, fingerprint)
         logging.info(f"going on from update {counters.update}")
+    if made_by not in counters.made_by and not finished(counters, training):
+        counters.made_by.append(made_by)
     metrics = Metrics(folder / "metrics.jsonl", counters.update)
     stream = batches.stream(counters.epoch, counters.position)
     saved = clock = time.monotonic()

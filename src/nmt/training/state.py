@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -30,6 +30,8 @@ class Counters:
     nll: float = 0.0
     tokens: int = 0
     gradient_norm: float = 0.0
+    # Code and machine of each call that made updates, in their order
+    made_by: list[dict] = field(default_factory=list)
 
 
 def fingerprint(settings: dict) -> str:

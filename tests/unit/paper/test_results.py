@@ -52,7 +52,7 @@ def test_a_line_holds_what_the_files_say(made):
     assert line.perplexity == read_json(folder / "dev.perplexity.json")["perplexity"]
     assert line.parameters_millions == pytest.approx(1.234567)
     assert line.minutes == pytest.approx(92 / 60)
-    assert (line.device, line.threads, line.commit) == ("made-up CPU", 2, "abcdef0123")
+    assert (line.device, line.threads, line.commit) == ("made-up CPU", "2", "abcdef0123")
 
 
 def test_flops_are_those_of_the_tokens_seen(made):
@@ -64,14 +64,18 @@ def test_flops_are_those_of_the_tokens_seen(made):
 def test_only_a_known_device_has_a_sustained_rate(made):
     assert frame(made).flops_sustained.isna().all()
     path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
-    write_json(path, read_json(path) | {"device": "Tesla P100-PCIE-16GB"})
+    training = read_json(path)
+    training["made_by"][0]["device"] = "Tesla P100-PCIE-16GB"
+    write_json(path, training)
     known = frame(made).flops_sustained.dropna()
     assert list(known) == [pytest.approx(91 * 9.5e12)]
 
 
 def test_commits_once_each(made):
     path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
-    write_json(path, read_json(path) | {"commit": "1234567890+"})
+    training = read_json(path)
+    training["made_by"].insert(0, training["made_by"][0] | {"commit": "1234567890+"})
+    write_json(path, training)
     assert commits(found(made, [ROW, "demo-seq2seq"])) == "1234567890+, abcdef0123"
 
 
