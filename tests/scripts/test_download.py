@@ -205,7 +205,7 @@ def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog
     other = CLOSED.replace("file", "elsewhere")
     error = run_failing(*options(catalogue(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK)
     assert f"{CLOSED}: Connection refused; {other}: Connection refused" in error
-    assert "at corpus/file in a folder and name that folder with --mirror or NMT_MIRROR" in error
+    assert "at corpus/file in a folder and name that folder with --mirror" in error
     assert names_in(output.parent) == set()
 
 

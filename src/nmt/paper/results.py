@@ -94,7 +94,7 @@ def made_by(training: dict, key: str) -> str:
 
 def commits(runs: list[Run]) -> str:
     """The commits that trained the runs: mostly one."""
-    return ", ".join(dict.fromkeys(made_by(run.training(), "commit") for run in runs))
+    return ", ".join(dict.fromkeys(call["commit"] for run in runs for call in run.training()["made_by"]))
 
 
 def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> pd.DataFrame:

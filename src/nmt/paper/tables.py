@@ -115,8 +115,8 @@ def cost(ours: pd.DataFrame) -> dict:
 
 
 def joined(values: pd.Series) -> str:
-    """Each value once, in the order met."""
-    return ", ".join(map(str, dict.fromkeys(values)))
+    """Each value once, in the order met; a value may be several already."""
+    return ", ".join(dict.fromkeys(part for value in values for part in str(value).split(", ")))
 
 
 def notes(frame: pd.DataFrame, measured: pd.DataFrame, signatures: dict[str, str]) -> list[str]:
