@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from nmt.configuration import Training
-from nmt.data.batches import Batches
+from nmt.data.batches import Batch, Batches
 from nmt.errors import UserError
 from nmt.files import remove
 from nmt.models.protocol import Model
@@ -68,26 +68,7 @@ def train(
             counters.epoch, counters.position, batch = next(stream)
             counters.update += 1
             rate = learning_rate(counters.update, training.warmup, peak)
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-
-            model.train()
-            batch = batch.to(device)
-            with autocast(device, training):
-                hidden = model(batch.source, batch.target_in)
-                loss, nll = cross_entropy(hidden, model.output, batch.target_out, training.label_smoothing)
-            (loss / batch.target_tokens).backward()
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip or math.inf)
-            optimiser.step()
-            optimiser.zero_grad()
-
-            counters.loss += loss.item()
-            counters.nll += nll.item()
-            counters.tokens += batch.target_tokens
-            counters.target_tokens += batch.target_tokens
-            counters.gradient_norm = norm.item()
-            if not math.isfinite(counters.loss):
-                raise UserError(f"the loss is no longer a number at update {counters.update}: lower the learning rate.")
+            learn(model, optimiser, batch.to(device), rate, training, counters)
             clock, counters.seconds = time.monotonic(), counters.seconds + time.monotonic() - clock
 
             if counters.update % UPDATES_BETWEEN_METRICS == 0:
@@ -104,6 +85,29 @@ def train(
                 raise Stopped(f"stopped at update {counters.update}, all saved: run the same command to go on.")
             progress.update()
     return counters
+
+
+def learn(
+    model: Model, optimiser: torch.optim.Adam, batch: Batch, rate: float, training: Training, counters: Counters
+) -> None:
+    """One update: the gradient of the mean loss of a target token. Raises UserError when the loss is not finite."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    model.train()
+    with autocast(batch.source.device, training):
+        hidden = model(batch.source, batch.target_in)
+        loss, nll = cross_entropy(hidden, model.output, batch.target_out, training.label_smoothing)
+    if not math.isfinite(loss.item()):
+        raise UserError(f"the loss is no longer a number at update {counters.update}: lower the learning rate.")
+    (loss / batch.target_tokens).backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip or math.inf)
+    optimiser.step()
+    optimiser.zero_grad()
+    counters.loss += loss.item()
+    counters.nll += nll.item()
+    counters.tokens += batch.target_tokens
+    counters.target_tokens += batch.target_tokens
+    counters.gradient_norm = norm.item()
 
 
 def finished(counters: Counters, training: Training) -> bool:
