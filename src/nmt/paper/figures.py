@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
 from nmt.paper.heatmaps import attention, positional_encodings
@@ -63,7 +63,7 @@ def logarithmic(axes: Axes) -> None:
     """A logarithmic y axis with plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 

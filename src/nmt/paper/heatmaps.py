@@ -83,7 +83,7 @@ def attention(drawing: Drawing) -> Figure:
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02, panchor=False)
-    text = f"The sentence: {drawing.reproduction.attention}"
+    text = f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
     return finish(figure, drawing.small_print("One sentence, of no split", runs, text))
 
 

@@ -98,7 +98,7 @@ def cells(table: Printed, measures: list[str]) -> pd.DataFrame:
     return pd.concat(columns, axis="columns")
 
 
-FORMS = dict.fromkeys(METRICS, "{:.2f}") | {"parameters_millions": "{:.1f}", "flops_6nd": "{:.1e}"}
+FORMS = dict.fromkeys(METRICS, "{:.2f}") | {"parameters_millions": "{:.2f}", "flops_6nd": "{:.1e}"}
 # As papers print them: scores with the digits they have, perplexities with two.
 PRINTED = dict.fromkeys(METRICS, "{}") | {"perplexity": "{:.2f}", "parameters_millions": "{:g}", "flops_6nd": "{:.1e}"}
 

@@ -79,6 +79,7 @@ def train(
                 clock, counters.seconds = time.monotonic(), counters.seconds + time.monotonic() - clock
             at_end = counters.update % training.interval == 0 or finished(counters, training)
             if stop or at_end or time.monotonic() - saved >= SECONDS_BETWEEN_STATES:
+                metrics.flush_to_disk()
                 save_state(state, model, optimiser, counters, fingerprint)
                 saved = time.monotonic()
             if stop and not finished(counters, training):

@@ -18,6 +18,10 @@ class Metrics:
     def write(self, **values: object) -> None:
         self.file.write(json.dumps(values) + "\n")
 
+    def flush_to_disk(self) -> None:
+        """Before a state is written: what the state counts as done must outlast a power cut as it does."""
+        os.fsync(self.file.fileno())
+
 
 def read_metrics(path: Path) -> list[dict]:
     """All whole lines; a kill may have left half of the last one."""

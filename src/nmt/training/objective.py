@@ -43,6 +43,7 @@ class CrossEntropy(torch.autograd.Function):
             grad_bias = None if bias is None else torch.zeros_like(bias)
             nll = torch.zeros((), dtype=exact, device=hidden.device)
             loss = torch.zeros_like(nll)
+            rows = torch.arange(ROWS, device=hidden.device)
             for start in range(0, len(targets), ROWS):
                 part = slice(start, start + ROWS)
                 state, target = states[part], targets[part, None]
@@ -57,7 +58,7 @@ class CrossEntropy(torch.autograd.Function):
                     spread = spread + totals[1]
                 loss += (wrong + smoothing * right).sum() - share * spread.sum()
                 if any(ctx.needs_input_grad[:3]):
-                    p.scatter_add_(1, target, torch.full_like(right, smoothing - 1, dtype=dtype))
+                    p[rows[: len(p)], target[:, 0]] += smoothing - 1  # scatter_add_ copies all of a bfloat16 p
                     grad_hidden[part] = p @ cast
                     grad_weight += p.T @ state
                     if bias is not None:
