@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -17,10 +18,11 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.get
 # Threads spin only briefly while they wait for each other: as fast as ever on idle cores, and several times faster where
 # something else uses one.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-# Memory once had is kept for the next update rather than given back and cleared again: a tenth to a fifth of a small
-# model's time on a CPU. 2**25 is the most that older C libraries take.
-os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
-os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**32))
+# The C library's allocator scatters the tensors of changing sizes that training makes until it spends much of the
+# time looking for room. LD_PRELOAD takes no path with a space in it; from here to the environment there is seldom one.
+ALLOCATOR = [Path(sys.prefix, "lib", f"lib{name}.so.2") for name in ("tbbmalloc", "tbbmalloc_proxy")]
+if all(library.exists() for library in ALLOCATOR) and not re.search("[ :]", os.path.relpath(sys.prefix)):
+    os.environ.setdefault("LD_PRELOAD", ":".join(map(os.path.relpath, ALLOCATOR)))
 
 try:
     where = " with ".join(map(str, workflow.configfiles)) or "--config"
