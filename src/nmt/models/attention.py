@@ -21,8 +21,9 @@ class MultiHeadAttention(nn.Module):
         self.widths = [heads * d_k, heads * d_k, heads * d_v]
         self.qkv = nn.Linear(d_model, sum(self.widths), bias=False)
         self.out = nn.Linear(heads * d_v, d_model, bias=False)
-        for matrix in self.qkv.weight.split(self.widths):
-            nn.init.xavier_uniform_(matrix)
+        # All three as one matrix, so each starts smaller than by itself by sqrt(2): otherwise Post-LN encoders of small
+        # models tend to map all positions to one state, and attention never comes to anything.
+        nn.init.xavier_uniform_(self.qkv.weight)
         nn.init.xavier_uniform_(self.out.weight)
 
     def split(self, x: Tensor) -> Tensor:
