@@ -22,6 +22,7 @@ from nmt.decoding.translator import translate_tokens
 from nmt.evaluation.scores import corpus_score
 from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
+from nmt.models.products import products
 from nmt.models.protocol import Model
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
@@ -45,7 +46,9 @@ def main(args: argparse.Namespace) -> int | None:
     batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
     dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = build(experiment.model, subwords.size).to(device)
+    model = build(experiment.model, subwords.size, subwords.size)
+    cost = products(model, source_too=bool(experiment.training.source_loss))
+    model.to(device)
     references = list(read_lines(args.dev_reference))
     text = Preprocessing(vocabulary, corpus.target)
 
@@ -77,7 +80,7 @@ def main(args: argparse.Namespace) -> int | None:
         except Stopped as stopped:
             logging.info(stopped)
             return GO_ON_LATER
-        finish(args.output, folder, model, counters, settings)
+        finish(args.output, folder, model, counters, settings, cost)
 
 
 def peak(experiment: Experiment) -> float:
@@ -96,7 +99,7 @@ def made_by() -> dict:
     }
 
 
-def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict) -> None:
+def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict, cost: dict) -> None:
     """Gives the checkpoints (as hard links), the metrics and training.json their places, training.json last."""
     with written_whole(output / "checkpoints") as beside:
         beside.mkdir()
@@ -113,6 +116,7 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             "seconds": round(counters.seconds, 1),
             "best_dev_nll": counters.best_dev_nll,
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "products": cost,
             "made_by": counters.made_by,
             "settings": settings,
         },

@@ -2,27 +2,60 @@
 
 import torch
 
-from nmt.configuration import RNNSearch, Seq2Seq, Transformer
+from nmt.configuration import GNMT, ByteNet, ConvS2S, DecoderOnly, RNNSearch, Seq2Seq, Transformer
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD
 
 VOCABULARY = 23
 
+
+def transformer(**changes) -> Transformer:
+    return Transformer(**{"layers": 2, "d_model": 16, "d_ff": 24, "heads": 4, "dropout": 0.1} | changes)
+
+
+def stacked(**changes) -> Seq2Seq:
+    return Seq2Seq(**{"layers": 2, "d_embedding": 10, "d_hidden": 12, "dropout": 0.1} | changes)
+
+
 FAMILIES = {
-    "transformer": Transformer(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1),
-    "transformer-narrow-keys": Transformer(layers=2, d_model=16, d_ff=24, heads=4, d_k=3, d_v=5, dropout=0.1),
-    "transformer-learned-positions": Transformer(
-        layers=1, d_model=16, d_ff=24, heads=2, dropout=0.1, positions="learned", max_positions=64
+    "transformer": transformer(),
+    "transformer-narrow-keys": transformer(d_k=3, d_v=5),
+    "transformer-learned": transformer(positions="learned", max_positions=64),
+    "transformer-none": transformer(positions="none"),
+    "transformer-relative": transformer(positions="relative", max_distance=3, d_v=5),
+    "transformer-rotary": transformer(positions="rotary"),
+    "transformer-alibi": transformer(positions="alibi", heads=6, d_k=3, d_v=3),
+    "transformer-pre-norm": transformer(norm="pre", activation="gelu", tie="decoder"),
+    "transformer-untied": transformer(tie="none"),
+    "decoder-only": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1),
+    "decoder-only-prefix": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, prefix=True, norm="pre"),
+    "decoder-only-rotary": DecoderOnly(
+        layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="rotary", tie="none"
     ),
+    "decoder-only-alibi": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="alibi"),
+    "decoder-only-relative": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="relative"),
+    "decoder-only-learned": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned"),
+    "seq2seq": stacked(),
+    "seq2seq-forwards": stacked(reverse_source=False, forget_bias=True),
+    "luong-dot": stacked(attention="global", score="dot"),
+    "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
+    "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
+    "luong-local": stacked(attention="local-p", score="general", window=2, input_feeding=True),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
-    "seq2seq": Seq2Seq(layers=2, d_embedding=10, d_hidden=12, dropout=0.1),
+    "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention=False),
+    "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
+    "moe": GNMT(layers=3, decoder_layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
+    "convs2s": ConvS2S(
+        encoder=[(8, 3, 2), (12, 1, 1)], decoder=[(8, 3, 1), (12, 2, 1)], d_embedding=10, d_output=9, dropout=0.1
+    ),
+    "bytenet": ByteNet(d_hidden=8, sets=2, dilations=[1, 2], kernel=3, dropout=0.1),
 }
 
 
 def random_model(family: str, seed: int = 0):
     """A float64 model in evaluation mode, with parameters large enough that every effect shows."""
     torch.manual_seed(seed)
-    model = build(FAMILIES[family], VOCABULARY).double().eval()
+    model = build(FAMILIES[family], VOCABULARY, VOCABULARY).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))

@@ -13,6 +13,13 @@ from nmt.training.schedule import learning_rate, paper_peak
 
 UPDATES = 400
 SCORES = ("bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu")
+PRODUCTS = dict(
+    zip(
+        ["sentence", "source", "target", "source_source", "target_source", "target_target"],
+        [9, 900, 1100, 7, 8, 6],
+        strict=True,
+    )
+)
 FINGERPRINT = "f" * 64
 
 
@@ -55,7 +62,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()}
     training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "seconds": 90.0 + seed, "best_dev_nll": 1.5}
     made_by = {"device": "made-up CPU", "threads": 2, "torch": "2", "commit": "abcdef0123"}
-    training |= {"parameters": 1_234_567, "made_by": [made_by]}
+    training |= {"parameters": 1_234_567, "products": PRODUCTS, "made_by": [made_by]}
     write_json(folder / "training.json", training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}})
     write_lines(folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random)))
     write_json(folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000})
@@ -75,7 +82,7 @@ def metrics(experiment: Experiment, random: np.random.Generator) -> list[dict]:
     peak = training.peak_learning_rate or paper_peak(experiment.model.d_model, training.warmup)
     for update in range(20, UPDATES + 1, 20):
         nll = 1 + 6 * np.exp(-update / 100) + 0.1 * random.random()
-        rate = learning_rate(update, training.warmup, peak)
+        rate = learning_rate(update, training, peak)
         lines.append({"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate})
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})

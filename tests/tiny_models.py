@@ -48,6 +48,6 @@ def make_model(folder: Path, family: str) -> Path:
         generated=Generated(grammar="none", seed=1, sizes={"train": 1, "dev": 1}),
     )
     torch.manual_seed(1)
-    weights = parameters(build(FAMILIES[family], VOCABULARY.size))
+    weights = parameters(build(FAMILIES[family], VOCABULARY.size, VOCABULARY.size))
     save_model(folder / family, weights, subwords, experiment, VOCABULARY, corpus, {})
     return folder / family

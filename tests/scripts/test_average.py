@@ -22,7 +22,9 @@ def run(prepared, tmp_path):
     experiment = load_catalogue(prepared / "catalogue").experiment("tiny-transformer")
     for number in (1, 2, 3):
         torch.manual_seed(number)
-        save_tensors(tmp_path / "checkpoints" / f"{number:08d}.safetensors", parameters(build(experiment.model, 300)))
+        save_tensors(
+            tmp_path / "checkpoints" / f"{number:08d}.safetensors", parameters(build(experiment.model, 300, 300))
+        )
     write_json(tmp_path / "training.json", {"updates": 3})
     return tmp_path
 

@@ -9,7 +9,6 @@ from nmt.decoding.search import search
 from nmt.models.build import build
 from nmt.models.protocol import EOS
 from nmt.training.objective import cross_entropy
-from nmt.training.schedule import learning_rate
 
 WORDS, LONGEST = 10, 5
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
@@ -32,13 +31,13 @@ def random_sequences(count: int, seed: int) -> list[list[int]]:
 def test_learns(family, task):
     config, updates, peak = LEARNERS[family]
     torch.manual_seed(1)
-    model = build(config, EOS + 1 + WORDS)
+    model = build(config, EOS + 1 + WORDS, EOS + 1 + WORDS)
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
     for update in range(1, updates + 1):
-        optimiser.param_groups[0]["lr"] = learning_rate(update, 50, peak)
+        optimiser.param_groups[0]["lr"] = peak * min(update / 50, (50 / update) ** 0.5)
         given = random_sequences(64, seed=update)
         wanted = [TASKS[task](tokens) for tokens in given]
-        hidden = model(sources(given), target_inputs(wanted))
+        hidden = model(sources(given), target_inputs(wanted)).target
         loss, _ = cross_entropy(hidden, model.output, target_outputs(wanted), 0.0)
         (loss / 64).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

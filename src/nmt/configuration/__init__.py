@@ -6,17 +6,18 @@ Unknown keys are errors that name the file, the entry and the nearest known key.
 """
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
-from nmt.configuration.experiments import (
+from nmt.configuration.experiments import Decoding, Experiment, Training, Vocabulary, resolved_experiment
+from nmt.configuration.models import (
     FAMILIES,
-    Decoding,
-    Experiment,
+    GNMT,
+    ByteNet,
+    ConvS2S,
+    DecoderOnly,
     Model,
     RNNSearch,
+    SelfAttention,
     Seq2Seq,
-    Training,
     Transformer,
-    Vocabulary,
-    resolved_experiment,
 )
 from nmt.configuration.reproductions import (
     COSTS,
@@ -33,11 +34,15 @@ from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
 __all__ = [
     "COSTS",
     "FAMILIES",
+    "GNMT",
     "METRICS",
     "Archive",
+    "ByteNet",
     "Catalogue",
     "Cleaning",
+    "ConvS2S",
     "Corpus",
+    "DecoderOnly",
     "Decoding",
     "Experiment",
     "Generated",
@@ -47,6 +52,7 @@ __all__ = [
     "Published",
     "RNNSearch",
     "Reproduction",
+    "SelfAttention",
     "Seq2Seq",
     "Strict",
     "Table",

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from nmt.configuration.models import FAMILIES, DecoderOnly, Model, SelfAttention
 from nmt.configuration.strict import Count, Name, Positive, Share, Strict, validated
 from nmt.errors import UserError, nearest
 
@@ -23,68 +24,18 @@ class Vocabulary(Strict):
     lowercase: bool = False
 
 
-class Transformer(Strict):
-    """AIAYN section 3. d_k and d_v are d_model / heads unless given (Table 3, rows A and B)."""
-
-    family: Literal["transformer"] = "transformer"
-    layers: Count
-    d_model: Count
-    d_ff: Count
-    heads: Count
-    d_k: Count | None = None
-    d_v: Count | None = None
-    dropout: Share
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    max_positions: Count = 1024
-
-    @model_validator(mode="after")
-    def check(self) -> "Transformer":
-        if self.d_model % self.heads and not (self.d_k and self.d_v):
-            raise ValueError(f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v")
-        if self.d_model % 2 and self.positions == "sinusoidal":
-            raise ValueError(f"d_model {self.d_model} is odd: sinusoids come in pairs")
-        return self
-
-    @property
-    def key_width(self) -> int:
-        return self.d_k or self.d_model // self.heads
-
-    @property
-    def value_width(self) -> int:
-        return self.d_v or self.d_model // self.heads
-
-
-class RNNSearch(Strict):
-    """Bahdanau et al. 2015: bidirectional GRU encoder, GRU decoder with additive attention."""
-
-    family: Literal["rnnsearch"] = "rnnsearch"
-    d_embedding: Count
-    d_hidden: Count
-    dropout: Share
-
-
-class Seq2Seq(Strict):
-    """Sutskever et al. 2014: stacked LSTMs, source reversed, no attention."""
-
-    family: Literal["seq2seq"] = "seq2seq"
-    layers: Count
-    d_embedding: Count
-    d_hidden: Count
-    dropout: Share
-
-
-Model = Transformer | RNNSearch | Seq2Seq
-FAMILIES: dict[str, type[Strict]] = {
-    cls.model_fields["family"].default: cls for cls in (Transformer, RNNSearch, Seq2Seq)
-}
-
-
 class Training(Strict):
     """How a row is trained; lengths and batches are counted in subwords.
 
     batch_tokens: at most this many source and this many target tokens an update, padding included.
-    warmup, peak_learning_rate: linear to the peak in `warmup` updates, then with the inverse square root of the
-      update; without a peak the paper's: (d_model * warmup)^-0.5 (AIAYN equation 3).
+    warmup, peak_learning_rate: linear to the peak in `warmup` updates; without a peak the paper's,
+      (d_model * warmup)^-0.5 (AIAYN equation 3).
+    schedule: after the warm-up inverse_sqrt, with the inverse square root of the update; cosine, along half a cosine
+      to final_learning_rate at the last update; halving, halved every `halve_every` updates from `halve_from` on; or
+      constant.
+    optimiser: adam, adamw (weight_decay apart from the gradient) or sgd.
+    source_loss: weight of the loss of the source's tokens beside the target's, by update: [[0, 1.0], [9000, 0.0]]
+      falls linearly, and stays what it is after the last point (Wang et al. 2021, lambda L_AE + L_MT).
     interval: updates between checkpoints, each with the loss on the dev set.
     bleu_interval: updates between BLEU on the dev set by greedy search, 0 for never.
     patience: stop after this many intervals without a lower dev loss.
@@ -93,8 +44,14 @@ class Training(Strict):
 
     updates: Count
     batch_tokens: Count
-    warmup: Count
+    warmup: Annotated[int, Field(ge=0)]
     peak_learning_rate: Positive | None = None
+    schedule: Literal["inverse_sqrt", "cosine", "halving", "constant"] = "inverse_sqrt"
+    final_learning_rate: Annotated[float, Field(ge=0)] | None = None
+    halve_from: Count | None = None
+    halve_every: Count | None = None
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_epsilon: Positive = 1e-9
     label_smoothing: Share = 0.1
@@ -104,6 +61,21 @@ class Training(Strict):
     bleu_interval: Annotated[int, Field(ge=0)] = 0
     patience: Count | None = None
     average: Count = 5
+    source_loss: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[float, Field(ge=0)]], ...] = ()
+
+    @model_validator(mode="after")
+    def check(self) -> "Training":
+        if self.schedule == "inverse_sqrt" and not self.warmup:
+            raise ValueError("the schedule inverse_sqrt needs a warmup of at least 1")
+        needed = {"cosine": ["final_learning_rate"], "halving": ["halve_from", "halve_every"]}.get(self.schedule, [])
+        for key in ("final_learning_rate", "halve_from", "halve_every"):
+            if (getattr(self, key) is not None) != (key in needed):
+                raise ValueError(f"the schedule {self.schedule} {'needs' if key in needed else 'has no'} {key}")
+        if self.weight_decay and self.optimiser != "adamw":
+            raise ValueError(f"weight_decay is adamw's, the optimiser is {self.optimiser}")
+        if [update for update, _ in self.source_loss] != sorted({update for update, _ in self.source_loss}):
+            raise ValueError("source_loss: its updates must grow")
+        return self
 
 
 class Decoding(Strict):
@@ -125,8 +97,13 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Experiment":
-        if self.training.peak_learning_rate is None and not isinstance(self.model, Transformer):
+        if self.training.peak_learning_rate is None and not isinstance(self.model, SelfAttention):
             raise ValueError("peak_learning_rate is missing: only a Transformer has the d_model of the paper's rate")
+        if self.training.peak_learning_rate is None and not self.training.warmup:
+            raise ValueError("peak_learning_rate is missing: without a warmup the paper's is not defined")
+        learns_source = isinstance(self.model, DecoderOnly) and not self.model.prefix
+        if self.training.source_loss and not learns_source:
+            raise ValueError("source_loss is for decoder-only models without prefix: no other predicts the source")
         return self
 
 

@@ -58,7 +58,7 @@ class TranslationModel:
         self.after = Preprocessing(vocabulary, self.configuration["target"])
         self.subwords = Subwords.load(folder / "subwords.model")
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model: Model = build(self.experiment.model, self.subwords.size).to(device)
+        self.model: Model = build(self.experiment.model, self.subwords.size, self.subwords.size).to(device)
         set_parameters(self.model, load_tensors(folder / "model.safetensors")[0])
         self.model.eval()
 

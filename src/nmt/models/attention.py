@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmt.configuration import SelfAttention
+from nmt.models.relations import NoRelation, relation
+
 # B batch, S length of what is attended to, T queries, H heads, K key width, U value width, D model width
 
 
@@ -15,12 +18,13 @@ class MultiHeadAttention(nn.Module):
     One matrix `qkv` holds W^Q, W^K and W^V of all heads: a single product serves self-attention.
     """
 
-    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int):
+    def __init__(self, config: SelfAttention, relation: NoRelation):
         super().__init__()
-        self.heads, self.d_k, self.d_v = heads, d_k, d_v
-        self.widths = [heads * d_k, heads * d_k, heads * d_v]
+        d_model, heads = config.d_model, config.heads
+        keys, values = heads * config.key_width, heads * config.value_width
+        self.heads, self.widths, self.relation = heads, [keys, keys, values], relation
         self.qkv = nn.Linear(d_model, sum(self.widths), bias=False)
-        self.out = nn.Linear(heads * d_v, d_model, bias=False)
+        self.out = nn.Linear(values, d_model, bias=False)
         # All three as one matrix, so each starts smaller than by itself by sqrt(2): otherwise Post-LN encoders of small
         # models tend to map all positions to one state, and attention never comes to anything.
         nn.init.xavier_uniform_(self.qkv.weight)
@@ -30,9 +34,13 @@ class MultiHeadAttention(nn.Module):
         """(B, T, H * K) -> (B, H, T, K)"""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of x for self-attention: (B, T, D) -> (B, H, T, K), (B, H, T, K), (B, H, T, U)."""
-        return tuple(self.split(part) for part in self.qkv(x).split(self.widths, dim=-1))
+    def project(self, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of x, which stands at positions `start` and on, for self-attention.
+
+        (B, T, D) -> (B, H, T, K), (B, H, T, K), (B, H, T, U)
+        """
+        q, k, v = (self.split(part) for part in self.qkv(x).split(self.widths, dim=-1))
+        return self.relation.rotate(q, start), self.relation.rotate(k, start), v
 
     def queries(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, H, T, K)"""
@@ -48,23 +56,38 @@ class MultiHeadAttention(nn.Module):
 
         Appends the weights (B, H, T, S) to `maps` when it is given. Returns (B, T, D).
         """
-        if maps is not None or q.device.type == "cpu":
+        bias = self.relation.bias(q, k.size(2))
+        if bias is not None:
+            mask = bias if mask is None else mask + bias
+        if maps is not None or q.device.type == "cpu" or self.relation.needs_weights:
             # On a CPU three plain products beat the fused kernel at the lengths of sentences.
-            context = weights(q, k, mask, maps) @ v
+            attended = weights(q, k, mask)
+            if maps is not None:
+                maps.append(attended)
+            attended = attended.to(q.dtype)
+            context = attended @ v
+            if self.relation.needs_weights:
+                context = context + self.relation.context(attended)
         else:
             context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.out(context.transpose(1, 2).flatten(2))
 
 
-def weights(q: Tensor, k: Tensor, mask: Tensor | None, maps: list[Tensor] | None) -> Tensor:
+def weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """softmax(Q K^T / sqrt(d_k)): AIAYN equation 1. (B, H, T, K), (B, H, S, K) -> (B, H, T, S)"""
     scores = (q * (1 / math.sqrt(q.size(-1)))) @ k.transpose(-1, -2)
     if mask is not None:
         scores = scores + mask
-    attended = scores.softmax(-1)
-    if maps is not None:
-        maps.append(attended)
-    return attended.to(q.dtype)
+    return scores.softmax(-1)
+
+
+def self_attention(config: SelfAttention) -> MultiHeadAttention:
+    return MultiHeadAttention(config, relation(config))
+
+
+def cross_attention(config: SelfAttention) -> MultiHeadAttention:
+    """From target to source, between whose positions there is no distance."""
+    return MultiHeadAttention(config, NoRelation())
 
 
 def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:

@@ -1,17 +1,26 @@
 """From a configuration to a model: the one place that knows the families."""
 
 from nmt import configuration
+from nmt.models.bytenet import ByteNet
+from nmt.models.convs2s import ConvS2S
+from nmt.models.decoder_only import DecoderOnly
+from nmt.models.gnmt import GNMT
 from nmt.models.protocol import Model
-from nmt.models.recurrent import RNNSearch, Seq2Seq
+from nmt.models.rnnsearch import RNNSearch
+from nmt.models.seq2seq import Seq2Seq
 from nmt.models.transformer import Transformer
 
 FAMILIES = {
-    configuration.Transformer: Transformer,
-    configuration.RNNSearch: RNNSearch,
-    configuration.Seq2Seq: Seq2Seq,
+    "transformer": Transformer,
+    "decoder-only": DecoderOnly,
+    "seq2seq": Seq2Seq,
+    "rnnsearch": RNNSearch,
+    "gnmt": GNMT,
+    "convs2s": ConvS2S,
+    "bytenet": ByteNet,
 }
 
 
-def build(config: configuration.Model, vocabulary_size: int) -> Model:
-    """A model with fresh parameters from torch's global generator."""
-    return FAMILIES[type(config)](config, vocabulary_size)
+def build(config: configuration.Model, source_size: int, target_size: int) -> Model:
+    """A model for vocabularies of these sizes, with fresh parameters from torch's global generator."""
+    return FAMILIES[config.family](config, source_size, target_size)

@@ -1,10 +1,11 @@
-"""Where a token stands: sinusoids (AIAYN section 3.5) and learned positions (Table 3, row E)."""
+"""Where a token stands, added to its embedding: sinusoids (AIAYN section 3.5) or learned (Table 3, row E)."""
 
 import math
 
 import torch
 from torch import Tensor, nn
 
+from nmt.configuration import SelfAttention
 from nmt.errors import UserError
 
 # T length, D width
@@ -17,6 +18,17 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], dim=-1).view(length, d_model).to(torch.get_default_dtype())
 
 
+def places(table: Tensor, start: int | Tensor, length: int) -> Tensor:
+    """Rows start .. start + length - 1: (T, D); (B, T, D) where each sentence has a start of its own, (B,)."""
+    if isinstance(start, int):
+        return table[start : start + length]
+    return table[start[:, None] + torch.arange(length, device=start.device)]
+
+
+def end(start: int | Tensor, length: int) -> int:
+    return (start if isinstance(start, int) else int(start.max())) + length
+
+
 class SinusoidalPositions(nn.Module):
     """Grows as longer sequences come, so it has no limit and nothing to save."""
 
@@ -24,11 +36,12 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoids(256, d_model), persistent=False)
 
-    def forward(self, start: int, length: int) -> Tensor:
-        """Encodings of positions start .. start + length - 1: (T, D)."""
-        if start + length > len(self.table):
-            self.table = sinusoids(2 * (start + length), self.table.size(1)).to(self.table)
-        return self.table[start : start + length]
+    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+        """Adds the encodings of positions start .. start + T - 1 to x (B, T, D); `start` may be one a sentence."""
+        needed = end(start, x.size(-2))
+        if needed > len(self.table):
+            self.table = sinusoids(2 * needed, self.table.size(1)).to(self.table)
+        return x + places(self.table, start, x.size(-2))
 
 
 class LearnedPositions(nn.Module):
@@ -38,10 +51,28 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.empty(limit, d_model).normal_(std=d_model**-0.5))
 
-    def forward(self, start: int, length: int) -> Tensor:
-        if start + length > len(self.table):
+    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+        needed = end(start, x.size(-2))
+        if needed > len(self.table):
             raise UserError(
-                f"a sequence of {start + length} tokens does not fit the {len(self.table)} learned positions: "
+                f"a sequence of {needed} tokens does not fit the {len(self.table)} learned positions: "
                 "shorten it, or set max_positions and train again."
             )
-        return self.table[start : start + length]
+        return x + places(self.table, start, x.size(-2))
+
+
+class NoPositions(nn.Module):
+    """The order is told inside self-attention (nmt.models.relations), or not at all."""
+
+    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+        return x
+
+
+def positions(config: SelfAttention) -> nn.Module:
+    match config.positions:
+        case "sinusoidal":
+            return SinusoidalPositions(config.d_model)
+        case "learned":
+            return LearnedPositions(config.d_model, config.max_positions)
+        case _:
+            return NoPositions()

@@ -1,5 +1,6 @@
 """What training, search, scoring and figures know of a model: nothing but this."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor, nn
@@ -7,6 +8,16 @@ from torch import Tensor, nn
 from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learnt
 
 # B sentences, S source length, T target length, V vocabulary, R = B * beam rows
+
+
+@dataclass
+class Hidden:
+    """What teacher forcing gives: states that `output` maps to logits, and what some families add to the loss."""
+
+    target: Tensor  # (B, T, width of output)
+    # Of models of the source too: their hidden states (B, S, width of output) and the tokens these predict (B, S)
+    source: tuple[Tensor, Tensor] | None = None
+    penalty: Tensor | None = None  # on the mean loss of a target token: the balance of experts
 
 
 class State(Protocol):
@@ -20,15 +31,15 @@ class State(Protocol):
 
 
 class Model(Protocol):
-    """`output` maps the hidden states that `forward` returns to logits over the vocabulary.
+    """`output` maps the hidden states that teacher forcing gives to logits over the target vocabulary.
 
     Sources end with EOS, target inputs begin with BOS, and both are filled up with PAD.
     """
 
     output: nn.Linear
 
-    def __call__(self, source: Tensor, target_in: Tensor) -> Tensor:
-        """Teacher forcing: (B, S), (B, T) -> hidden states (B, T, width of output)."""
+    def __call__(self, source: Tensor, target_in: Tensor) -> Hidden:
+        """Teacher forcing: (B, S), (B, T)."""
 
     def encode(self, source: Tensor) -> object:
         """(B, S) -> memory, whatever the model needs of the source."""

@@ -121,7 +121,7 @@ def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens:
             values[metric], values[f"{metric}_signature"] = scores[metric]["score"], scores[metric]["signature"]
     return values | {
         "parameters_millions": training["parameters"] / 1e6,
-        "flops_6nd": flops(run, experiment, training, tokens / experiment.vocabulary / "tokens" / "train"),
+        "flops_6nd": flops(run, training, tokens / experiment.vocabulary / "tokens" / "train"),
         "flops_sustained": sustained_flops(training["seconds"], made_by(training, "device")),
         "minutes": training["seconds"] / 60,
         "device": made_by(training, "device"),
@@ -130,7 +130,7 @@ def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens:
     }
 
 
-def flops(run: Run, experiment: Experiment, training: dict, tokens: Path) -> float:
+def flops(run: Run, training: dict, tokens: Path) -> float:
     """Of the whole training. Raises UserError when `tokens` holds other data than the run was trained on."""
     data = read_json(tokens / "meta.json")
     if data["fingerprint"] != training["settings"]["tokens"]:
@@ -139,9 +139,5 @@ def flops(run: Run, experiment: Experiment, training: dict, tokens: Path) -> flo
     epochs = training["target_tokens"] / target_tokens
     source_tokens = data["source_tokens"] + data["sentences"]
     return training_flops(
-        experiment.model,
-        data["vocabulary_size"],
-        epochs * data["sentences"],
-        epochs * source_tokens,
-        epochs * target_tokens,
+        training["products"], epochs * data["sentences"], epochs * source_tokens, epochs * target_tokens
     )

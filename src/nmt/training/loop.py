@@ -19,7 +19,7 @@ from nmt.models.weights import parameters, save_tensors
 from nmt.progress import Progress
 from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
-from nmt.training.schedule import learning_rate
+from nmt.training.schedule import learning_rate, source_weight
 from nmt.training.state import Counters, load_state, save_state
 
 UPDATES_BETWEEN_METRICS = 20
@@ -49,9 +49,7 @@ def train(
     all calls that made updates.
     """
     device = next(model.parameters()).device
-    optimiser = torch.optim.Adam(
-        model.parameters(), lr=0.0, betas=training.adam_betas, eps=training.adam_epsilon, fused=True
-    )
+    optimiser = build_optimiser(model, training)
     state = folder / "state.safetensors"
     counters = Counters()
     if state.exists():
@@ -67,7 +65,7 @@ def train(
         while not finished(counters, training):
             counters.epoch, counters.position, batch = next(stream)
             counters.update += 1
-            rate = learning_rate(counters.update, training.warmup, peak)
+            rate = learning_rate(counters.update, training, peak)
             learn(model, optimiser, batch.to(device), rate, training, counters)
             clock, counters.seconds = time.monotonic(), counters.seconds + time.monotonic() - clock
 
@@ -88,19 +86,39 @@ def train(
     return counters
 
 
+def build_optimiser(model: Model, training: Training) -> torch.optim.Optimizer:
+    """The rate is set before each update."""
+    adam = {"betas": training.adam_betas, "eps": training.adam_epsilon}
+    match training.optimiser:
+        case "adam":
+            return torch.optim.Adam(model.parameters(), lr=0.0, **adam, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(model.parameters(), lr=0.0, **adam, weight_decay=training.weight_decay, fused=True)
+        case "sgd":
+            return torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
+
+
 def learn(
-    model: Model, optimiser: torch.optim.Adam, batch: Batch, rate: float, training: Training, counters: Counters
+    model: Model, optimiser: torch.optim.Optimizer, batch: Batch, rate: float, training: Training, counters: Counters
 ) -> None:
-    """One update: the gradient of the mean loss of a target token. Raises UserError when the loss is not finite."""
+    """One update: the gradient of the mean loss of a target token, and of what the family adds to it.
+
+    Raises UserError when the loss is not finite.
+    """
     for group in optimiser.param_groups:
         group["lr"] = rate
     model.train()
     with autocast(batch.source.device, training):
         hidden = model(batch.source, batch.target_in)
-        loss, nll = cross_entropy(hidden, model.output, batch.target_out, training.label_smoothing)
+        loss, nll = cross_entropy(hidden.target, model.output, batch.target_out, training.label_smoothing)
+        total = loss
+        if weight := source_weight(counters.update, training.source_loss):
+            total = total + weight * cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0]
+        if hidden.penalty is not None:
+            total = total + hidden.penalty * batch.target_tokens
     if not math.isfinite(loss.item()):
         raise UserError(f"the loss is no longer a number at update {counters.update}: lower the learning rate.")
-    (loss / batch.target_tokens).backward()
+    (total / batch.target_tokens).backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip or math.inf)
     optimiser.step()
     optimiser.zero_grad()
@@ -173,7 +191,7 @@ def dev_nll(model: Model, dev: Batches, training: Training) -> float:
         batch = dev.load(numbers).to(device)
         with autocast(device, training):
             hidden = model(batch.source, batch.target_in)
-            total += cross_entropy(hidden, model.output, batch.target_out, 0.0)[1].item()
+            total += cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1].item()
         tokens += batch.target_tokens
     return total / tokens
 

@@ -52,7 +52,9 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def save_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, counters: Counters, identity: str) -> None:
+def save_state(
+    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, counters: Counters, identity: str
+) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in parameters(model).items()}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state[parameter].items():
@@ -63,7 +65,7 @@ def save_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, counte
     save_tensors(path, tensors, {"counters": asdict(counters), "fingerprint": identity})
 
 
-def load_state(path: Path, model: nn.Module, optimiser: torch.optim.Adam, identity: str) -> Counters:
+def load_state(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, identity: str) -> Counters:
     """Restores model, optimiser and random streams; raises UserError when the state is another training's."""
     tensors, metadata = load_tensors(path)
     if metadata["fingerprint"] != identity:

@@ -21,7 +21,7 @@ def model(request):
 
 def forced(model, source: torch.Tensor, tokens: list[int]) -> float:
     """Log probability of a translation and its EOS, by teacher forcing."""
-    logits = model.output(model(source, torch.tensor([[BOS, *tokens]])))
+    logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target)
     target = torch.tensor([[*tokens, EOS]])
     return logits.log_softmax(-1).gather(2, target[..., None]).sum().item()
 
@@ -30,7 +30,7 @@ def forced(model, source: torch.Tensor, tokens: list[int]) -> float:
 def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
     tokens: list[int] = []
     while len(tokens) < limit:
-        logits = model.output(model(source, torch.tensor([[BOS, *tokens]])))[0, -1]
+        logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target)[0, -1]
         logits[[PAD, BOS]] = -torch.inf
         token = int(logits.argmax())
         if token == EOS:
@@ -89,7 +89,7 @@ def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all(family, alpha):
             return (log_probabilities.double() + allowed).log_softmax(-1), state
 
     def score(tokens):
-        logits = model.output(model(source, torch.tensor([[BOS, *tokens]]))) + allowed
+        logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target) + allowed
         steps = logits.log_softmax(-1).gather(2, torch.tensor([[*tokens, EOS]])[..., None])
         return steps.sum().item() / length_penalty(len(tokens) + 1, alpha)
 

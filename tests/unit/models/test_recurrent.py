@@ -1,34 +1,178 @@
-"""The recurrent rivals against torch's own cells, and their peculiarities."""
+"""The recurrent rivals against torch's own layers, and their peculiarities."""
 
+import pytest
 import torch
-from families import random_model, random_sentences, sources
+from families import random_model, random_sentences, sources, target_inputs
+from torch import nn
 
+from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import backwards
+from nmt.models.recurrent import ALIGNMENTS, Memory, backwards, remember_at_first
+
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
-def test_rnnsearch_decodes_with_a_gru_as_torch_computes_it():
-    model = random_model("rnnsearch")
-    cell = torch.nn.GRUCell(10 + 24, 12, dtype=torch.float64)
+@pytest.mark.parametrize("family", ["rnnsearch", "rnnencdec"])
+def test_rnnsearch_decodes_with_a_gru_as_torch_computes_it(family):
+    model = random_model(family)
+    width = model.decoder.input_size
+    cell = nn.GRUCell(width, 12, dtype=torch.float64)
+    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()})
     with torch.no_grad():
-        cell.weight_ih.copy_(torch.cat([model.input_gates.weight, model.context_gates.weight], 1))
-        cell.bias_ih.copy_(model.input_gates.bias)
-        cell.weight_hh.copy_(model.hidden_gates.weight)
-        cell.bias_hh.copy_(model.hidden_gates.bias)
-        embedded, context, hidden = (torch.randn(5, n, dtype=torch.float64) for n in (10, 24, 12))
-        ours = model.advance(model.input_gates(embedded), context, hidden)
-        torch.testing.assert_close(ours, cell(torch.cat([embedded, context], 1), hidden), rtol=1e-9, atol=1e-9)
+        embedded, context, hidden = (torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12))
+        ours = model.advance(model.gates(embedded), context, hidden)
+        torch.testing.assert_close(ours, cell(torch.cat([embedded, context], 1), hidden), **EXACT)
 
 
 def test_rnnsearch_starts_from_the_backward_state_of_the_first_word():
     model = random_model("rnnsearch")
-    source = sources(random_sentences([4, 7]))
-    memory = model.encode(source)
+    memory, first = model.encode(sources(random_sentences([4, 7])))
     backward_at_first_word = memory.states[:, 0, 12:]
-    torch.testing.assert_close(memory.first, torch.tanh(model.initial(backward_at_first_word)))
+    torch.testing.assert_close(first, torch.tanh(model.initial(backward_at_first_word)))
+
+
+def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
+    model = random_model("rnnencdec")
+    sentence = sources(random_sentences([6]))
+    states, last = model.encoder(model.source_embedding(sentence))
+    torch.testing.assert_close(model.encode(sentence)[0].states[:, 0], states[:, -1])
+    torch.testing.assert_close(last[0], states[:, -1])
+
+
+@pytest.mark.parametrize("family", ["gnmt", "moe"])
+def test_gnmt_s_bottom_layer_is_torch_s_lstm(family):
+    model = random_model(family)
+    layer = model.decoder[0]
+    embedded, contexts = torch.randn(2, 3, 5, 10, dtype=torch.float64)
+    expected, _ = layer(torch.cat([embedded, contexts], -1))
+    gates = model.gates(embedded)
+    hidden, cell = expected.new_zeros(3, 10), expected.new_zeros(3, layer.hidden_size)
+    for position in range(5):
+        hidden, cell = model.bottom(gates[:, position], contexts[:, position], hidden, cell)
+        torch.testing.assert_close(hidden, expected[:, position], **EXACT)
+
+
+def test_gnmt_sends_one_context_to_every_layer():
+    """With the attention held still, the decoder is a plain stack of residual layers over [below; context]."""
+    model = random_model("gnmt")
+    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    memory, _ = model.encode(source)
+    hidden, _, maps = model.decode(memory, target)
+    contexts = maps @ memory.states
+    x = model.target_embedding(target)
+    for number, layer in enumerate(model.decoder):
+        above, _ = layer(torch.cat([x, contexts], -1))
+        x = above if number < 2 else x + above
+    torch.testing.assert_close(hidden, x, **EXACT)
 
 
 def test_the_source_is_read_backwards_with_its_end_in_place():
     source = torch.tensor([[5, 6, 7, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     expected = torch.tensor([[7, 6, 5, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
-    assert torch.equal(backwards(source, (source != PAD).sum(1)), expected)
+    lengths = (source != PAD).sum(1)
+    assert torch.equal(backwards(source, lengths), expected)
+    states = torch.randn(3, 4, 2)
+    assert torch.equal(backwards(backwards(states, lengths), lengths), states)
+    assert torch.equal(backwards(states, lengths)[0, 0], states[0, 2])
+
+
+def test_reading_backwards_is_reading_the_reversed_sentence():
+    model, words = random_model("seq2seq"), random_sentences([6])[0]
+    forwards = random_model("seq2seq")
+    forwards.config = forwards.config.model_copy(update={"reverse_source": False})
+    _, hidden, _ = model.encode(sources([words]))
+    torch.testing.assert_close(hidden, forwards.encode(sources([words[::-1]]))[1], **EXACT)
+
+
+def test_luong_s_scores_are_the_paper_s():
+    queries, states = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
+    for name, formula in {
+        "dot": lambda a, q, s: q @ s,
+        "general": lambda a, q, s: q @ (a.key.weight @ s),
+        "concat": lambda a, q, s: (
+            a.energy.weight[0]
+            @ torch.tanh(torch.cat([a.query.weight, a.key.weight], 1) @ torch.cat([q, s]) + a.key.bias)
+        ),
+    }.items():
+        alignment = ALIGNMENTS[name](8, 8, 8)
+        scores = alignment.scores(queries, alignment.key(states))
+        torch.testing.assert_close(scores[1, 2, 4], formula(alignment, queries[1, 2], states[1, 4]))
+
+
+def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
+    model = random_model("luong-local")
+    states, top = torch.randn(1, 9, 12, dtype=torch.float64), torch.randn(1, 1, 12, dtype=torch.float64)
+    memory = Memory(states, model.alignment.key(states), torch.zeros(1, 9, dtype=torch.bool))
+    weights = model.weigh(top, memory)[0, 0]
+    centre = 9 * model.place(top).item()
+    inside = [s for s in range(9) if abs(s - centre) <= 2]
+    align = torch.stack([top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]).softmax(0)
+    expected = torch.zeros(9, dtype=torch.float64)
+    for s, share in zip(inside, align, strict=True):
+        expected[s] = share * torch.tensor(-((s - centre) ** 2) / (2 * (2 / 2) ** 2)).exp()
+    torch.testing.assert_close(weights, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_forget_gates_biases_are_the_second_quarter():
+    lstm = nn.LSTM(3, 4, 2)
+    before = {name: value.clone() for name, value in lstm.named_parameters()}
+    remember_at_first(lstm)
+    for name, value in lstm.named_parameters():
+        added = value - before[name]
+        if "bias_ih" in name:
+            torch.testing.assert_close(added, torch.tensor([0.0] * 4 + [1.0] * 4 + [0.0] * 8))
+        else:
+            assert not added.any()
+
+
+@pytest.fixture
+def experts() -> Experts:
+    torch.manual_seed(0)
+    experts = Experts(d_model=6, d_expert=5, experts=4, top=2).double()
+    with torch.no_grad():
+        for parameter in experts.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    return experts
+
+
+def test_each_token_gets_its_best_experts_in_proportion(experts):
+    x = torch.randn(7, 6, dtype=torch.float64)
+    mixed, _ = experts.eval()(x)
+    for token, found in zip(x, mixed, strict=True):
+        logits = token @ experts.gate
+        chosen = sorted(range(4), key=lambda e: -logits[e])[:2]
+        gates = logits[chosen].softmax(0)
+        answers = [
+            torch.relu(token @ experts.inner[e] + experts.inner_bias[e]) @ experts.outer[e] + experts.outer_bias[e]
+            for e in chosen
+        ]
+        expected = sum(gate * answer for gate, answer in zip(gates, answers, strict=True))
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_load_is_the_chance_of_being_chosen(experts):
+    """Equation 8 against drawing one expert's noise again and again."""
+    x = torch.randn(1, 6, dtype=torch.float64)
+    clean = (x @ experts.gate).float()
+    spread = nn.functional.softplus((x @ experts.noise).float())
+    noisy = clean + torch.randn_like(clean) * spread
+    again = clean + torch.randn(20_000, 4) * spread
+    chances = []
+    for expert in range(4):
+        others = torch.cat([noisy[0, :expert], noisy[0, expert + 1 :]]).topk(2)[0][-1]
+        chances.append((again[:, expert] > others).float().mean())
+    gates, chosen = noisy.topk(2)
+    experts.train()
+    balance = experts.balance(clean, spread, noisy, gates.softmax(-1), chosen)
+    importance = torch.zeros(1, 4).scatter(1, chosen, gates.softmax(-1)).sum(0)
+    expected = variation(importance) + variation(torch.stack(chances))
+    assert balance.item() == pytest.approx(expected.item(), rel=0.02)
+
+
+def test_balance_is_best_when_experts_share_the_work(experts):
+    assert variation(torch.ones(4)) == 0
+    assert variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3)
+    moe = random_model("moe").train()
+    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    assert moe(source, target).penalty > 0
+    assert random_model("gnmt").train()(source, target).penalty is None

@@ -4,18 +4,20 @@ import math
 
 import pytest
 import torch
-from families import random_sentences, sources, target_inputs
+from families import random_sentences, sources, target_inputs, transformer
 from torch import nn
 
 from nmt.configuration import Transformer as Configuration
 from nmt.errors import UserError
-from nmt.models.attention import causal_mask
+from nmt.models.attention import causal_mask, self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from nmt.models.protocol import PAD
+from nmt.models.relations import slopes
 
-CONFIG = Configuration(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.0)
+CONFIG = transformer(dropout=0.0)
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
 def copy_attention(theirs: nn.MultiheadAttention, ours) -> None:
@@ -31,9 +33,16 @@ def copy_feed_forward(theirs, ours) -> None:
 
 
 @torch.no_grad()
-def torch_twin(ours) -> nn.Transformer:
-    theirs = nn.Transformer(16, 4, 2, 2, 24, dropout=0.0, batch_first=True, dtype=torch.float64)
-    theirs.encoder.norm = theirs.decoder.norm = None  # Post-LN has no final norm
+def torch_twin(ours, config) -> nn.Transformer:
+    pre = config.norm == "pre"
+    theirs = nn.Transformer(
+        16, 4, 2, 2, 24, 0.0, config.activation, norm_first=pre, batch_first=True, dtype=torch.float64
+    )
+    for stack, own in ((theirs.encoder, ours.encoder_norm), (theirs.decoder, ours.decoder_norm)):
+        if pre:
+            stack.norm.load_state_dict(own.state_dict())
+        else:
+            stack.norm = None
     for layer, own in zip(theirs.encoder.layers, ours.encoder, strict=True):
         copy_attention(layer.self_attn, own.self_attention)
         copy_feed_forward(layer, own)
@@ -49,36 +58,46 @@ def torch_twin(ours) -> nn.Transformer:
     return theirs.eval()
 
 
-def test_agrees_with_torch_on_shared_weights():
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"activation": "gelu"}, {"tie": "none", "norm": "pre"}])
+def test_agrees_with_torch_on_shared_weights(changes):
     torch.manual_seed(0)
-    model = build(CONFIG, 23).double().eval()
+    config = transformer(dropout=0.0, **changes)
+    model = build(config, 23, 23).double().eval()
     for parameter in model.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     source, target = sources(random_sentences([5, 1, 9])), target_inputs(random_sentences([6, 6, 6], seed=1))
-    theirs = torch_twin(model)
+    theirs = torch_twin(model, config)
     with torch.no_grad():
         expected = theirs(
-            model.embed(source, model.source_positions),
-            model.embed(target, model.target_positions),
+            model.embed(source, model.source_embedding, model.source_positions),
+            model.embed(target, model.target_embedding, model.target_positions),
             tgt_mask=causal_mask(7, torch.zeros((), dtype=torch.float64)),
             src_key_padding_mask=source == PAD,
             memory_key_padding_mask=source == PAD,
         )
-        torch.testing.assert_close(model(source, target), expected, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(model(source, target).target, expected, **EXACT)
 
 
-def test_one_table_serves_source_target_and_output():
-    model = build(CONFIG, 23)
-    assert model.output.weight is model.embedding.weight
+@pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("decoder", 2), ("none", 3)])
+def test_what_is_tied_is_one_table(tie, tables):
+    model = build(transformer(tie=tie), 23, 23)
+    weights = [model.source_embedding.weight, model.target_embedding.weight, model.output.weight]
+    assert len(set(map(id, weights))) == tables
+    assert sum(p.shape == (23, 16) for p in model.parameters()) == tables
     with torch.no_grad():
-        model.embedding.weight[7] = 3.0
-    assert (model.output.weight[7] == 3.0).all()
+        model.target_embedding.weight[7] = 3.0
+    assert [(weight[7] == 3.0).all().item() for weight in weights] == [tie == "all", True, tie != "none"]
+
+
+def test_vocabularies_may_differ_in_size():
+    model = build(transformer(tie="decoder"), 23, 31)
+    assert model.output(model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]])).target).shape == (1, 2, 31)
 
 
 def test_embeddings_are_scaled_by_the_root_of_the_width():
-    model = build(CONFIG, 23).eval()
-    embedded = model.embed(torch.tensor([[5, 6]]), model.source_positions)[0]
-    torch.testing.assert_close(embedded - sinusoids(2, 16), model.embedding.weight[5:7] * 4)
+    model = build(CONFIG, 23, 23).eval()
+    embedded = model.embed(torch.tensor([[5, 6]]), model.source_embedding, model.source_positions)[0]
+    torch.testing.assert_close(embedded - sinusoids(2, 16), model.source_embedding.weight[5:7] * 4)
 
 
 def test_sinusoids_by_hand():
@@ -91,14 +110,65 @@ def test_sinusoids_by_hand():
 
 def test_sinusoids_grow_with_the_sentence():
     positions = SinusoidalPositions(16)
-    torch.testing.assert_close(positions(3000, 5), sinusoids(3005, 16)[3000:])
+    torch.testing.assert_close(positions(torch.zeros(5, 16), 3000), sinusoids(3005, 16)[3000:])
 
 
 def test_learned_positions_end_with_a_sentence():
     positions = LearnedPositions(16, 10)
-    assert positions(8, 2).shape == (2, 16)
+    assert positions(torch.zeros(2, 16), 8).shape == (2, 16)
     with pytest.raises(UserError, match="max_positions"):
-        positions(8, 3)
+        positions(torch.zeros(3, 16), 8)
+
+
+def queries_keys_values(length=7, heads=2, width=6):
+    torch.manual_seed(1)
+    return (torch.randn(3, heads, length, width, dtype=torch.float64) for _ in range(3))
+
+
+def test_relative_positions_are_the_paper_s_sums():
+    """Shaw et al. 2018, equations 3 and 4, pair by pair."""
+    attention = self_attention(transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)).double()
+    q, k, v = queries_keys_values()
+    relation, context = attention.relation, torch.zeros_like(q)
+    for t in range(7):
+        near = [min(max(s - t, -2), 2) + 2 for s in range(7)]
+        scores = [(q[:, :, t] * (k[:, :, s] + relation.keys[near[s]])).sum(-1) / math.sqrt(6) for s in range(7)]
+        weights = torch.stack(scores, -1).softmax(-1)
+        context[:, :, t] = sum(weights[..., s, None] * (v[:, :, s] + relation.values[near[s]]) for s in range(7))
+    expected = attention.out(context.transpose(1, 2).flatten(2))
+    torch.testing.assert_close(attention(q, k, v, None), expected, **EXACT)
+
+
+def test_rotated_products_depend_on_the_distance_alone():
+    relation = self_attention(transformer(heads=2, d_k=6, positions="rotary")).relation
+    q, k, _ = queries_keys_values(length=1)
+    near = relation.rotate(q, 3) @ relation.rotate(k, 5).mT
+    far = relation.rotate(q, 1003) @ relation.rotate(k, 1005).mT
+    torch.testing.assert_close(near, far, **EXACT)
+    assert not torch.allclose(near, relation.rotate(q, 3) @ relation.rotate(k, 6).mT)
+    turn = torch.polar(*torch.tensor([1.0, 7 * 10000 ** (-2 / 6)], dtype=torch.float64))
+    pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * turn
+    torch.testing.assert_close(relation.rotate(q, 7)[..., 0, 2:4], torch.view_as_real(pair), **EXACT)
+
+
+def test_alibi_s_slopes_are_the_paper_s():
+    assert slopes(8) == [2**-i for i in range(1, 9)]
+    assert slopes(16)[:2] == [2**-0.5, 2**-1]
+    assert slopes(12) == slopes(8) + slopes(16)[::2][:4]
+
+
+def test_alibi_falls_with_the_distance():
+    relation = self_attention(transformer(heads=2, d_k=6, positions="alibi")).relation
+    q, _, _ = queries_keys_values(length=3)
+    bias = relation.bias(q, 5)  # the queries are positions 2, 3 and 4
+    assert bias[0, 1].tolist() == [-3 / 16, -2 / 16, -1 / 16, 0, -1 / 16]
+    assert bias[1, 2].tolist() == [-4 / 256, -3 / 256, -2 / 256, -1 / 256, 0]
+
+
+def test_without_positions_the_encoder_sees_a_bag_of_words():
+    model = build(transformer(positions="none"), 23, 23).double().eval()
+    source, order = sources(random_sentences([7])), torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
+    torch.testing.assert_close(model.encode(source[:, order])[0], model.encode(source)[0][:, order], **EXACT)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +191,7 @@ def test_learned_positions_end_with_a_sentence():
 def test_parameters_are_the_paper_s(changes, millions):
     base = {"layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8, "dropout": 0.1}
     with torch.device("meta"):
-        model = build(Configuration(**{**base, **changes}), 41000)
+        model = build(Configuration(**{**base, **changes}), 41000, 41000)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)
 
 

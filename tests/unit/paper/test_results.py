@@ -57,7 +57,7 @@ def test_a_line_holds_what_the_files_say(made):
 
 def test_flops_are_those_of_the_tokens_seen(made):
     """33,000 target tokens are 3 epochs of 10,000 tokens and 1,000 ends of sentence: of 9,000 + 1,000 in the source."""
-    expected = training_flops(made[2].experiment(ROW).model, 1000, 3000, 30_000, 33_000)
+    expected = training_flops(paper_runs.PRODUCTS, 3000, 30_000, 33_000)
     assert list(frame(made).query(f"experiment == '{ROW}'").flops_6nd) == [pytest.approx(expected)] * 2
 
 

@@ -1,0 +1,190 @@
+"""What a model is: a class for each family, whose keys are the paper's hyperparameters."""
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, model_validator
+
+from nmt.configuration.strict import Count, Positive, Share, Strict
+
+
+class SelfAttention(Strict):
+    """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads unless given.
+
+    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions tokens), none, or inside
+      self-attention: relative (Shaw et al. 2018, told apart up to max_distance), rotary (Su et al. 2021) or alibi
+      (Press et al. 2022).
+    norm: post, LayerNorm(x + f(x)) as in AIAYN, or pre, x + f(LayerNorm(x)) with a last norm (Xiong et al. 2020).
+    """
+
+    layers: Count
+    d_model: Count
+    d_ff: Count
+    heads: Count
+    d_k: Count | None = None
+    d_v: Count | None = None
+    dropout: Share
+    positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = "sinusoidal"
+    max_positions: Count = 1024
+    max_distance: Count = 16
+    norm: Literal["post", "pre"] = "post"
+    activation: Literal["relu", "gelu"] = "relu"
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.d_model % self.heads and not (self.d_k and self.d_v):
+            raise ValueError(f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v")
+        if self.d_model % 2 and self.positions == "sinusoidal":
+            raise ValueError(f"d_model {self.d_model} is odd: sinusoids come in pairs")
+        if self.key_width % 2 and self.positions == "rotary":
+            raise ValueError(f"d_k {self.key_width} is odd: rotary positions turn pairs")
+        return self
+
+    @property
+    def key_width(self) -> int:
+        return self.d_k or self.d_model // self.heads
+
+    @property
+    def value_width(self) -> int:
+        return self.d_v or self.d_model // self.heads
+
+
+class Transformer(SelfAttention):
+    """AIAYN section 3.
+
+    tie: all, one table for source, target and output (AIAYN section 3.4); decoder, one for target and output (Press
+      and Wolf 2017); or none.
+    """
+
+    family: Literal["transformer"] = "transformer"
+    tie: Literal["all", "decoder", "none"] = "all"
+
+
+class DecoderOnly(SelfAttention):
+    """Wang et al. 2021: source and target in one sequence, each behind a tag.
+
+    prefix: the source sees all of itself; without, it is read causally, and may be learnt too (Training.source_loss).
+    tie: all, one table for tokens and output, or none.
+    """
+
+    family: Literal["decoder-only"] = "decoder-only"
+    prefix: bool = False
+    tie: Literal["all", "none"] = "all"
+
+
+class Seq2Seq(Strict):
+    """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015.
+
+    attention: none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most `window` words away
+      from a place that it predicts.
+    score: how states are compared: dot, general or concat (Luong, equation 8).
+    input_feeding: what attention made of a step is part of the next step's input (Luong, section 3.3).
+    reverse_source: it is read from its end (Sutskever, section 3.3).
+    init_range: parameters start uniform in -init_range .. init_range (Sutskever, section 3.4).
+    forget_bias: 1 is added to the biases of the forget gates (Jozefowicz et al. 2015).
+    """
+
+    family: Literal["seq2seq"] = "seq2seq"
+    layers: Count
+    d_embedding: Count
+    d_hidden: Count
+    dropout: Share
+    attention: Literal["none", "global", "local-p"] = "none"
+    score: Literal["dot", "general", "concat"] | None = None
+    window: Count | None = None
+    input_feeding: bool = False
+    reverse_source: bool = True
+    init_range: Positive = 0.08
+    forget_bias: bool = False
+
+    @model_validator(mode="after")
+    def check(self):
+        attends = self.attention != "none"
+        if attends != (self.score is not None):
+            raise ValueError(f"attention {self.attention} {'needs' if attends else 'has no'} score")
+        if (self.attention == "local-p") != (self.window is not None):
+            raise ValueError(f"attention {self.attention} {'has no' if self.window else 'needs a'} window")
+        if self.input_feeding and not attends:
+            raise ValueError("input_feeding feeds what attention makes: choose an attention")
+        return self
+
+
+class RNNSearch(Strict):
+    """GRU encoder and decoder: RNNsearch, and without attention RNNencdec (Bahdanau et al. 2015, appendix A)."""
+
+    family: Literal["rnnsearch"] = "rnnsearch"
+    d_embedding: Count
+    d_hidden: Count
+    dropout: Share
+    attention: bool = True
+
+
+class GNMT(Strict):
+    """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the bottom decoder layer.
+
+    d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to d_model; without
+      it d_model cells, and no projection.
+    layers, decoder_layers: of the encoder, of the decoder (as many if not given).
+    experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E): how many there are,
+      how many each token goes to, the inner width of one, the weight of the balance losses.
+    """
+
+    family: Literal["gnmt"] = "gnmt"
+    layers: Annotated[int, Field(ge=2)]
+    decoder_layers: Annotated[int, Field(ge=2)] | None = None
+    d_model: Count
+    d_cell: Count | None = None
+    dropout: Share
+    init_range: Positive = 0.04
+    experts: Count | None = None
+    experts_used: Count | None = None
+    d_expert: Count | None = None
+    balance: Positive = 0.01
+
+    @model_validator(mode="after")
+    def check(self):
+        given = [value is not None for value in (self.experts, self.experts_used, self.d_expert)]
+        if any(given) != all(given):
+            raise ValueError("experts, experts_used and d_expert belong together: give all three or none")
+        if self.experts and self.experts_used > self.experts:
+            raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
+        if self.d_cell == self.d_model:
+            raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
+        return self
+
+
+Layers = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
+
+
+class ConvS2S(Strict):
+    """Gehring et al. 2017. encoder, decoder: [channels, kernel, how many such layers] in their order.
+
+    d_output: width before the output. max_positions: a sentence has at most so many tokens.
+    """
+
+    family: Literal["convs2s"] = "convs2s"
+    encoder: Layers
+    decoder: Layers
+    d_embedding: Count
+    d_output: Count
+    dropout: Share
+    max_positions: Count = 1024
+
+
+class ByteNet(Strict):
+    """Kalchbrenner et al. 2016: `sets` times blocks of these dilations, in the encoder and in the decoder.
+
+    d_hidden: width of the convolutions; sums between blocks are twice as wide. unfold: columns of the encoder for
+      each source token.
+    """
+
+    family: Literal["bytenet"] = "bytenet"
+    d_hidden: Count
+    sets: Count = 6
+    dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
+    kernel: Count = 3
+    unfold: Annotated[float, Field(ge=1)] = 1.2
+    dropout: Share = 0.0
+
+
+Model = Transformer | DecoderOnly | Seq2Seq | RNNSearch | GNMT | ConvS2S | ByteNet
+FAMILIES: dict[str, type[Strict]] = {cls.model_fields["family"].default: cls for cls in get_args(Model)}

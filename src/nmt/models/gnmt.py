@@ -1,0 +1,182 @@
+"""Deep residual LSTMs with attention from the bottom decoder layer: GNMT (Wu et al. 2016), with experts MoE's.
+
+MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, and a layer of experts
+before the last encoder layer and before the last decoder layer.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmt import configuration
+from nmt.models.dropout import Dropout
+from nmt.models.experts import Experts
+from nmt.models.protocol import PAD, Hidden
+from nmt.models.recurrent import (
+    Additive,
+    Memory,
+    attend,
+    lstm_cell,
+    masked_softmax,
+    remember_at_first,
+    run_packed,
+)
+
+# B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
+
+RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin with the third layer
+
+
+def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
+    """One layer from `width` to D, or to 2D in both directions."""
+    projection = config.d_model if config.d_cell else 0
+    layer = nn.LSTM(
+        width, config.d_cell or config.d_model, batch_first=True, bidirectional=bidirectional, proj_size=projection
+    )
+    for parameter in layer.parameters():
+        nn.init.uniform_(parameter, -config.init_range, config.init_range)
+    remember_at_first(layer)
+    return layer
+
+
+class Mixture(nn.Module):
+    """x + Dropout(Experts(x)) over the tokens that are real."""
+
+    def __init__(self, config: configuration.GNMT):
+        super().__init__()
+        self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
+        self.dropout, self.weight = Dropout(config.dropout), config.balance
+
+    def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, T, D), (B, T) true at tokens -> the same, and the penalty."""
+        mixed, balance = self.experts(x[real])
+        return x + self.dropout(torch.zeros_like(x).masked_scatter(real[..., None], mixed.to(x.dtype))), (
+            self.weight * balance
+        )
+
+
+@dataclass
+class State:
+    memory: Memory
+    hidden: list[Tensor]  # of each layer, (R, D)
+    cell: list[Tensor]  # (R, H)
+    beam: int
+
+    def reorder(self, rows: Tensor) -> None:
+        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
+        self.hidden = [part[rows] for part in self.hidden]
+        self.cell = [part[rows] for part in self.cell]
+        if len(sentences) != len(self.memory.padding):
+            self.memory = self.memory.select(sentences)
+
+
+class GNMT(nn.Module):
+    """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3).
+
+    Only that layer needs a loop over time; those above it run over all positions at once.
+    """
+
+    def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
+        super().__init__()
+        width = config.d_model
+        self.source_embedding = nn.Embedding(source_size, width)
+        self.target_embedding = nn.Embedding(target_size, width)
+        self.dropout = Dropout(config.dropout)
+        self.encoder = nn.ModuleList(
+            lstm(config, 2 * width if layer == 1 else width, bidirectional=layer == 0) for layer in range(config.layers)
+        )
+        self.decoder = nn.ModuleList(lstm(config, 2 * width) for _ in range(config.decoder_layers or config.layers))
+        self.alignment = Additive(width, width, width)
+        self.source_mixture = Mixture(config) if config.experts else None
+        self.target_mixture = Mixture(config) if config.experts else None
+        self.output = nn.Linear(width, target_size)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.uniform_(embedding.weight, -config.init_range, config.init_range)
+
+    def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
+        """(B, S) -> memory, and the penalty of its experts."""
+        padding, penalty = source == PAD, torch.zeros((), device=source.device)
+        lengths = (~padding).sum(1)
+        x = self.source_embedding(source)
+        for number, layer in enumerate(self.encoder):
+            if self.source_mixture is not None and number == len(self.encoder) - 1:
+                x, penalty = self.source_mixture(x, ~padding)
+            above, _ = run_packed(layer, self.dropout(x), lengths)
+            x = x + above if number >= RESIDUAL_FROM else above
+        x = self.dropout(x)
+        return Memory(x, self.alignment.key(x), padding), penalty
+
+    def context(self, below: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The bottom layer's last output (B, beam, D) -> context (B, beam, D), weights (B, beam, S)"""
+        weights = masked_softmax(self.alignment.scores(below, memory.keys), memory.padding[:, None])
+        return attend(weights, memory), weights
+
+    def bottom(self, gates: Tensor, context: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """A step of the bottom layer: gates (R, 4H) of the embedding, context (R, D) -> hidden (R, D), cell (R, H)."""
+        layer = self.decoder[0]
+        gates = gates + F.linear(context, layer.weight_ih_l0[:, -context.size(-1) :])
+        hidden, cell = lstm_cell(gates + F.linear(hidden, layer.weight_hh_l0, layer.bias_hh_l0), cell)
+        return (F.linear(hidden, layer.weight_hr_l0) if layer.proj_size else hidden), cell
+
+    def gates(self, embedded: Tensor) -> Tensor:
+        """The embeddings' share of the bottom layer's gates: (..., D) -> (..., 4H)"""
+        layer = self.decoder[0]
+        return F.linear(embedded, layer.weight_ih_l0[:, : embedded.size(-1)], layer.bias_ih_l0)
+
+    def above(self, x: Tensor, context: Tensor, real: Tensor, states: list) -> tuple[Tensor, Tensor]:
+        """The layers above the bottom one, from `states` which they replace: (B, T, D) -> (B, T, D), penalty."""
+        penalty = torch.zeros((), device=x.device)
+        for number, layer in enumerate(self.decoder):
+            if self.target_mixture is not None and number == len(self.decoder) - 1:
+                x, penalty = self.target_mixture(x, real)
+            if number == 0:
+                continue
+            found, states[number] = layer(torch.cat([self.dropout(x), context], -1), states[number])
+            x = x + found if number >= RESIDUAL_FROM else found
+        return self.dropout(x), penalty
+
+    def zeros(self, memory: Memory, beam: int) -> State:
+        rows = len(memory.padding) * beam
+        return State(
+            memory,
+            [memory.states.new_zeros(rows, layer.proj_size or layer.hidden_size) for layer in self.decoder],
+            [memory.states.new_zeros(rows, layer.hidden_size) for layer in self.decoder],
+            beam,
+        )
+
+    def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
+        gates, steps = self.gates(self.dropout(self.target_embedding(target_in))), []
+        start = self.zeros(memory, 1)
+        hidden, cell = start.hidden[0], start.cell[0]
+        for position in range(target_in.size(1)):
+            context, weights = self.context(hidden[:, None], memory)
+            hidden, cell = self.bottom(gates[:, position], context[:, 0], hidden, cell)
+            steps.append((hidden, context[:, 0], weights[:, 0]))
+        x, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
+        hidden, penalty = self.above(x, contexts, target_in != PAD, [None] * len(self.decoder))
+        return hidden, penalty, maps
+
+    def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
+        memory, source_penalty = self.encode(source)
+        hidden, penalty, _ = self.decode(memory, target_in)
+        return Hidden(hidden, penalty=penalty + source_penalty if self.target_mixture is not None else None)
+
+    def start(self, memory: tuple[Memory, Tensor], beam: int) -> State:
+        return self.zeros(memory[0], beam)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        context, _ = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)
+        context = context.flatten(0, 1)
+        gates = self.gates(self.target_embedding(tokens))
+        state.hidden[0], state.cell[0] = self.bottom(gates, context, state.hidden[0], state.cell[0])
+        states = [(h[None], c[None]) for h, c in zip(state.hidden, state.cell, strict=True)]
+        real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
+        x, _ = self.above(state.hidden[0][:, None], context[:, None], real, states)
+        state.hidden, state.cell = ([part[0] for part in parts] for parts in zip(*states, strict=True))
+        return self.output(x[:, 0]).float().log_softmax(-1), state
+
+    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+        return {"attention": self.decode(self.encode(source)[0], target_in)[2][:, None]}

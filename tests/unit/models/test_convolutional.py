@@ -1,0 +1,74 @@
+"""The convolutional rivals against their papers' formulas."""
+
+import math
+
+import torch
+from families import random_model, random_sentences, sources, target_inputs
+
+from nmt.models.convs2s import GatedConvolution, scale_gradient
+from nmt.models.protocol import PAD
+
+
+def test_a_gated_convolution_is_the_paper_s_sum():
+    torch.manual_seed(0)
+    layer = GatedConvolution(3, 4, kernel=3, dropout=0.0, causal=True)
+    x = torch.randn(1, 5, 3)
+    weight, bias = layer.convolution.weight, layer.convolution.bias
+    window = x[0, 1:4]  # what position 3 sees
+    both = torch.stack([(weight[c] * window.T).sum() + bias[c] for c in range(8)])
+    torch.testing.assert_close(layer(x)[0, 3], both[:4] * torch.sigmoid(both[4:]))
+
+
+def test_weights_are_normalised():
+    model = random_model("convs2s")
+    for name, module in model.named_modules():
+        if name.endswith("parametrizations.weight"):
+            norms = module.original1.flatten(1).norm(dim=1)
+            weight = module.original0.flatten()[:, None] * module.original1.flatten(1) / norms[:, None]
+            torch.testing.assert_close(dict(model.named_modules())[name.split(".param")[0]].weight.flatten(1), weight)
+
+
+def test_attention_restores_the_variance_that_a_mean_loses():
+    model = random_model("convs2s")
+    source = sources(random_sentences([8]))
+    memory = model.encode(source)
+    attention, h, g = model.attentions[0], torch.randn(1, 1, 8).double(), torch.randn(1, 1, 10).double()
+    found, weights = attention(h, g, memory)
+    query = (attention.query(h) + g) * math.sqrt(0.5)
+    torch.testing.assert_close(weights, (query @ memory.keys.mT).softmax(-1))
+    context = 3 * weights @ memory.values  # the sentence has 9 tokens
+    torch.testing.assert_close(found, (h + attention.out(context)) * math.sqrt(0.5))
+
+
+def test_gradients_are_scaled_and_values_are_not():
+    x = torch.randn(3, requires_grad=True)
+    y = scale_gradient(x, 0.25)
+    torch.testing.assert_close(y, x)
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((3,), 0.25))
+
+
+def test_bytenet_unfolds_each_source_by_its_own_length():
+    model = random_model("bytenet")
+    source = sources(random_sentences([9, 4]))  # 10 and 5 tokens: 12 and 6 columns
+    memory = model.encode(source)
+    assert memory.shape[1] == 12
+    assert memory[1, :6].abs().sum(-1).min() > 0
+    assert memory[1, 6:].abs().max() == 0
+
+
+def test_bytenet_s_decoder_may_outlast_the_source():
+    model = random_model("bytenet")
+    source, target = sources(random_sentences([2])), target_inputs(random_sentences([11], seed=1))
+    assert model(source, target).target.shape[:2] == (1, 12)
+
+
+def test_bytenet_sees_as_far_as_its_dilations_reach():
+    model = random_model("bytenet")  # kernel 3, dilations 1, 2, 1, 2: an encoder column reaches 6 to each side
+    words = random_sentences([20])[0]
+    before = model.encode(sources([words]))
+    words[0] = words[0] % 19 + 4 if words[0] % 19 + 4 != words[0] else 4
+    moved = (model.encode(sources([words])) - before).abs().sum(-1)[0]
+    assert (moved[:7] > 0).all()
+    assert (moved[7:] == 0).all()
+    assert (sources([words]) == PAD).sum() == 0
