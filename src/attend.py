@@ -38,8 +38,8 @@ def main(args: argparse.Namespace) -> None:
     write_json(
         args.output,
         {
-            "source": model.subwords.pieces([*source, EOS]),
-            "target": model.subwords.pieces([*best.tokens, EOS]),
+            "source": model.subwords.source.pieces([*source, EOS]),
+            "target": model.subwords.target.pieces([*best.tokens, EOS]),
             "maps": {name: rounded(weights[0].tolist()) for name, weights in maps.items()},
         },
     )

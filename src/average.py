@@ -35,6 +35,6 @@ if __name__ == "__main__":
     parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--training", type=Path, required=True, metavar="FILE", help="training.json of the run")
-    parser.add_argument("--subwords", type=Path, required=True, metavar="FILE", help="the sentencepiece model")
+    parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     command.run(main, parser)

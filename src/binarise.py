@@ -8,14 +8,14 @@ from nmt.command import arguments, run, whole_number
 from nmt.configuration import load_catalogue, lookup
 from nmt.data.tokens import write_tokens
 from nmt.files import written_whole
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import SubwordPair
 
 
 def main(args: Namespace) -> None:
     corpus = load_catalogue(args.catalogue).corpus(args.corpus)
     lookup(dict.fromkeys(corpus.split_names), args.split, "split")
     cleaning = corpus.cleaning if args.split == "train" else None
-    subwords = Subwords.load(args.subwords)
+    subwords = SubwordPair.load(args.subwords)
     with written_whole(args.output) as beside:
         meta = write_tokens(beside, subwords, args.source, args.target, cleaning, args.jobs)
     logging.info(f"{args.split}: {meta['sentences']} pairs, dropped {meta['dropped']}")
@@ -25,7 +25,7 @@ if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--catalogue", type=Path, required=True, help="the folder of corpora.yaml")
     parser.add_argument("--corpus", required=True)
-    parser.add_argument("--subwords", type=Path, required=True, help="the sentencepiece model")
+    parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--split", required=True, help="train is cleaned, others are not")
     parser.add_argument("--source", type=Path, required=True, help="normalised source text")
     parser.add_argument("--target", type=Path, required=True, help="normalised target text")

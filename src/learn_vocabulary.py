@@ -1,4 +1,7 @@
-"""Learns the joint subword vocabulary of a corpus from the normalised training text of both languages."""
+"""Learns the subwords of a corpus from the normalised training text: of both languages together, or of each by itself.
+
+OUTPUT gets source.model and target.model, which are the same where they are learnt together.
+"""
 
 from argparse import Namespace
 from contextlib import nullcontext
@@ -7,22 +10,25 @@ from pathlib import Path
 from nmt.command import arguments, run, whole_number
 from nmt.configuration import load_catalogue
 from nmt.files import written_whole
-from nmt.text.subwords import learn
+from nmt.text.subwords import PAIR, learn_pair
 
 
 def main(args: Namespace) -> None:
     vocabulary = load_catalogue(args.catalogue).vocabulary(args.vocabulary)
     with open(args.log, "a", encoding="utf-8") if args.log else nullcontext() as log:
-        model = learn(vocabulary, args.inputs, args.jobs, log)
+        models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
     with written_whole(args.output) as beside:
-        beside.write_bytes(model)
+        beside.mkdir()
+        for name, model in zip(PAIR, models, strict=True):
+            (beside / name).write_bytes(model)
 
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--catalogue", type=Path, required=True, help="the folder of experiments.yaml")
     parser.add_argument("--vocabulary", required=True)
-    parser.add_argument("--inputs", type=Path, nargs="+", required=True, metavar="FILE", help="text of both languages")
-    parser.add_argument("--output", type=Path, required=True, help="the sentencepiece model to write")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE", help="normalised source text")
+    parser.add_argument("--target", type=Path, required=True, metavar="FILE", help="normalised target text")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     parser.add_argument("--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)")
     run(main, parser)

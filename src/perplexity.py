@@ -20,10 +20,11 @@ def main(args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
     model, tokens = TranslationModel(args.model), ParallelTokens.load(args.tokens)
-    if tokens.meta["vocabulary_size"] != model.subwords.size:
+    sizes = [model.subwords.source.size, model.subwords.target.size]
+    if tokens.meta["vocabulary_sizes"] != sizes:
         raise UserError(
-            f"{args.tokens} was made with a vocabulary of {tokens.meta['vocabulary_size']}, the model's has "
-            f"{model.subwords.size}: binarise with the model's own."
+            f"{args.tokens} was made with vocabularies of {tokens.meta['vocabulary_sizes']} subwords, the model's have "
+            f"{sizes}: binarise with the model's own."
         )
     # Training may have run in half precision; what is printed is measured in full.
     training = model.experiment.training.model_copy(update={"precision": "float32"})

@@ -26,7 +26,7 @@ from nmt.models.products import products
 from nmt.models.protocol import Model
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import SubwordPair
 from nmt.training.loop import Stopped, checkpoints, train
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked
@@ -42,22 +42,24 @@ def main(args: argparse.Namespace) -> int | None:
     torch.manual_seed(args.seed)
 
     tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)
-    subwords = Subwords.load(args.subwords)
+    subwords = SubwordPair.load(args.subwords)
     batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
     dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = build(experiment.model, subwords.size, subwords.size)
+    model = build(experiment.model, subwords.source.size, subwords.target.size)
     cost = products(model, source_too=bool(experiment.training.source_loss))
     model.to(device)
     references = list(read_lines(args.dev_reference))
     text = Preprocessing(vocabulary, corpus.target)
 
     def dev_bleu() -> float:
-        """sacreBLEU of greedy translations of the dev set."""
+        """sacreBLEU of greedy translations of the dev set, without case where the vocabulary has none."""
         found = {}
         for numbers, hypotheses in translate_tokens(model, sources, Decoding(beam=1)):
-            found.update(zip(numbers, (text.undo(subwords.decode(best.tokens)) for best in hypotheses), strict=True))
-        return corpus_score(BLEU(), [[found[number] for number in range(len(sources))], references]).score
+            texts = (text.undo(subwords.target.decode(best.tokens)) for best in hypotheses)
+            found.update(zip(numbers, texts, strict=True))
+        translations = [found[number] for number in range(len(sources))]
+        return corpus_score(BLEU(lowercase=vocabulary.lowercase), [translations, references]).score
 
     sources = [dev_tokens.source[number].tolist() for number in range(len(dev_tokens.source))]
     settings = {
@@ -132,7 +134,7 @@ if __name__ == "__main__":
     parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
     parser.add_argument("--dev-tokens", type=Path, required=True, metavar="FOLDER", help="the dev set, binarised")
     parser.add_argument("--dev-reference", type=Path, required=True, metavar="FILE", help="the dev set's target text")
-    parser.add_argument("--subwords", type=Path, required=True, metavar="FILE", help="the sentencepiece model")
+    parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     command.run(main, parser)

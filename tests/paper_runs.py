@@ -44,7 +44,7 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
         experiment = catalogue.experiment(name)
         for seed in chosen.seeds:
             make_run(folder / "runs" / chosen.corpus / name / f"seed-{seed}", name, experiment, seed, splits)
-        meta = {"sentences": 1000, "source_tokens": 9000, "target_tokens": 10_000, "vocabulary_size": 1000}
+        meta = {"sentences": 1000, "source_tokens": 9000, "target_tokens": 10_000}
         tokens = folder / "corpora" / chosen.corpus / experiment.vocabulary / "tokens" / "train"
         write_json(tokens / "meta.json", meta | {"fingerprint": FINGERPRINT})
     return catalogue

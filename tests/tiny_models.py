@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from tiny_subwords import write_subwords
 
 from nmt import configuration
 from nmt.configuration import Corpus, Decoding, Experiment, Generated, RNNSearch, Seq2Seq, Training, Transformer
@@ -10,7 +11,7 @@ from nmt.data.tokens import write_tokens
 from nmt.decoding.folder import save_model
 from nmt.models.build import build
 from nmt.models.weights import parameters
-from nmt.text.subwords import Subwords, learn
+from nmt.text.subwords import SubwordPair
 
 SOURCE = ["a man sits on a bench .", "two dogs run .", "a dog sits .", "two men sit on two benches ."]
 TARGET = ["ein mann sitzt auf einer bank .", "zwei hunde laufen .", "ein hund sitzt .", "zwei männer sitzen ."]
@@ -30,12 +31,11 @@ def write_text(folder: Path) -> tuple[Path, Path]:
 
 
 def make_model(folder: Path, family: str) -> Path:
-    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords.model and FOLDER/tokens."""
+    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords and FOLDER/tokens."""
     text = write_text(folder)
-    subwords = folder / "subwords.model"
-    subwords.write_bytes(learn(VOCABULARY, list(text), 1))
+    subwords = write_subwords(folder, VOCABULARY, *text)
     if not (folder / "tokens").exists():
-        write_tokens(folder / "tokens", Subwords.load(subwords), *text, None, 1)
+        write_tokens(folder / "tokens", SubwordPair.load(subwords), *text, None, 1)
     training = Training(updates=1, batch_tokens=100, warmup=1, peak_learning_rate=0.1, interval=1, precision="bfloat16")
     experiment = Experiment(
         title="Tiny", vocabulary="tiny", model=FAMILIES[family], training=training, decoding=Decoding(max_extra=3)

@@ -4,13 +4,14 @@ import shutil
 from pathlib import Path
 
 import yaml
+from tiny_subwords import write_subwords
 from workflows import ROOT
 
 from nmt.configuration import load_catalogue
 from nmt.data.tokens import write_tokens
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
-from nmt.text.subwords import Subwords, learn
+from nmt.text.subwords import SubwordPair
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 
@@ -28,9 +29,9 @@ def prepare(folder: Path, **training: object) -> Path:
         text[split] = [folder / f"{split}.{language}" for language in languages]
         for side, file in enumerate(text[split]):
             write_lines(file, (pair[side] for pair in pairs))
-    (folder / "subwords.model").write_bytes(learn(vocabulary, text["train"], 1))
+    write_subwords(folder, vocabulary, *text["train"])
     for split in ("train", "dev"):
-        subwords = Subwords.load(folder / "subwords.model")
+        subwords = SubwordPair.load(folder / "subwords")
         write_tokens(folder / f"tokens-{split}", subwords, *text[split], None, 1)
     return folder
 
@@ -52,7 +53,7 @@ def arguments(folder: Path, output: Path, **changes: object) -> list[str]:
         "tokens": folder / "tokens-train",
         "dev_tokens": folder / "tokens-dev",
         "dev_reference": folder / "dev.de",
-        "subwords": folder / "subwords.model",
+        "subwords": folder / "subwords",
         "output": output,
         "threads": 1,
     }

@@ -9,6 +9,7 @@ from nmt.configuration import load_catalogue
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.weights import parameters, save_tensors
+from nmt.text.subwords import PAIR
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def run(prepared, tmp_path):
 def arguments(prepared, run, **changes):
     named = {"catalogue": prepared / "catalogue", "corpus": "tiny", "experiment": "tiny-transformer"}
     named |= {"checkpoints": run / "checkpoints", "training": run / "training.json", "output": run / "model"}
-    named |= {"subwords": prepared / "subwords.model"}
+    named |= {"subwords": prepared / "subwords"}
     return [f"--{name}={value}" for name, value in (named | changes).items()]
 
 
@@ -50,7 +51,8 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     for name, tensor in made.items():
         assert tensor.dtype == torch.float32
         torch.testing.assert_close(tensor, (second[name] + third[name]) / 2)
-    assert (run / "model" / "subwords.model").read_bytes() == (prepared / "subwords.model").read_bytes()
+    for name in PAIR:
+        assert (run / "model" / name).read_bytes() == (prepared / "subwords" / name).read_bytes()
     configuration = read_json(run / "model" / "configuration.json")
     assert configuration["provenance"] == {
         "checkpoints": ["00000002.safetensors", "00000003.safetensors"],
@@ -80,7 +82,7 @@ def test_it_can_be_made_again(prepared, run, run_script):
         ({"checkpoints": "nowhere"}, "nowhere holds no checkpoints: train first."),
         ({"experiment": "tiny-seq3seq"}, "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?"),
         ({"training": "nowhere.json"}, "nowhere.json is not there."),
-        ({"subwords": "nowhere.model"}, "at nowhere.model"),
+        ({"subwords": "nowhere"}, "at nowhere/source.model"),
     ],
 )
 def test_what_is_not_there(prepared, run, run_failing, changes, message):

@@ -45,7 +45,7 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
 
 def test_tokens_of_another_vocabulary_are_refused(folder, run_failing):
     meta = folder / "tokens" / "meta.json"
-    write_json(meta, read_json(meta) | {"vocabulary_size": 51})
+    write_json(meta, read_json(meta) | {"vocabulary_sizes": [51, 50]})
     error = run_failing(*arguments(folder))
-    assert "was made with a vocabulary of 51, the model's has 50" in error
+    assert "was made with vocabularies of [51, 50] subwords, the model's have [50, 50]" in error
     assert not (folder / "out").exists()

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from nmt.data.tokens import ParallelTokens
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import PAIR, UNK, SubwordPair, Subwords
 
 ENGLISH = ["A man sits on a bench.", "Two dogs run.", "", "A dog sits.", "Two men sit on two benches."] * 4
 GERMAN = ["Ein Mann sitzt auf einer Bank.", "Zwei Hunde laufen.", "Leer", "Ein Hund sitzt.", "Zwei Männer sitzen."] * 4
@@ -26,7 +26,11 @@ def folder(tmp_path, catalogue):
                 "cleaning": {"max_length": 40, "max_ratio": 3.0},
             }
         },
-        {"small": {"size": 60, "tokenise": True, "lowercase": True}, "large": {"size": 60000}},
+        {
+            "small": {"size": 60, "tokenise": True, "lowercase": True},
+            "large": {"size": 60000},
+            "apart": {"size": 60, "source_size": 50},
+        },
     )
     write(tmp_path / "text.en", ENGLISH)
     write(tmp_path / "text.de", GERMAN)
@@ -42,9 +46,9 @@ def normalise(folder, **others):
     return command("normalise", folder, named, others)
 
 
-def learn(folder, *inputs, **others):
-    inputs = inputs or (folder / "text.en", folder / "text.de")
-    return [*command("learn_vocabulary", folder, {"vocabulary": "small"}, others), "--inputs", *inputs]
+def learn(folder, **others):
+    named = {"vocabulary": "small", "source": folder / "text.en", "target": folder / "text.de"}
+    return command("learn_vocabulary", folder, named, others)
 
 
 def binarise(folder, **others):
@@ -98,10 +102,21 @@ def test_learn_vocabulary_writes_its_model_and_logs_apart(folder, run_script):
     assert done.returncode == 0, done
     assert done.stderr == ""
     assert "trainer_interface" in (folder / "log" / "learn.log").read_text()
-    first = (folder / "out" / "made").read_bytes()
-    assert Subwords(first).size == 60
+    made = folder / "out" / "made"
+    first = [(made / name).read_bytes() for name in PAIR]
+    assert [Subwords(model).size for model in first] == [60, 60]
+    assert first[0] == first[1]
     assert run_script(*learn(folder, jobs=2)).stderr == ""
-    assert (folder / "out" / "made").read_bytes() == first
+    assert [(made / name).read_bytes() for name in PAIR] == first
+
+
+def test_each_side_may_have_subwords_of_its_own(folder, run_script):
+    assert run_script(*learn(folder, vocabulary="apart")).stderr == ""
+    pair = SubwordPair.load(folder / "out" / "made")
+    assert (pair.source.size, pair.target.size) == (50, 60)
+    assert UNK not in pair.source.encode(ENGLISH[:1])[0]
+    assert UNK in pair.source.encode(["ä"])[0]
+    assert UNK not in pair.target.encode(["ä"])[0]
 
 
 def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
@@ -110,9 +125,9 @@ def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
     assert "60000 is larger than the text supports: the largest possible is" in error
     assert error in log.read_text().replace(" error:", "\nerror:")
     write(folder / "none", [])
-    assert "there is no text in" in run_failing(*learn(folder, folder / "none"))
+    assert "there is no text in" in run_failing(*learn(folder, source=folder / "none", target=folder / "none"))
     (folder / "bad").write_bytes(b"a\nb\xff\n")
-    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(*learn(folder, folder / "text.en", folder / "bad"))
+    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(*learn(folder, target=folder / "bad"))
     assert nothing_written(folder)
 
 
@@ -136,7 +151,9 @@ def test_binarise_refuses_what_it_cannot_use(folder, model, run_failing):
     assert f"{folder}/text.en has 20 lines but {folder}/short has 19" in error
     assert "unknown corpus 'tinny'" in run_failing(*binarise(folder, corpus="tinny"))
     assert "unknown split 'tran': did you mean 'train'?" in run_failing(*binarise(folder, split="tran"))
-    assert "nowhere is not there: learn the vocabulary first" in run_failing(*binarise(folder, subwords="nowhere"))
+    assert "nowhere/source.model is not there: learn the vocabulary first" in run_failing(
+        *binarise(folder, subwords="nowhere")
+    )
     assert nothing_written(folder)
 
 

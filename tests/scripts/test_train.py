@@ -76,7 +76,7 @@ def test_another_seed_is_another_training(folder, run_script):
         ({"corpus": "tyni"}, "unknown corpus 'tyni': did you mean 'tiny'?"),
         ({"tokens": "nowhere"}, "nowhere/meta.json is not there."),
         ({"dev_reference": "nowhere.de"}, "nowhere.de is not there."),
-        ({"subwords": "nowhere.model"}, "nowhere.model is not there"),
+        ({"subwords": "nowhere"}, "nowhere/source.model is not there"),
         ({"catalogue": "nowhere"}, "nowhere/corpora.yaml is not there."),
     ],
 )

@@ -269,7 +269,7 @@ def results(folder: Path) -> dict[str, str]:
         found |= {f"{name}/{key}": value for key, value in contents(run).items()}
         for pattern in ("model/model.safetensors", "*.translations.txt", "*.scores.json", "*.perplexity.json"):
             found |= {f"{name}/{path.relative_to(run)}": sha256(path) for path in run.glob(pattern)}
-    for pattern in ("corpora/*/raw/*", "corpora/*/*/subwords.model", "corpora/*/*/tokens/*/*.npy"):
+    for pattern in ("corpora/*/raw/*", "corpora/*/*/subwords/*", "corpora/*/*/tokens/*/*.npy"):
         found |= {str(path.relative_to(folder)): sha256(path) for path in folder.glob(f"results/{pattern}")}
     for pattern in ("tables/*", "figures/*"):
         found |= {path.name: "there" for path in folder.glob(f"results/tiny/{pattern}") if path.stat().st_size}

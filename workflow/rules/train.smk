@@ -6,7 +6,7 @@ rule train:
     input:
         tokens=vocabulary_file("tokens/train"),
         dev_tokens=vocabulary_file("tokens/dev"),
-        subwords=vocabulary_file("subwords.model"),
+        subwords=vocabulary_file("subwords"),
         dev_reference=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
     output:
         training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
@@ -39,7 +39,7 @@ rule average:
     input:
         training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
         checkpoints="results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints",
-        subwords=vocabulary_file("subwords.model"),
+        subwords=vocabulary_file("subwords"),
     output:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
     log:

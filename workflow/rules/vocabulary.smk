@@ -1,4 +1,4 @@
-# Subwords learnt from the training text of both languages, and all text as subword ids.
+# Subwords learnt from the training text, and all text as subword ids.
 
 
 rule learn_vocabulary:
@@ -6,7 +6,7 @@ rule learn_vocabulary:
         source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.source}",
         target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.target}",
     output:
-        "results/corpora/{corpus}/{vocabulary}/subwords.model",
+        directory("results/corpora/{corpus}/{vocabulary}/subwords"),
     log:
         "results/logs/{corpus}/{vocabulary}/learn_vocabulary.log",
     benchmark:
@@ -23,12 +23,12 @@ rule learn_vocabulary:
         vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
     shell:
         "python src/learn_vocabulary.py --catalogue {params.catalogue:q} --vocabulary {wildcards.vocabulary}"
-        " --inputs {input.source} {input.target} --output {output} --jobs {threads} --log {log}"
+        " --source {input.source} --target {input.target} --output {output} --jobs {threads} --log {log}"
 
 
 rule binarise:
     input:
-        subwords="results/corpora/{corpus}/{vocabulary}/subwords.model",
+        subwords="results/corpora/{corpus}/{vocabulary}/subwords",
         source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.source}",
         target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.target}",
     output:

@@ -8,20 +8,34 @@ from nmt.configuration.models import FAMILIES, DecoderOnly, Model, SelfAttention
 from nmt.configuration.strict import Count, Name, Positive, Share, Strict, validated
 from nmt.errors import UserError, nearest
 
+Size = Annotated[int, Field(ge=8)]
+
 
 class Vocabulary(Strict):
-    """From plain text to subword ids: what is done to the text, then sentencepiece over both sides together.
+    """From plain text to subword ids: what is done to the text, and the subwords that are learnt from it.
 
+    size: of the vocabulary of both sides together; with source_size, of the target's, the source having its own.
+    kind: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or wordpiece (Schuster and
+      Nakajima 2012), by the library tokenizers.
+    byte_fallback: what the vocabulary cannot spell is spelt in bytes, so that nothing is unknown (bpe and unigram).
     normalise: Moses punctuation normalisation and removal of non-printing characters.
     tokenise: Moses tokenisation before subwords, undone after translation.
     lowercase: the text is lower-cased, and so are the translations.
     """
 
-    size: Annotated[int, Field(ge=8, le=2**16)]
-    kind: Literal["bpe"] = "bpe"
+    size: Size
+    source_size: Size | None = None
+    kind: Literal["bpe", "unigram", "char", "word", "wordpiece"] = "bpe"
+    byte_fallback: bool = False
     normalise: bool = True
     tokenise: bool = False
     lowercase: bool = False
+
+    @model_validator(mode="after")
+    def check(self) -> "Vocabulary":
+        if self.byte_fallback and self.kind not in ("bpe", "unigram"):
+            raise ValueError(f"byte_fallback is for bpe and unigram, the kind is {self.kind}")
+        return self
 
 
 class Training(Strict):
@@ -135,6 +149,11 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
         raise UserError(
             f"{where}: unknown vocabulary {experiment.vocabulary!r}: {nearest(experiment.vocabulary, vocabularies)}"
         )
+    joint = vocabularies[experiment.vocabulary].source_size is None
+    if not joint and getattr(experiment.model, "tie", None) == "all":
+        raise UserError(f"{where}: tie: all needs one vocabulary for both sides, {experiment.vocabulary} is two.")
+    if not joint and isinstance(experiment.model, DecoderOnly):
+        raise UserError(f"{where}: one sequence needs one vocabulary, {experiment.vocabulary} is two.")
     return experiment
 
 

@@ -147,6 +147,8 @@ class GNMT(Strict):
             raise ValueError("experts, experts_used and d_expert belong together: give all three or none")
         if self.experts and self.experts_used > self.experts:
             raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
+        if self.experts and self.layers < 3:
+            raise ValueError("experts stand before the last encoder layer, above the bidirectional one: give 3 layers")
         if self.d_cell == self.d_model:
             raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
         return self

@@ -16,10 +16,10 @@ from nmt.errors import UserError
 from nmt.files import read_json, read_lines, write_json
 from nmt.progress import Progress
 from nmt.text.readers import paired
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import UNK, SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
-TOKEN, OFFSET = np.dtype("<u2"), np.dtype("<i8")
+SMALL_TOKEN, TOKEN, OFFSET = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8")
 PAIRS_AT_A_TIME = 20_000
 
 
@@ -74,7 +74,7 @@ class ParallelTokens:
 
 
 def write_tokens(
-    folder: Path, subwords: Subwords, source: Path, target: Path, cleaning: Cleaning | None, jobs: int
+    folder: Path, subwords: SubwordPair, source: Path, target: Path, cleaning: Cleaning | None, jobs: int
 ) -> dict:
     """Encodes two text files, line by line parallel, into a new folder; returns what it wrote to meta.json.
 
@@ -84,20 +84,20 @@ def write_tokens(
 
     Raises UserError when the files' line counts differ, or no pair is left.
     """
-    if subwords.size > np.iinfo(TOKEN).max + 1:
-        raise UserError(f"the vocabulary has {subwords.size} entries: token files hold at most {2**16}.")
+    vocabularies = {"source": subwords.source, "target": subwords.target}
     folder.mkdir()
     lines = paired(read_lines(source), read_lines(target), str(source), str(target))
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter(empty=0, too_long=0, ratio=0) if cleaning else Counter()
     with (
-        closing(RaggedWriter(folder, "source")) as source_writer,
-        closing(RaggedWriter(folder, "target")) as target_writer,
+        closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
+        closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
         Progress("binarise", None, "pairs") as shown,
     ):
         writers = {"source": source_writer, "target": target_writer}
         for pairs in batched(lines, PAIRS_AT_A_TIME):
-            sides = [subwords.encode(list(side), jobs) for side in zip(*pairs, strict=True)]
+            texts = zip(vocabularies.values(), zip(*pairs, strict=True), strict=True)
+            sides = [vocabulary.encode(list(lines), jobs) for vocabulary, lines in texts]
             for ids in zip(*sides, strict=True):
                 fault = fault_of(*map(len, ids), cleaning) if cleaning else None
                 if fault:
@@ -107,7 +107,7 @@ def write_tokens(
                 for side, sequence in zip(writers, ids, strict=True):
                     writers[side].append(sequence)
                     counts[f"{side}_tokens"] += len(sequence)
-                    counts[f"{side}_unknown"] += sequence.count(subwords.unk)
+                    counts[f"{side}_unknown"] += sequence.count(UNK)
             shown.update(len(pairs))
             for writer in writers.values():
                 writer.flush()
@@ -117,7 +117,7 @@ def write_tokens(
     meta = {
         **counts,
         "dropped": dict(dropped),
-        "vocabulary_size": subwords.size,
+        "vocabulary_sizes": [vocabulary.size for vocabulary in vocabularies.values()],
         "fingerprint": fingerprint(folder),
     }
     write_json(folder / "meta.json", meta)
@@ -154,8 +154,9 @@ def fingerprint(folder: Path) -> str:
 class RaggedWriter:
     """Appends sequences to <side>.npy and <side>_offsets.npy; call `flush` now and then, and `close`."""
 
-    def __init__(self, folder: Path, side: str):
-        self.tokens = GrowingArray(folder / f"{side}.npy", TOKEN)
+    def __init__(self, folder: Path, side: str, vocabulary_size: int):
+        token = SMALL_TOKEN if vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1 else TOKEN
+        self.tokens = GrowingArray(folder / f"{side}.npy", token)
         self.offsets = GrowingArray(folder / f"{side}_offsets.npy", OFFSET)
         self.end = 0
         self.waiting: list[int] = []

@@ -13,7 +13,7 @@ from nmt.models.build import build
 from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
 from nmt.text.normalisation import Preprocessing
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import PAIR, SubwordPair
 
 
 def save_model(
@@ -25,11 +25,12 @@ def save_model(
     corpus: Corpus,
     provenance: dict,
 ) -> None:
-    """Writes model.safetensors, subwords.model and configuration.json, the folder whole or not at all."""
+    """Writes model.safetensors, source.model, target.model and configuration.json, the folder whole or not at all."""
     with written_whole(folder) as beside:
         beside.mkdir()
         save_tensors(beside / "model.safetensors", weights)
-        (beside / "subwords.model").write_bytes(subwords.read_bytes())
+        for name in PAIR:
+            (beside / name).write_bytes((subwords / name).read_bytes())
         write_json(
             beside / "configuration.json",
             {
@@ -56,17 +57,19 @@ class TranslationModel:
         vocabulary = validated(Vocabulary, self.configuration["vocabulary"], where)
         self.before = Preprocessing(vocabulary, self.configuration["source"])
         self.after = Preprocessing(vocabulary, self.configuration["target"])
-        self.subwords = Subwords.load(folder / "subwords.model")
+        self.subwords = SubwordPair.load(folder)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model: Model = build(self.experiment.model, self.subwords.size, self.subwords.size).to(device)
+        self.model: Model = build(self.experiment.model, self.subwords.source.size, self.subwords.target.size).to(
+            device
+        )
         set_parameters(self.model, load_tensors(folder / "model.safetensors")[0])
         self.model.eval()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        return self.subwords.encode([self.before.apply(line) for line in lines])
+        return self.subwords.source.encode([self.before.apply(line) for line in lines])
 
     def decode(self, tokens: list[int]) -> str:
-        return self.after.undo(self.subwords.decode(tokens))
+        return self.after.undo(self.subwords.target.decode(tokens))
 
     def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
         """Yields (line number, translation) batch by batch, in the order that suits the model."""

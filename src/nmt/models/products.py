@@ -1,5 +1,7 @@
 """What a forward pass multiplies, counted by torch itself: no family needs a formula of its own."""
 
+import warnings
+
 import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -29,7 +31,11 @@ def count(model: Model, source: int, target: int, source_too: bool) -> int:
     """Of one pair of sentences so many tokens long."""
     pair = (torch.full((1, length), UNK) for length in (source, target))
     # oneDNN's recurrent layers are one operation, which the counter does not know; without it they are products.
-    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
+    with (
+        warnings.catch_warnings(action="ignore"),  # to switch oneDNN off warns of GPUs that are not there
+        torch.backends.mkldnn.flags(enabled=False),
+        FlopCounterMode(display=False) as counter,
+    ):
         hidden = model(*pair)
         model.output(hidden.target)
         if source_too:

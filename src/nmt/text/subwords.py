@@ -1,9 +1,10 @@
-"""Subwords: a sentencepiece BPE model over both languages together (Sennrich et al. 2016; AIAYN section 5.1)."""
+"""Subwords, learnt by sentencepiece over both languages together (AIAYN section 5.1) or over each by itself."""
 
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
@@ -15,8 +16,7 @@ from nmt.configuration import Vocabulary
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.progress import progress
-
-PAD, UNK, BOS, EOS = range(4)
+from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
 # A character that comes less than once in so many is left to the unknown symbol, so that the thousands of stray
 # characters in a web crawl do not use up the vocabulary. In less text than this every character is kept.
@@ -27,7 +27,10 @@ MAX_LINE_BYTES = 10_000_000  # sentencepiece silently skips longer lines; its ow
 
 
 class Subwords:
-    """A learnt vocabulary: text to ids and back, without the begin and end of sentence symbols."""
+    """A learnt vocabulary: text to ids and back, without the begin and end of sentence symbols.
+
+    Word-pieces (nmt.text.wordpieces) are used in the same way.
+    """
 
     pad, unk, bos, eos = PAD, UNK, BOS, EOS
 
@@ -39,7 +42,10 @@ class Subwords:
     def load(cls, path: str | Path) -> "Subwords":
         """Raises UserError when the file is missing or is not a sentencepiece model with our ids."""
         try:
-            subwords = cls(Path(path).read_bytes())
+            model = Path(path).read_bytes()
+            if model.startswith(b"{"):
+                return WordPieces(model, str(path))
+            subwords = cls(model)
         except FileNotFoundError:
             raise UserError(f"{path} is not there: learn the vocabulary first.") from None
         except RuntimeError:
@@ -63,8 +69,32 @@ class Subwords:
         return self.processor.id_to_piece(ids)
 
 
+@dataclass(frozen=True)
+class SubwordPair:
+    """Of source and target, in a folder as source.model and target.model: the same where they are learnt jointly."""
+
+    source: Subwords
+    target: Subwords
+
+    @classmethod
+    def load(cls, folder: Path) -> "SubwordPair":
+        """Raises UserError as Subwords.load does."""
+        return cls(*(Subwords.load(folder / name) for name in PAIR))
+
+
+PAIR = ("source.model", "target.model")
+
+
+def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int, log: TextIO | None = None) -> list[bytes]:
+    """The models of source and target. Raises UserError as `learn` does."""
+    if vocabulary.source_size is None:
+        return 2 * [learn(vocabulary, [source, target], jobs, log)]
+    own = vocabulary.model_copy(update={"size": vocabulary.source_size})
+    return [learn(own, [source], jobs, log), learn(vocabulary, [target], jobs, log)]
+
+
 def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None) -> bytes:
-    """Learns joint BPE from all files of `inputs`; returns the sentencepiece model.
+    """Learns one vocabulary from all files of `inputs`; returns its model.
 
     The same text and size give the same model byte for byte, whatever the number of threads: where text is sampled,
     sentencepiece has a fixed seed of its own. Its messages go to `log`, or nowhere.
@@ -76,12 +106,14 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
         raise UserError(f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learnt from it.")
     rarest = sum(characters.values()) / CHARACTERS_PER_RAREST
     kept = sorted(character for character, count in characters.items() if count >= rarest)
-    smallest = len(kept) + len("▁") + EOS + 1
+    smallest = smallest_size(vocabulary, len(kept))
     if vocabulary.size < smallest:
         raise UserError(
             f"a vocabulary of {vocabulary.size} is too small for the {len(kept)} different characters of the text: "
             f"the smallest possible is {smallest}."
         )
+    if vocabulary.kind == "wordpiece":
+        return learn_wordpieces(vocabulary.size, kept, lines_of(inputs, "learn the vocabulary from"))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -92,13 +124,14 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
             model_type=vocabulary.kind,
             vocab_size=vocabulary.size,
             normalization_rule_name="identity",  # what the text should be like is nmt.text.normalisation's business
-            required_chars="".join(kept),
+            required_chars="" if vocabulary.kind == "word" else "".join(kept),
             character_coverage=0.98,  # the lowest there is: `required_chars` decides
-            byte_fallback=False,
+            byte_fallback=vocabulary.byte_fallback,
+            hard_vocab_limit=vocabulary.kind not in ("char", "word"),  # of those there may be fewer than asked for
             input_sentence_size=MAX_LINES,
             shuffle_input_sentence=True,
             max_sentence_length=MAX_LINE_BYTES,
-            num_threads=jobs,
+            num_threads=1 if vocabulary.kind == "unigram" else jobs,  # its sums depend on their order
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,
@@ -115,6 +148,17 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
     learnt = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
     learnt.trainer_spec.num_threads = 1  # the one thing in the file that tells of the machine
     return learnt.SerializeToString(deterministic=True)
+
+
+def smallest_size(vocabulary: Vocabulary, characters: int) -> int:
+    """That has every character, the control symbols, and what else the kind needs."""
+    match vocabulary.kind:
+        case "word":
+            return EOS + 2
+        case "wordpiece":
+            return EOS + 1 + 2 * characters  # at the beginning of words and inside them
+        case _:
+            return EOS + 1 + len("▁") + characters + (256 if vocabulary.byte_fallback else 0)
 
 
 def lines_of(inputs: list[Path], what: str) -> Iterator[str]:

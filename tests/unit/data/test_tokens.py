@@ -7,7 +7,7 @@ from nmt.configuration import Cleaning, Vocabulary
 from nmt.data import tokens as module
 from nmt.data.tokens import ParallelTokens, write_tokens
 from nmt.errors import UserError
-from nmt.text.subwords import Subwords, learn
+from nmt.text.subwords import SubwordPair, Subwords, learn
 
 SOURCE = ["a b c", "", "b", "c c c", "a a a a a a", "x z"]
 TARGET = ["a", "b c", "", "b b b", "a a a a a a", "x"]
@@ -20,11 +20,16 @@ def subwords(tmp_path):
 
 
 @pytest.fixture
-def write(tmp_path, subwords):
+def pair(subwords):
+    return SubwordPair(subwords, subwords)
+
+
+@pytest.fixture
+def write(tmp_path, pair):
     def write(source=SOURCE, target=TARGET, cleaning=None, folder="tokens"):
         for name, lines in (("s", source), ("t", target)):
             (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-        write_tokens(tmp_path / folder, subwords, tmp_path / "s", tmp_path / "t", cleaning, 1)
+        write_tokens(tmp_path / folder, pair, tmp_path / "s", tmp_path / "t", cleaning, 1)
         return tmp_path / folder
 
     return write
@@ -50,7 +55,7 @@ def test_meta_counts(write, subwords):
     assert meta["source_tokens"] == sum(map(len, subwords.encode(SOURCE)))
     assert meta["target_tokens"] == sum(map(len, subwords.encode(TARGET)))
     assert (meta["source_unknown"], meta["target_unknown"]) == (1, 0)
-    assert meta["vocabulary_size"] == subwords.size
+    assert meta["vocabulary_sizes"] == [subwords.size, subwords.size]
     assert meta["dropped"] == {}
 
 

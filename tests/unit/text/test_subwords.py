@@ -4,7 +4,7 @@ import sentencepiece
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
 from nmt.text import subwords as module
-from nmt.text.subwords import Subwords, learn
+from nmt.text.subwords import BOS, EOS, PAD, UNK, Subwords, learn
 
 LINES = [
     "the quick brown fox jumps over the lazy dog",
@@ -131,3 +131,35 @@ def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
         Subwords.load(path)
     path.write_bytes(learnt(text))
     assert Subwords.load(path).size == 120
+
+
+KINDS = {
+    "bpe": {},
+    "unigram": {"size": 60},
+    "char": {"size": 60},
+    "word": {"size": 40},
+    "wordpiece": {"size": 200},
+    "bytes": {"kind": "bpe", "byte_fallback": True, "size": 400},
+}
+
+
+@pytest.fixture(params=KINDS)
+def vocabulary(request):
+    return Vocabulary(**{"kind": request.param, "size": 120} | KINDS[request.param])
+
+
+def test_every_kind_brings_back_text_and_is_the_same_each_time(text, tmp_path, vocabulary):
+    model = learn(vocabulary, [text], 1)
+    assert learn(vocabulary, [text], 2) == model
+    (tmp_path / "model").write_bytes(model)
+    subwords = Subwords.load(tmp_path / "model")
+    line = "the quick fox über den Hund"
+    [ids] = subwords.encode([line])
+    assert subwords.decode(ids) == line
+    assert "".join(subwords.pieces(ids)).replace("▁", " ").strip() == line
+    assert subwords.decode([BOS, *ids, EOS, PAD]) == line
+    assert subwords.size <= vocabulary.size
+    [unknown] = subwords.encode(["the 犬"])
+    assert (UNK in unknown) == (not vocabulary.byte_fallback)
+    assert subwords.decode(unknown).split() == ["the", "犬" if vocabulary.byte_fallback else "⁇"]
+    assert subwords.encode([""]) == [[]]
