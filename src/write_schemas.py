@@ -5,7 +5,7 @@ With them an editor completes keys and marks mistakes; the workflow itself check
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Union
 
 from pydantic import Field, TypeAdapter, create_model
 
@@ -33,11 +33,13 @@ def experiments() -> type[Strict]:
     because a base may give it."""
     absent = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
     keys: dict = dict.fromkeys(("title", "base", "vocabulary"), (str, absent))
-    keys["family"] = (Literal[tuple(configuration.FAMILIES)], absent)
     for cls in (*configuration.FAMILIES.values(), configuration.Training, configuration.Decoding):
         for name, field in cls.model_fields.items():
             kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-            keys.setdefault(name, (kind, absent if field.is_required() else field.default))
+            default = absent if field.is_required() else field.default
+            if name in keys:  # families differ in what they take under one name
+                kind, default = Union[keys[name][0], kind], absent  # noqa: UP007 - of what need not be types
+            keys[name] = (kind, default)
     entry = create_model("Entry", __base__=Strict, **keys)
     return create_model(
         "Experiments", __base__=Strict, vocabularies=(dict[Name, Vocabulary], {}), experiments=(dict[Name, entry], {})

@@ -42,7 +42,7 @@ FAMILIES = {
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
     "luong-local": stacked(attention="local-p", score="general", window=2, input_feeding=True),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
-    "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention=False),
+    "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
     "moe": GNMT(layers=3, decoder_layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
     "convs2s": ConvS2S(

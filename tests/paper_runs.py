@@ -24,7 +24,7 @@ FINGERPRINT = "f" * 64
 
 
 def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table) -> Reproduction:
-    rows = ["demo-seq2seq", "demo-rnnsearch", "demo-transformer"]
+    rows = ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
     systems = Table(title="Systems & scores, 100% made up", experiments=rows, split="test", metrics=["bleu", "ter"])
     return Reproduction(
         name="made-up",
@@ -98,7 +98,7 @@ def attention(experiment: Experiment, random: np.random.Generator) -> dict:
     if isinstance(experiment.model, Transformer):
         names, heads = [f"layer {number + 1}" for number in range(experiment.model.layers)], experiment.model.heads
     else:
-        names, heads = ["attention"] if experiment.model.family == "rnnsearch" else [], 1
+        names, heads = ["attention"] if experiment.model.attention != "none" else [], 1
     for name in names:
         raw = random.random((heads, len(target), len(source))) ** 6
         maps[name] = (raw / raw.sum(-1, keepdims=True)).round(5).tolist()

@@ -12,7 +12,7 @@ def plot(tmp_path, root):
     """Made-up runs, and the arguments that draw a figure of them."""
     tables = {
         "first": Table(title="A", experiments=["demo-rnnsearch"], split="test", metrics=["bleu"]),
-        "second": Table(title="B", experiments=["demo-seq2seq"], split="test", metrics=["bleu"]),
+        "second": Table(title="B", experiments=["demo-rnnencdec"], split="test", metrics=["bleu"]),
     }
     reproduction = paper_runs.reproduction((1,), **tables)
     paper_runs.make_runs(tmp_path, root, reproduction)

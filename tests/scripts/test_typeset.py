@@ -26,7 +26,7 @@ def test_writes_the_table_three_times(typeset, run_script, tmp_path):
     tables = tmp_path / "tables"
     with (tables / "systems.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["experiment"] for row in rows] == ["demo-seq2seq", "demo-rnnsearch", "demo-transformer"]
+    assert [row["experiment"] for row in rows] == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
     assert (tables / "systems.markdown").read_text(encoding="utf-8").startswith("# Systems & scores, 100% made up\n")
     assert r"\label{tab:made-up-systems}" in (tables / "systems.latex").read_text(encoding="utf-8")
 
@@ -43,7 +43,7 @@ def test_the_same_files_every_time(typeset, run_script, tmp_path):
     ("changes", "message"),
     [
         ({"table": "system"}, "unknown table 'system': did you mean 'systems'?"),
-        ({"runs": "nowhere"}, "nowhere/demo/demo-seq2seq/seed-1/training.json is not there: let snakemake make it"),
+        ({"runs": "nowhere"}, "nowhere/demo/demo-rnnencdec/seed-1/training.json is not there: let snakemake make it"),
         ({"corpora": "nowhere"}, "tokens/train/meta.json is not there"),
         ({"reproduction": "nowhere.yaml"}, "nowhere.yaml is not there"),
     ],

@@ -75,7 +75,7 @@ def test_the_workflow_is_formatted(clone):
         ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
         ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
         ("corpus: demo", "corpus: demmo", "unknown corpus 'demmo': did you mean 'demo'?"),
-        ("[demo-seq2seq,", "[demo-seq2sec,", "unknown experiment 'demo-seq2sec': did you mean 'demo-seq2seq'?"),
+        ("[demo-rnnencdec,", "[demo-rnnencdek,", "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?"),
         ("split: test", "split: tset", "unknown split 'tset'"),
         ("[bleu,", "[blue,", "unknown metric 'blue': did you mean 'bleu'?"),
         ("corpus: demo", "corpus: demo\ncatalogue: nowhere", "nowhere/corpora.yaml is not there."),

@@ -109,13 +109,16 @@ class Seq2Seq(Strict):
 
 
 class RNNSearch(Strict):
-    """GRU encoder and decoder: RNNsearch, and without attention RNNencdec (Bahdanau et al. 2015, appendix A)."""
+    """GRU encoder and decoder (Bahdanau et al. 2015, appendix A).
+
+    attention: additive, which is RNNsearch, or none, which is RNNencdec.
+    """
 
     family: Literal["rnnsearch"] = "rnnsearch"
     d_embedding: Count
     d_hidden: Count
     dropout: Share
-    attention: bool = True
+    attention: Literal["additive", "none"] = "additive"
 
 
 class GNMT(Strict):

@@ -36,7 +36,7 @@ class RNNSearch(nn.Module):
 
     def __init__(self, config: configuration.RNNSearch, source_size: int, target_size: int):
         super().__init__()
-        width, hidden, attention = config.d_embedding, config.d_hidden, config.attention
+        width, hidden, attention = config.d_embedding, config.d_hidden, config.attention == "additive"
         context = 2 * hidden if attention else hidden
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)

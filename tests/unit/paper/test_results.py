@@ -32,12 +32,12 @@ def frame(made, metrics=("bleu", "perplexity")):
 
 
 def test_every_row_with_every_seed_in_the_order_asked_for(made):
-    runs = found(made, [ROW, "demo-seq2seq"])
+    runs = found(made, [ROW, "demo-rnnencdec"])
     assert [(run.experiment, run.seed) for run in runs] == [
         (ROW, 1),
         (ROW, 2),
-        ("demo-seq2seq", 1),
-        ("demo-seq2seq", 2),
+        ("demo-rnnencdec", 1),
+        ("demo-rnnencdec", 2),
     ]
 
 
@@ -76,7 +76,7 @@ def test_commits_once_each(made):
     training = read_json(path)
     training["made_by"].insert(0, training["made_by"][0] | {"commit": "1234567890+"})
     write_json(path, training)
-    assert commits(found(made, [ROW, "demo-seq2seq"])) == "1234567890+, abcdef0123"
+    assert commits(found(made, [ROW, "demo-rnnencdec"])) == "1234567890+, abcdef0123"
 
 
 @pytest.mark.parametrize(
