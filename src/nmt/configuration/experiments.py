@@ -150,10 +150,10 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
             f"{where}: unknown vocabulary {experiment.vocabulary!r}: {nearest(experiment.vocabulary, vocabularies)}"
         )
     joint = vocabularies[experiment.vocabulary].source_size is None
-    if not joint and getattr(experiment.model, "tie", None) == "all":
-        raise UserError(f"{where}: tie: all needs one vocabulary for both sides, {experiment.vocabulary} is two.")
     if not joint and isinstance(experiment.model, DecoderOnly):
         raise UserError(f"{where}: one sequence needs one vocabulary, {experiment.vocabulary} is two.")
+    if not joint and getattr(experiment.model, "tie", None) == "all":
+        raise UserError(f"{where}: tie: all needs one vocabulary for both sides, {experiment.vocabulary} is two.")
     return experiment
 
 

@@ -1,0 +1,74 @@
+"""Rows that make no sense are refused when they are read, by the entry's name."""
+
+import pytest
+
+from nmt.configuration import Vocabulary, resolved_experiment
+from nmt.errors import UserError
+
+VOCABULARIES = {"joint": Vocabulary(size=100), "apart": Vocabulary(size=100, source_size=90)}
+BASE = {
+    "title": "Row",
+    "vocabulary": "joint",
+    "updates": 10,
+    "batch_tokens": 100,
+    "warmup": 1,
+    "interval": 5,
+    "dropout": 0.1,
+}
+FAMILIES = {
+    "transformer": {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4},
+    "decoder-only": {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4},
+    "seq2seq": {"layers": 2, "d_embedding": 8, "d_hidden": 8, "peak_learning_rate": 0.1},
+    "gnmt": {"layers": 3, "d_model": 8, "peak_learning_rate": 0.1},
+}
+
+
+def resolved(family: str, **changes):
+    entries = {"row": {**BASE, "family": family, **FAMILIES[family], **changes}}
+    return resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_the_cases_change_makes_sense_itself(family):
+    assert resolved(family).model.family == family
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "fault"),
+    [
+        ("transformer", {"heads": 3}, "heads 3 does not divide d_model 16: give d_k and d_v"),
+        ("transformer", {"d_model": 15, "heads": 5}, "d_model 15 is odd: sinusoids come in pairs"),
+        ("transformer", {"d_k": 3, "positions": "rotary"}, "d_k 3 is odd: rotary positions turn pairs"),
+        ("transformer", {"vocabulary": "apart"}, "tie: all needs one vocabulary for both sides, apart is two"),
+        ("transformer", {"source_loss": [[0, 1.0]]}, "source_loss is for decoder-only models without prefix"),
+        ("decoder-only", {"source_loss": [[0, 1.0]], "prefix": True}, "source_loss is for decoder-only models"),
+        ("decoder-only", {"source_loss": [[5, 1.0], [2, 0.0]]}, "source_loss: its updates must grow"),
+        ("decoder-only", {"vocabulary": "apart"}, "one sequence needs one vocabulary, apart is two"),
+        ("decoder-only", {"tie": "decoder"}, "tie: Input should be 'all' or 'none'"),
+        ("seq2seq", {"attention": "global"}, "attention global needs score"),
+        ("seq2seq", {"score": "dot"}, "attention none has no score"),
+        ("seq2seq", {"attention": "local-p", "score": "dot"}, "attention local-p needs a window"),
+        ("seq2seq", {"attention": "global", "score": "dot", "window": 5}, "attention global has no window"),
+        ("seq2seq", {"input_feeding": True}, "input_feeding feeds what attention makes: choose an attention"),
+        ("seq2seq", {"peak_learning_rate": None}, "peak_learning_rate is missing"),
+        ("gnmt", {"experts": 4}, "experts, experts_used and d_expert belong together: give all three or none"),
+        ("gnmt", {"experts": 4, "experts_used": 5, "d_expert": 8}, "experts_used 5 is more than the 4 experts"),
+        ("gnmt", {"layers": 2, "experts": 4, "experts_used": 2, "d_expert": 8}, "give 3 layers"),
+        ("gnmt", {"d_cell": 8}, "d_cell is d_model: leave it out, there is nothing to project"),
+        ("transformer", {"warmup": 0}, "the schedule inverse_sqrt needs a warmup of at least 1"),
+        ("transformer", {"schedule": "cosine"}, "the schedule cosine needs final_learning_rate"),
+        ("transformer", {"halve_every": 3}, "the schedule inverse_sqrt has no halve_every"),
+        ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimiser is adam"),
+        ("transformer", {"window": 3}, "unknown key 'window'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
+    with pytest.raises(UserError) as refused:
+        resolved(family, **changes)
+    assert fault in str(refused.value)
+    assert str(refused.value).startswith("experiments.yaml, entry row")
+
+
+def test_bytes_are_for_kinds_that_can_spell():
+    with pytest.raises(ValueError, match="byte_fallback is for bpe and unigram, the kind is char"):
+        Vocabulary(size=100, kind="char", byte_fallback=True)
