@@ -20,9 +20,9 @@ def distances(q: Tensor, length: int) -> Tensor:
 
 
 class NoRelation(nn.Module):
-    """Self-attention as in AIAYN, which sees no order; the others change one or more of these three."""
+    """Self-attention as in AIAYN, which sees no order; the others change one or more of these."""
 
-    needs_weights = False  # whether `context` does anything
+    needs_weights = False  # whether there is a `context`, which is made of attention's weights
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
         """Queries or keys (B, H, T, K) at positions `start` and on."""
@@ -31,10 +31,6 @@ class NoRelation(nn.Module):
     def bias(self, q: Tensor, length: int) -> Tensor | None:
         """What is added to the scaled scores, to be broadcast to (B, H, T, S)."""
         return None
-
-    def context(self, weights: Tensor) -> Tensor:
-        """What is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
-        raise NotImplementedError
 
 
 class Relative(NoRelation):
@@ -63,6 +59,7 @@ class Relative(NoRelation):
         return (scaled @ self.keys.T.to(q.dtype)).gather(-1, self.places(q, length))
 
     def context(self, weights: Tensor) -> Tensor:
+        """What is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
         by_distance = weights.new_zeros(*weights.shape[:3], len(self.values))
         by_distance = by_distance.scatter_add(-1, self.places(weights, weights.size(-1)), weights)
         return by_distance @ self.values.to(weights.dtype)
