@@ -18,10 +18,13 @@ from nmt.models.recurrent import (
     Additive,
     Memory,
     attend,
+    context_gates,
+    embedding_gates,
     lstm_cell,
     masked_softmax,
     remember_at_first,
     run_packed,
+    state_gates,
 )
 
 # B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
@@ -116,14 +119,8 @@ class GNMT(nn.Module):
     def bottom(self, gates: Tensor, context: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """A step of the bottom layer: gates (R, 4H) of the embedding, context (R, D) -> hidden (R, D), cell (R, H)."""
         layer = self.decoder[0]
-        gates = gates + F.linear(context, layer.weight_ih_l0[:, -context.size(-1) :])
-        hidden, cell = lstm_cell(gates + F.linear(hidden, layer.weight_hh_l0, layer.bias_hh_l0), cell)
+        hidden, cell = lstm_cell(gates + context_gates(layer, context) + state_gates(layer, hidden), cell)
         return (F.linear(hidden, layer.weight_hr_l0) if layer.proj_size else hidden), cell
-
-    def gates(self, embedded: Tensor) -> Tensor:
-        """The embeddings' share of the bottom layer's gates: (..., D) -> (..., 4H)"""
-        layer = self.decoder[0]
-        return F.linear(embedded, layer.weight_ih_l0[:, : embedded.size(-1)], layer.bias_ih_l0)
 
     def above(self, x: Tensor, context: Tensor, real: Tensor, states: list) -> tuple[Tensor, Tensor]:
         """The layers above the bottom one, from `states` which they replace: (B, T, D) -> (B, T, D), penalty."""
@@ -148,7 +145,7 @@ class GNMT(nn.Module):
 
     def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
-        gates, steps = self.gates(self.dropout(self.target_embedding(target_in))), []
+        gates, steps = embedding_gates(self.decoder[0], self.dropout(self.target_embedding(target_in))), []
         start = self.zeros(memory, 1)
         hidden, cell = start.hidden[0], start.cell[0]
         for position in range(target_in.size(1)):
@@ -170,7 +167,7 @@ class GNMT(nn.Module):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         context, _ = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)
         context = context.flatten(0, 1)
-        gates = self.gates(self.target_embedding(tokens))
+        gates = embedding_gates(self.decoder[0], self.target_embedding(tokens))
         state.hidden[0], state.cell[0] = self.bottom(gates, context, state.hidden[0], state.cell[0])
         states = [(h[None], c[None]) for h, c in zip(state.hidden, state.cell, strict=True)]
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -43,6 +44,21 @@ def remember_at_first(lstm: nn.LSTM) -> None:
     for name, parameter in lstm.named_parameters():
         if "bias_ih" in name:
             parameter[lstm.hidden_size : 2 * lstm.hidden_size] += 1
+
+
+def embedding_gates(rnn: nn.RNNBase, embedded: Tensor) -> Tensor:
+    """What the first part of an RNN's input, its bias included, adds to the gates: this part needs no time loop."""
+    return F.linear(embedded, rnn.weight_ih_l0[:, : embedded.size(-1)], rnn.bias_ih_l0)
+
+
+def context_gates(rnn: nn.RNNBase, context: Tensor) -> Tensor:
+    """What the last part of its input adds."""
+    return F.linear(context, rnn.weight_ih_l0[:, -context.size(-1) :])
+
+
+def state_gates(rnn: nn.RNNBase, hidden: Tensor) -> Tensor:
+    """What its last state and the bias of that add."""
+    return F.linear(hidden, rnn.weight_hh_l0, rnn.bias_hh_l0)
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,13 +3,22 @@
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import Additive, Memory, attend, masked_softmax, orthogonal_start, run_packed
+from nmt.models.recurrent import (
+    Additive,
+    Memory,
+    attend,
+    context_gates,
+    embedding_gates,
+    masked_softmax,
+    orthogonal_start,
+    run_packed,
+    state_gates,
+)
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width, R = B * beam rows
 
@@ -71,16 +80,10 @@ class RNNSearch(nn.Module):
         weights = masked_softmax(self.alignment.scores(hidden, memory.keys), memory.padding[:, None])
         return attend(weights, memory), weights
 
-    def gates(self, embedded: Tensor) -> Tensor:
-        """The embeddings' share of the decoder's gates, which needs no time loop: (..., E) -> (..., 3H)"""
-        return F.linear(embedded, self.decoder.weight_ih_l0[:, : embedded.size(-1)], self.decoder.bias_ih_l0)
-
     def advance(self, gates: Tensor, context: Tensor, hidden: Tensor) -> Tensor:
         """One GRU step: gates (R, 3H) of the embedding, context (R, C), hidden (R, H) -> hidden (R, H)."""
-        context_weight = self.decoder.weight_ih_l0[:, -context.size(-1) :]
-        in_reset, in_update, in_new = (gates + F.linear(context, context_weight)).chunk(3, -1)
-        hidden_gates = F.linear(hidden, self.decoder.weight_hh_l0, self.decoder.bias_hh_l0)
-        own_reset, own_update, own_new = hidden_gates.chunk(3, -1)
+        in_reset, in_update, in_new = (gates + context_gates(self.decoder, context)).chunk(3, -1)
+        own_reset, own_update, own_new = state_gates(self.decoder, hidden).chunk(3, -1)
         reset, update = torch.sigmoid(in_reset + own_reset), torch.sigmoid(in_update + own_update)
         new = torch.tanh(in_new + reset * own_new)
         return new + update * (hidden - new)
@@ -98,7 +101,7 @@ class RNNSearch(nn.Module):
             states, _ = self.decoder(torch.cat([embedded, contexts], -1), hidden[None])
             hiddens = torch.cat([hidden[:, None], states[:, :-1]], 1)
         else:
-            gates, steps = self.gates(embedded), []
+            gates, steps = embedding_gates(self.decoder, embedded), []
             for position in range(target_in.size(1)):
                 context, weights = self.attend(hidden[:, None], memory)
                 steps.append((hidden, context[:, 0], weights[:, 0]))
@@ -116,7 +119,7 @@ class RNNSearch(nn.Module):
         embedded = self.target_embedding(tokens)
         context = self.attend(state.hidden.unflatten(0, (-1, state.beam)), state.memory)[0].flatten(0, 1)
         read_out = self.deep_output(state.hidden, embedded, context)
-        state.hidden = self.advance(self.gates(embedded), context, state.hidden)
+        state.hidden = self.advance(embedding_gates(self.decoder, embedded), context, state.hidden)
         return self.output(read_out).float().log_softmax(-1), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:

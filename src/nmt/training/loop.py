@@ -116,7 +116,7 @@ def learn(
             total = total + weight * cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0]
         if hidden.penalty is not None:
             total = total + hidden.penalty * batch.target_tokens
-    if not math.isfinite(loss.item()):
+    if not math.isfinite(total.item()):
         raise UserError(f"the loss is no longer a number at update {counters.update}: lower the learning rate.")
     (total / batch.target_tokens).backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip or math.inf)

@@ -7,7 +7,7 @@ from torch import nn
 
 from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import ALIGNMENTS, Memory, backwards, remember_at_first
+from nmt.models.recurrent import ALIGNMENTS, Memory, backwards, embedding_gates, remember_at_first
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -20,7 +20,7 @@ def test_rnnsearch_decodes_with_a_gru_as_torch_computes_it(family):
     cell.load_state_dict({name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()})
     with torch.no_grad():
         embedded, context, hidden = (torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12))
-        ours = model.advance(model.gates(embedded), context, hidden)
+        ours = model.advance(embedding_gates(model.decoder, embedded), context, hidden)
         torch.testing.assert_close(ours, cell(torch.cat([embedded, context], 1), hidden), **EXACT)
 
 
@@ -45,7 +45,7 @@ def test_gnmt_s_bottom_layer_is_torch_s_lstm(family):
     layer = model.decoder[0]
     embedded, contexts = torch.randn(2, 3, 5, 10, dtype=torch.float64)
     expected, _ = layer(torch.cat([embedded, contexts], -1))
-    gates = model.gates(embedded)
+    gates = embedding_gates(layer, embedded)
     hidden, cell = expected.new_zeros(3, 10), expected.new_zeros(3, layer.hidden_size)
     for position in range(5):
         hidden, cell = model.bottom(gates[:, position], contexts[:, position], hidden, cell)
