@@ -1,4 +1,4 @@
-"""Translates plain text, line by line, with a trained model."""
+"""Translates plain text, line by line, with a trained model or an ensemble of several."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ LINES_AT_A_TIME = 4000  # sorted by length among each other
 def main(args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(args.model)
+    model = TranslationModel(*args.model)
     changes = {key: value for key, value in (("beam", args.beam), ("alpha", args.alpha)) if value is not None}
     decoding = model.experiment.decoding.model_copy(update=changes)
     lines = read_lines(args.input) if args.input else decode_lines(sys.stdin.buffer, "standard input")
@@ -45,7 +45,14 @@ def translated(model: TranslationModel, lines: Iterable[str], decoding) -> Itera
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="FOLDER",
+        help="made by average.py; several, of one vocabulary, translate together, by the mean of their probabilities",
+    )
     parser.add_argument("--input", type=Path, metavar="FILE", help="source text; standard input without it")
     parser.add_argument("--output", type=Path, metavar="FILE", help="translations; standard output without it")
     parser.add_argument("--beam", type=command.whole_number(1), help="beam width instead of the model's own")

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, create_model
 
 from nmt import configuration
 from nmt.command import arguments, run
-from nmt.configuration import Corpus, Name, Published, Reproduction, Strict, Vocabulary
+from nmt.configuration import Corpus, Ensemble, Name, Published, Reproduction, Strict, Vocabulary
 from nmt.files import write_json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -42,7 +42,11 @@ def experiments() -> type[Strict]:
             keys[name] = (kind, default)
     entry = create_model("Entry", __base__=Strict, **keys)
     return create_model(
-        "Experiments", __base__=Strict, vocabularies=(dict[Name, Vocabulary], {}), experiments=(dict[Name, entry], {})
+        "Experiments",
+        __base__=Strict,
+        vocabularies=(dict[Name, Vocabulary], {}),
+        experiments=(dict[Name, entry], {}),
+        ensembles=(dict[Name, Ensemble], {}),
     )
 
 

@@ -1,5 +1,7 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
+import shutil
+
 import pytest
 import tiny_models
 
@@ -109,3 +111,23 @@ def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing):
     configuration["experiment"]["model"]["d_ff"] = 32
     write_json(folder / "configuration.json", configuration)
     assert "these weights are not of this model" in run_failing("translate", f"--model={folder}", input="a dog .\n")
+
+
+def test_models_of_one_vocabulary_translate_together(models, run_script):
+    text, folders = "a man sits on a bench .\n\ntwo dogs run .\n", [models / "transformer", models / "rnnsearch"]
+    done = run_script("translate", "--model", *map(str, folders), "--threads=1", input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    together = TranslationModel(*folders)
+    found = dict(
+        pair for batch in together.translate(text.splitlines(), together.experiment.decoding) for pair in batch
+    )
+    assert done.stdout.splitlines() == [found[number] for number in range(3)]
+
+
+def test_models_of_two_vocabularies_do_not(models, tmp_path, run_script):
+    other = shutil.copytree(models / "rnnsearch", tmp_path / "other")
+    (other / "target.model").write_bytes((other / "target.model").read_bytes() + b"\n")
+    done = run_script("translate", "--model", str(models / "transformer"), str(other), input="a dog .\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: {other} has not the vocabulary and languages of")
+    assert done.stderr.count("\n") == 1

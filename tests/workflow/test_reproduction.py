@@ -66,8 +66,10 @@ def test_a_changed_row_reruns_that_row_alone(made):
     run = "corpus=tiny, experiment=tiny-seq2seq, seed=1"
     with edited(made / "tests/workflow/tiny/experiments.yaml", "family: seq2seq,", "family: seq2seq, updates: 30,"):
         jobs = planned_jobs(made)
-    assert {each.replace(", split=test", "") for each in jobs} == {
-        *(f"{rule} {run}" for rule in ("train", "average", "translate", "score", "attend")),
+    translated = "corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test"
+    assert jobs == {
+        *(f"{rule} {run}" for rule in ("train", "average", "attend")),
+        *(f"{rule} {translated}" for rule in ("translate", "score")),
         "tabulate reproduction=tiny, table=systems",
         *(figure for figure in FIGURES if figure != "positional-encodings"),
         "all",
@@ -78,7 +80,29 @@ def test_decoding_changed_trains_nothing(made):
     with edited(made / "tests/workflow/tiny/experiments.yaml", "family: rnnsearch,", "family: rnnsearch, beam: 3,"):
         jobs = planned_jobs(made)
     assert not any(each.startswith("train ") for each in jobs)
-    assert "translate corpus=tiny, experiment=tiny-rnnsearch, seed=1, split=test" in jobs
+    assert "translate corpus=tiny, row=tiny-rnnsearch, run=seed-1, split=test" in jobs
+
+
+def test_an_ensemble_follows_its_members(made):
+    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: rnnsearch,", "family: rnnsearch, average: 1,"):
+        jobs = planned_jobs(made)
+    ensemble = "corpus=tiny, row=tiny-ensemble, run=ensemble, split=test"
+    assert {f"translate {ensemble}", f"score {ensemble}"} <= jobs
+
+
+def test_an_ensemble_is_a_row_of_the_table(made):
+    table = (made / "results/tiny/tables/systems.md").read_text(encoding="utf-8")
+    cells = next(line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| Ensemble "))
+    single = [line for line in table.splitlines() if line.startswith(("| Transformer ", "| RNN with attention "))]
+    assert float(cells[1]) >= 0
+    assert len(single) == 4  # scores and costs
+    assert "Ensemble: tiny-transformer 1, tiny-rnnsearch 1 translate together" in table
+
+
+def test_a_table_on_request_is_made_when_asked_for(made):
+    assert not (made / "results/tiny/tables/asked-for.md").exists()
+    jobs = planned_jobs(made, "asked-for")
+    assert jobs == {"asked-for", "tabulate reproduction=tiny, table=asked-for"}
 
 
 def test_a_table_is_a_target(made):
@@ -113,7 +137,7 @@ def test_the_report_is_one_file_with_all_in_it(made):
     for path in [*made.glob("results/tiny/tables/*.md"), *made.glob("results/tiny/figures/*.png")]:
         assert base64.b64encode(path.read_bytes()).decode() in report, path.name
     captions = ("Learning curves", "Learning rate", "Positional encodings", "Attention", "BLEU by source length")
-    for caption in (*captions, "Three systems, barely trained", "One system on the dev set"):
+    for caption in (*captions, "Three systems and two together, barely trained", "One system on the dev set"):
         assert f"<strong>{caption}</strong>" in report
 
 

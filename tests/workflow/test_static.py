@@ -43,19 +43,27 @@ def test_there_are_reproductions():
 @pytest.mark.parametrize("configuration", [*REPRODUCTIONS, TINY])
 def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     said = read(clone / configuration)
-    jobs = planned_jobs(clone, configuration=configuration)
-    assert "all" in jobs
+    on_request = {name for name, table in said["tables"].items() if table.get("on_request")}
+    by_default = planned_jobs(clone, configuration=configuration)
+    jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
+    assert {f"tabulate reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(by_default)
+    assert "all" in by_default <= jobs
+    ensembles = read(clone / said.get("catalogue", "config") / "experiments.yaml").get("ensembles", {})
+    trained = set()
     for name, table in said["tables"].items():
         assert f"tabulate reproduction={said['name']}, table={name}" in jobs
-        for experiment in table["experiments"]:
-            for seed in said["seeds"]:
-                run = f"corpus={said['corpus']}, experiment={experiment}, seed={seed}"
-                assert {f"train {run}", f"average {run}"} <= jobs
-                assert {f"{rule} {run}, split={table['split']}" for rule in ("translate", "score")} <= jobs
-                assert (f"perplexity {run}" in jobs) or "perplexity" not in table["metrics"]
-    trained = {each for each in jobs if each.startswith("train ")}
-    rows = {experiment for table in said["tables"].values() for experiment in table["experiments"]}
-    assert len(trained) == len(rows) * len(said["seeds"])
+        for row in table["experiments"]:
+            members = ensembles[row]["members"] if row in ensembles else {row: said["seeds"]}
+            trained |= {f"{member}, seed={seed}" for member, seeds in members.items() for seed in seeds}
+            for run in ["ensemble"] if row in ensembles else [f"seed-{seed}" for seed in said["seeds"]]:
+                wildcards = f"corpus={said['corpus']}, row={row}, run={run}, split={table['split']}"
+                assert {f"translate {wildcards}", f"score {wildcards}"} <= jobs
+            if "perplexity" in table["metrics"]:
+                wildcards = [f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in said["seeds"]]
+                assert {f"perplexity {run}" for run in wildcards} <= jobs
+    for rule in ("train", "average"):
+        runs = {each.partition("experiment=")[2] for each in jobs if each.startswith(f"{rule} ")}
+        assert runs == trained
     assert {"learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length"} <= jobs
 
 

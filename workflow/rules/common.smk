@@ -39,7 +39,9 @@ if REPRODUCTION.mirror is not None:
 
 wildcard_constraints:
     corpus=REPRODUCTION.corpus,
-    experiment="|".join(REPRODUCTION.experiments),
+    experiment="|".join(CATALOGUE.experiments),
+    row="|".join(REPRODUCTION.experiments),
+    run=r"seed-\d+|ensemble",
     reproduction=REPRODUCTION.name,
     vocabulary="|".join(CATALOGUE.vocabularies),
     split="|".join(CORPUS.split_names),
@@ -83,13 +85,30 @@ def vocabulary_file(name):
     return path
 
 
-def run_files(name, experiments):
-    """A file of every run, that is of every experiment with every seed."""
+def trained(name, rows):
+    """A file of every training that these rows rest on, each once."""
+    runs = [run for row in rows for run in CATALOGUE.trainings(row, REPRODUCTION.seeds)]
+    return [f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}" for row, seed in dict.fromkeys(runs)]
+
+
+def translated(name, rows):
+    """A file of every run of these rows: of an experiment with every seed, of an ensemble as one."""
     return [
-        f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}"
-        for row in experiments
-        for seed in REPRODUCTION.seeds
+        path
+        for row in rows
+        for path in (
+            [f"results/runs/{REPRODUCTION.corpus}/{row}/ensemble/{name}"]
+            if row in CATALOGUE.ensembles
+            else trained(name, [row])
+        )
     ]
+
+
+def models(wildcards):
+    """The folders that translate for a run: an ensemble's are its members'."""
+    if wildcards.run == "ensemble":
+        return trained("model", [wildcards.row])
+    return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
 # What each figure is drawn from: a file of every run in the first table.
@@ -103,7 +122,11 @@ FIGURES = {
 
 
 def tables():
-    return [f"results/{REPRODUCTION.name}/tables/{table}.md" for table in REPRODUCTION.tables]
+    return [
+        f"results/{REPRODUCTION.name}/tables/{name}.md"
+        for name, table in REPRODUCTION.tables.items()
+        if not table.on_request
+    ]
 
 
 def figures():
@@ -112,13 +135,18 @@ def figures():
 
 def table_inputs(wildcards):
     table = REPRODUCTION.tables[wildcards.table]
-    needed = run_files("training.json", table.experiments)
-    needed += run_files(f"{table.split}.scores.json", table.experiments)
+    needed = trained("training.json", table.experiments)
+    needed += translated(f"{table.split}.scores.json", table.experiments)
     if "perplexity" in table.metrics:
-        needed += run_files("dev.perplexity.json", table.experiments)
+        needed += trained("dev.perplexity.json", table.experiments)
     return needed
 
 
 def figure_inputs(figure):
-    name = FIGURES[figure]
-    return run_files(name, MAIN_TABLE.experiments) + run_files("training.json", MAIN_TABLE.experiments) if name else []
+    name, rows = FIGURES[figure], MAIN_TABLE.experiments
+    if name is None:
+        return []
+    if name.endswith(".scores.json"):
+        return translated(name, rows) + trained("training.json", rows)
+    alone = [row for row in rows if row not in CATALOGUE.ensembles]
+    return trained(name, alone) + trained("training.json", rows)

@@ -3,14 +3,14 @@
 
 rule translate:
     input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        models=models,
         source=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
     output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/{split}.translations.txt",
+        "results/runs/{corpus}/{row}/{run}/{split}.translations.txt",
     log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/translate.{split}.log",
+        "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
     benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/translate.{split}.tsv"
+        "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 2
@@ -19,21 +19,21 @@ rule translate:
         runtime=60,
         gpu=0,
     shell:
-        "python src/translate.py --model {input.model} --input {input.source} --output {output}"
+        "python src/translate.py --model {input.models} --input {input.source} --output {output}"
         " --threads {threads} --log {log}"
 
 
 rule score:
     input:
-        translations="results/runs/{corpus}/{experiment}/seed-{seed}/{split}.translations.txt",
+        translations="results/runs/{corpus}/{row}/{run}/{split}.translations.txt",
         references=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",
         sources=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
     output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/{split}.scores.json",
+        "results/runs/{corpus}/{row}/{run}/{split}.scores.json",
     log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/score.{split}.log",
+        "results/logs/{corpus}/{row}/{run}/score.{split}.log",
     benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/score.{split}.tsv"
+        "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 1

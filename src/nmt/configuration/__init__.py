@@ -6,7 +6,15 @@ Unknown keys are errors that name the file, the entry and the nearest known key.
 """
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
-from nmt.configuration.experiments import Decoding, Experiment, Training, Vocabulary, resolved_experiment
+from nmt.configuration.experiments import (
+    Decoding,
+    Ensemble,
+    Experiment,
+    Training,
+    Vocabulary,
+    resolved_ensemble,
+    resolved_experiment,
+)
 from nmt.configuration.models import (
     FAMILIES,
     GNMT,
@@ -44,6 +52,7 @@ __all__ = [
     "Corpus",
     "DecoderOnly",
     "Decoding",
+    "Ensemble",
     "Experiment",
     "Generated",
     "Model",
@@ -63,6 +72,7 @@ __all__ = [
     "load_reproduction",
     "lookup",
     "read_yaml",
+    "resolved_ensemble",
     "resolved_experiment",
     "validated",
 ]

@@ -9,6 +9,7 @@ from nmt.configuration.strict import Count, Name, Positive, Share, Strict, valid
 from nmt.errors import UserError, nearest
 
 Size = Annotated[int, Field(ge=8)]
+Seed = Annotated[int, Field(ge=0)]
 
 
 class Vocabulary(Strict):
@@ -119,6 +120,39 @@ class Experiment(Strict):
         if self.training.source_loss and not learns_source:
             raise ValueError("source_loss is for decoder-only models without prefix: no other predicts the source")
         return self
+
+
+class Ensemble(Strict):
+    """Runs that translate together: each step's probabilities are the mean of theirs (AIAYN Table 2's ensembles).
+
+    members: the seeds of each experiment. Search is that of the first.
+    """
+
+    title: str
+    members: Annotated[dict[Name, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def check(self) -> "Ensemble":
+        runs = [(name, seed) for name, seeds in self.members.items() for seed in seeds]
+        if len(runs) != len(set(runs)) or len(runs) < 2:
+            raise ValueError("members: give at least two runs, none of them twice")
+        return self
+
+
+def resolved_ensemble(name: str, values: dict, experiments: dict[str, Experiment], file: str) -> Ensemble:
+    """Raises UserError for unknown members, and for members of different vocabularies."""
+    where = f"{file}, ensemble {name}"
+    if name in experiments:
+        raise UserError(f"{where}: there is an experiment of that name.")
+    ensemble = validated(Ensemble, values, where)
+    for member in ensemble.members:
+        if member not in experiments:
+            raise UserError(f"{where}: unknown experiment {member!r}: {nearest(member, experiments)}")
+    vocabularies = {member: experiments[member].vocabulary for member in ensemble.members}
+    if len(set(vocabularies.values())) > 1:
+        listed = ", ".join(f"{member} has {vocabulary}" for member, vocabulary in vocabularies.items())
+        raise UserError(f"{where}: its members need one vocabulary: {listed}.")
+    return ensemble
 
 
 def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str) -> Experiment | None:

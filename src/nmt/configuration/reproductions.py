@@ -6,7 +6,14 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from nmt.configuration.corpora import Archive, Corpus
-from nmt.configuration.experiments import Experiment, Vocabulary, resolved_experiment
+from nmt.configuration.experiments import (
+    Ensemble,
+    Experiment,
+    Seed,
+    Vocabulary,
+    resolved_ensemble,
+    resolved_experiment,
+)
 from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 
@@ -19,7 +26,11 @@ METRICS = {
     "lowercased_tokenized_bleu": "BLEU (lower-cased, tokenized)",
     "perplexity": "perplexity",
 }
-COSTS = {"flops": "training FLOPs", "parameters": "parameters (millions)"}
+COSTS = {
+    "flops": "training FLOPs",
+    "parameters": "parameters (millions)",
+    "parameters_without_embeddings": "parameters without embedding tables (millions)",
+}
 
 
 class Published(Strict):
@@ -48,12 +59,16 @@ class Published(Strict):
 
 
 class Table(Strict):
-    """Rows and what is printed of them; `metrics` are columns, of the split named."""
+    """Rows (experiments and ensembles) and what is printed of them; `metrics` are columns, of the split named.
+
+    on_request: made only when asked for by its name, as in `snakemake table3`.
+    """
 
     title: str
     experiments: Annotated[list[Name], Field(min_length=1)]
     split: Name
     metrics: Annotated[list[str], Field(min_length=1)]
+    on_request: bool = False
 
     @model_validator(mode="after")
     def check(self) -> "Table":
@@ -76,7 +91,7 @@ class Reproduction(Strict):
     name: Name
     title: str
     corpus: Name
-    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     attention: str
     catalogue: str = "config"
@@ -92,6 +107,7 @@ class Catalogue(Strict):
     corpora: dict[Name, Corpus]
     vocabularies: dict[Name, Vocabulary]
     experiments: dict[Name, Experiment]
+    ensembles: dict[Name, Ensemble]
     published: list[Published]
 
     def corpus(self, name: str) -> Corpus:
@@ -102,6 +118,16 @@ class Catalogue(Strict):
 
     def experiment(self, name: str) -> Experiment:
         return lookup(self.experiments, name, "experiment")
+
+    @property
+    def rows(self) -> dict[str, Experiment | Ensemble]:
+        """What a table can name."""
+        return self.experiments | self.ensembles
+
+    def trainings(self, row: str, seeds: list[int]) -> list[tuple[str, int]]:
+        """The experiments and seeds that a row rests on: an ensemble's are its own."""
+        members = self.ensembles[row].members if row in self.ensembles else {row: seeds}
+        return [(name, seed) for name, chosen in members.items() for seed in chosen]
 
 
 def load_catalogue(folder: str | Path) -> Catalogue:
@@ -119,9 +145,10 @@ def load_catalogue(folder: str | Path) -> Catalogue:
     }
     check_archives(corpora, str(corpora_file))
     declared = read_yaml(experiments_file, dict)
+    known = ["vocabularies", "experiments", "ensembles"]
     for key in declared:
-        if key not in ("vocabularies", "experiments"):
-            raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(key, ['vocabularies', 'experiments'])}")
+        if key not in known:
+            raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(key, known)}")
     vocabularies = {
         name: validated(Vocabulary, values, f"{experiments_file}, vocabulary {name}")
         for name, values in (declared.get("vocabularies") or {}).items()
@@ -132,16 +159,22 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         for name in entries
         if (experiment := resolved_experiment(name, entries, vocabularies, str(experiments_file))) is not None
     }
+    ensembles = {
+        name: resolved_ensemble(name, values, experiments, str(experiments_file))
+        for name, values in (declared.get("ensembles") or {}).items()
+    }
     published = [
         validated(Published, values, f"{published_file}, entry {number}")
         for number, values in enumerate(read_yaml(published_file, list), start=1)
     ]
     for number, entry in enumerate(published, start=1):
-        known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments)]
+        known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments | ensembles)]
         for key, name, names in known:
             if name is not None and name not in names:
                 raise UserError(f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}")
-    return Catalogue(corpora=corpora, vocabularies=vocabularies, experiments=experiments, published=published)
+    return Catalogue(
+        corpora=corpora, vocabularies=vocabularies, experiments=experiments, ensembles=ensembles, published=published
+    )
 
 
 def check_archives(corpora: dict[str, Corpus], file: str) -> None:
@@ -161,11 +194,12 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
     corpus = catalogue.corpus(reproduction.corpus)
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
-            if experiment not in catalogue.experiments:
+            if experiment not in catalogue.rows:
                 raise UserError(
-                    f"{where}, table {name}: unknown experiment {experiment!r}: "
-                    f"{nearest(experiment, catalogue.experiments)}"
+                    f"{where}, table {name}: unknown experiment {experiment!r}: {nearest(experiment, catalogue.rows)}"
                 )
+        if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
+            raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
         if table.split not in corpus.split_names or table.split == "train":
             raise UserError(f"{where}, table {name}: unknown split {table.split!r}: known are {corpus.split_names}")
     return reproduction, catalogue

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
+from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json, written_whole
@@ -45,25 +46,43 @@ def save_model(
         )
 
 
-class TranslationModel:
-    """A model with all it needs to read and write plain text. Raises UserError when `folder` is not one."""
+def read_configuration(folder: Path) -> dict:
+    if not (folder / "configuration.json").exists():
+        raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
+    return read_json(folder / "configuration.json")
 
-    def __init__(self, folder: Path):
-        if not (folder / "configuration.json").exists():
-            raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-        self.configuration = read_json(folder / "configuration.json")
-        where = str(folder / "configuration.json")
-        self.experiment = validated(Experiment, self.configuration["experiment"], where)
+
+class TranslationModel:
+    """A model, or several as an ensemble, with all it needs to read and write plain text.
+
+    experiment: the first folder's. Raises UserError for a folder that is no model's, and for one that does not read
+    and write as the first does.
+    """
+
+    def __init__(self, *folders: Path):
+        found = [read_configuration(folder) for folder in folders]
+        self.configuration, first = found[0], folders[0]
+        for folder, other in zip(folders, found, strict=True):
+            same = all(other[key] == self.configuration[key] for key in ("vocabulary", "source", "target"))
+            if not same or any((folder / name).read_bytes() != (first / name).read_bytes() for name in PAIR):
+                raise UserError(
+                    f"{folder} has not the vocabulary and languages of {first}: they cannot translate as one."
+                )
+        where = str(first / "configuration.json")
         vocabulary = validated(Vocabulary, self.configuration["vocabulary"], where)
+        self.experiment = validated(Experiment, self.configuration["experiment"], where)
         self.before = Preprocessing(vocabulary, self.configuration["source"])
         self.after = Preprocessing(vocabulary, self.configuration["target"])
-        self.subwords = SubwordPair.load(folder)
+        self.subwords = SubwordPair.load(first)
+        models = [self.load(folder, other) for folder, other in zip(folders, found, strict=True)]
+        self.model: Model = models[0] if len(models) == 1 else Ensemble(models)
+
+    def load(self, folder: Path, configuration: dict) -> Model:
+        experiment = validated(Experiment, configuration["experiment"], str(folder / "configuration.json"))
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model: Model = build(self.experiment.model, self.subwords.source.size, self.subwords.target.size).to(
-            device
-        )
-        set_parameters(self.model, load_tensors(folder / "model.safetensors")[0])
-        self.model.eval()
+        model = build(experiment.model, self.subwords.source.size, self.subwords.target.size).to(device)
+        set_parameters(model, load_tensors(folder / "model.safetensors")[0])
+        return model.eval()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         return self.subwords.source.encode([self.before.apply(line) for line in lines])

@@ -55,14 +55,19 @@ class Drawing:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Of the table's rows in their order, every seed. Raises UserError as `find_runs` does."""
+        """Of the table's rows in their order, every seed of experiments. Raises UserError as `find_runs` does."""
         return find_runs(self.folder, self.reproduction, self.catalogue, self.table.experiments)
+
+    @property
+    def single(self) -> list[Run]:
+        """The runs that are no ensembles: what a training leaves can be drawn of them."""
+        return [run for run in self.runs if not run.members]
 
     def of(self, experiment: str) -> list[Run]:
         return [run for run in self.runs if run.experiment == experiment]
 
     def title(self, experiment: str) -> str:
-        return self.catalogue.experiment(experiment).title
+        return self.catalogue.rows[experiment].title
 
     def look(self, experiment: str) -> dict:
         """An experiment's colour and dashes: the same in every figure of a reproduction."""
@@ -72,7 +77,7 @@ class Drawing:
     def small_print(self, split: str, runs: list[Run], more: str) -> str:
         """Where the figure comes from; `more` says what else a reader must know."""
         corpus = self.catalogue.corpus(self.reproduction.corpus).title
-        seeds = list(dict.fromkeys(run.seed for run in runs))
+        seeds = list(dict.fromkeys(run.seed for all_of in runs for run in all_of.trained))
         count = "Seed" if len(seeds) == 1 else "Seeds"
         return f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}. {more}"
 

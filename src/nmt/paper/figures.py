@@ -27,7 +27,7 @@ def draw(name: str, drawing: Drawing) -> Figure:
 
 def learning_curves(drawing: Drawing) -> Figure:
     """Training loss, dev perplexity and dev BLEU by update, a line for each run."""
-    metrics = {(run.experiment, run.seed): run.metrics() for run in drawing.runs}
+    metrics = {(run.experiment, run.seed): run.metrics() for run in drawing.single}
     recorded = {key for lines in metrics.values() for line in lines for key in line}
     panels = {key: label for key, label in PANELS.items() if key in recorded}
     figure = sheet(COLUMN, 0.4 + 1.35 * len(panels))
@@ -50,7 +50,7 @@ def learning_curves(drawing: Drawing) -> Figure:
     axes.set_xlim(left=0)
     figure.align_ylabels()
     text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
-    return finish(figure, drawing.small_print("Training set and split dev", drawing.runs, text), grid[0])
+    return finish(figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0])
 
 
 def recorded_points(lines: list[dict], key: str) -> np.ndarray:
@@ -70,7 +70,7 @@ def logarithmic(axes: Axes) -> None:
 def learning_rate(drawing: Drawing) -> Figure:
     """The learning rate as it was used; rows that used the same share a line."""
     schedules: dict[bytes, list[Run]] = {}
-    for run in drawing.runs:
+    for run in drawing.single:
         schedules.setdefault(recorded_points(run.metrics(), "learning_rate").tobytes(), []).append(run)
     figure = sheet(COLUMN, 2.0)
     axes = figure.subplots()
@@ -85,7 +85,7 @@ def learning_rate(drawing: Drawing) -> Figure:
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
-    return finish(figure, drawing.small_print("Training set", drawing.runs, "As recorded while training."), axes)
+    return finish(figure, drawing.small_print("Training set", drawing.single, "As recorded while training."), axes)
 
 
 def bleu_by_length(drawing: Drawing) -> Figure:
@@ -100,7 +100,7 @@ def bleu_by_length(drawing: Drawing) -> Figure:
         axes.errorbar(
             np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
             bleu.mean(0),
-            bleu.std(0, ddof=1) if several else None,
+            bleu.std(0, ddof=1) if len(bleu) > 1 else None,
             **drawing.look(experiment),
             label=drawing.title(experiment),
             marker="o",

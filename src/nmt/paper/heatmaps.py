@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from nmt.configuration import Transformer
+from nmt.configuration import SelfAttention
 from nmt.errors import UserError
 from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, finish, sheet
 from nmt.paper.provenance import commit
@@ -26,9 +26,10 @@ def positional_encodings(drawing: Drawing) -> Figure:
     """
     from nmt.models.positions import sinusoids  # torch takes seconds to load, and no other figure needs it
 
-    models = {name: drawing.catalogue.experiment(name).model for name in drawing.table.experiments}
+    experiments = drawing.catalogue.experiments
+    models = {name: experiments[name].model for name in drawing.table.experiments if name in experiments}
     with_sinusoids = [
-        name for name, model in models.items() if isinstance(model, Transformer) and model.positions == "sinusoidal"
+        name for name, model in models.items() if isinstance(model, SelfAttention) and model.positions == "sinusoidal"
     ]
     if not with_sinusoids:
         raise UserError(f"the table {drawing.table.title!r} has no row with sinusoids: draw those of another table.")
@@ -61,7 +62,7 @@ def attention(drawing: Drawing) -> Figure:
     Of several heads: the last layer's mean and its first heads. Rows without attention have no panel; raises
     UserError when that leaves none.
     """
-    runs = [run for run in drawing.runs if run.seed == drawing.reproduction.seeds[0]]
+    runs = [run for run in drawing.single if run.seed == drawing.reproduction.seeds[0]]
     panels = [panel for run in runs for panel in maps(drawing.title(run.experiment), run.attention())]
     if not panels:
         raise UserError(f"no row of the table {drawing.table.title!r} has attention: draw that of another table.")

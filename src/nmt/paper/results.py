@@ -23,24 +23,36 @@ MADE_BY = {
 
 @dataclass(frozen=True)
 class Run:
-    """One experiment trained with one seed, in the folder RUNS/CORPUS/EXPERIMENT/seed-SEED."""
+    """A row of a table with one seed, in RUNS/CORPUS/ROW/seed-SEED; an ensemble, without a seed, in .../ensemble."""
 
     folder: Path
     experiment: str
-    seed: int
+    seed: int | None
+    members: tuple["Run", ...] = ()  # of an ensemble
+
+    @property
+    def trained(self) -> tuple["Run", ...]:
+        """The trainings that it rests on: its own, or its members'."""
+        return self.members or (self,)
 
     def path(self, name: str, prefix: str = "") -> Path:
         """A file of the run. Raises UserError when it is not there, saying what makes it."""
         path = self.folder / f"{prefix}{name}"
         if not path.exists():
-            raise UserError(
-                f"{path} is not there: let snakemake make it, "
-                f"or run src/{MADE_BY[name]} for experiment {self.experiment}, seed {self.seed}."
-            )
+            whose = f"ensemble {self.experiment}" if self.members else f"experiment {self.experiment}, seed {self.seed}"
+            raise UserError(f"{path} is not there: let snakemake make it, or run src/{MADE_BY[name]} for {whose}.")
         return path
+
+    @property
+    def seeds(self) -> str:
+        """ "1", or of an ensemble "base 1, base 2, big 1"."""
+        return ", ".join(f"{run.experiment} {run.seed}" for run in self.members) or str(self.seed)
 
     def training(self) -> dict:
         return read_json(self.path("training.json"))
+
+    def trainings(self) -> list[dict]:
+        return [run.training() for run in self.trained]
 
     def metrics(self) -> list[dict]:
         return read_metrics(self.path("metrics.jsonl"))
@@ -55,18 +67,21 @@ class Run:
         return read_json(self.path("attention.json"))
 
 
-def find_runs(folder: Path, reproduction: Reproduction, catalogue: Catalogue, experiments: list[str]) -> list[Run]:
-    """The runs of `experiments`, in their order, with every seed of the reproduction.
+def find_runs(folder: Path, reproduction: Reproduction, catalogue: Catalogue, rows: list[str]) -> list[Run]:
+    """The runs of `rows`, in their order: experiments with every seed of the reproduction, ensembles once.
 
     Raises UserError for a run that is missing, or was trained with other settings than the catalogue's.
     """
-    runs = [
-        Run(folder / reproduction.corpus / experiment / f"seed-{seed}", experiment, seed)
-        for experiment in experiments
-        for seed in reproduction.seeds
-    ]
-    for run in runs:
-        check_settings(run, catalogue.experiment(run.experiment))
+    folder = folder / reproduction.corpus
+    runs = []
+    for row in rows:
+        trained = [
+            Run(folder / name / f"seed-{seed}", name, seed)
+            for name, seed in catalogue.trainings(row, reproduction.seeds)
+        ]
+        for run in trained:
+            check_settings(run, catalogue.experiment(run.experiment))
+        runs += [Run(folder / row / "ensemble", row, None, tuple(trained))] if row in catalogue.ensembles else trained
     return runs
 
 
@@ -87,14 +102,14 @@ def check_settings(run: Run, experiment: Experiment) -> None:
                 )
 
 
-def made_by(training: dict, key: str) -> str:
-    """The commit, device, threads or torch of all calls that made updates of a run: mostly one."""
-    return ", ".join(dict.fromkeys(str(call[key]) for call in training["made_by"]))
+def made_by(trainings: list[dict], key: str) -> str:
+    """The commit, device, threads or torch of all calls that made updates: mostly one."""
+    return ", ".join(dict.fromkeys(str(call[key]) for training in trainings for call in training["made_by"]))
 
 
 def commits(runs: list[Run]) -> str:
     """The commits that trained the runs: mostly one."""
-    return ", ".join(dict.fromkeys(call["commit"] for run in runs for call in run.training()["made_by"]))
+    return made_by([training for run in runs for training in run.trainings()], "commit")
 
 
 def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> pd.DataFrame:
@@ -103,14 +118,14 @@ def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogu
     tokens: a folder with VOCABULARY/tokens/train of the corpus, for the lengths that FLOPs depend on.
 
     parameters_millions counts a tied matrix once; flops_6nd is nmt.evaluation.cost's count, flops_sustained AIAYN's
-    own (empty for a device without a known rate); minutes are the training loop's, validation included.
+    own (empty for a device without a known rate); minutes are the training loop's, validation included. An ensemble's
+    are the sums of its members'.
     """
     return pd.DataFrame([line(run, split, metrics, catalogue, tokens) for run in runs])
 
 
 def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> dict:
-    experiment, training = catalogue.experiment(run.experiment), run.training()
-    values: dict = {"experiment": run.experiment, "seed": run.seed, "sentences": None}
+    values: dict = {"experiment": run.experiment, "seed": run.seeds, "sentences": None}
     for metric in metrics:
         if metric == "perplexity":
             measured = run.perplexity()
@@ -119,19 +134,22 @@ def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens:
             scores = run.scores(split)
             values["sentences"] = scores["sentences"]
             values[metric], values[f"{metric}_signature"] = scores[metric]["score"], scores[metric]["signature"]
+    trainings = run.trainings()
+    sustained = [sustained_flops(training["seconds"], made_by([training], "device")) for training in trainings]
     return values | {
-        "parameters_millions": training["parameters"] / 1e6,
-        "flops_6nd": flops(run, training, tokens / experiment.vocabulary / "tokens" / "train"),
-        "flops_sustained": sustained_flops(training["seconds"], made_by(training, "device")),
-        "minutes": training["seconds"] / 60,
-        "device": made_by(training, "device"),
-        "threads": made_by(training, "threads"),
-        "commit": made_by(training, "commit"),
+        "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
+        "flops_6nd": sum(flops(each, catalogue, tokens) for each in run.trained),
+        "flops_sustained": None if None in sustained else sum(sustained),
+        "minutes": sum(training["seconds"] for training in trainings) / 60,
+        "device": made_by(trainings, "device"),
+        "threads": made_by(trainings, "threads"),
+        "commit": made_by(trainings, "commit"),
     }
 
 
-def flops(run: Run, training: dict, tokens: Path) -> float:
-    """Of the whole training. Raises UserError when `tokens` holds other data than the run was trained on."""
+def flops(run: Run, catalogue: Catalogue, corpus: Path) -> float:
+    """Of the whole training. Raises UserError when `corpus` holds other tokens than the run was trained on."""
+    training, tokens = run.training(), corpus / catalogue.experiment(run.experiment).vocabulary / "tokens" / "train"
     data = read_json(tokens / "meta.json")
     if data["fingerprint"] != training["settings"]["tokens"]:
         raise UserError(f"{run.folder} was trained on other data than {tokens} holds: train it again.")

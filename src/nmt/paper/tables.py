@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmt.configuration import METRICS, Catalogue, Published, Reproduction, lookup
 from nmt.errors import UserError
-from nmt.paper.results import find_runs, results
+from nmt.paper.results import Run, find_runs, results
 
 COSTS = {"parameters": "parameters_millions", "flops": "flops_6nd"}
 
@@ -64,7 +64,7 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
         ours = measured[measured.experiment == experiment]
         own = [entry for entry in [*scores, *costs] if entry.experiment == experiment]
         rows.append(
-            {"kind": "run", "experiment": experiment, "title": catalogue.experiment(experiment).title}
+            {"kind": "run", "experiment": experiment, "title": catalogue.rows[experiment].title}
             | measures(table.metrics, ours, own)
             | cost(ours)
         )
@@ -72,7 +72,8 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
     about |= {f"{metric}_signature": text for metric, text in signatures.items()}
     frame = pd.DataFrame(rows).assign(**about)
     sources = list(dict.fromkeys(row[key] for row in rows for key in row if key.endswith("_source") and row[key]))
-    return Printed(table.title, table.metrics, frame, notes(frame, measured, signatures), sources)
+    lines = notes(frame, measured, signatures, [run for run in found if run.members])
+    return Printed(table.title, table.metrics, frame, lines, sources)
 
 
 def signature(measured: pd.DataFrame, metric: str) -> str:
@@ -119,18 +120,25 @@ def joined(values: pd.Series) -> str:
     return ", ".join(dict.fromkeys(part for value in values for part in str(value).split(", ")))
 
 
-def notes(frame: pd.DataFrame, measured: pd.DataFrame, signatures: dict[str, str]) -> list[str]:
-    seeds = list(dict.fromkeys(measured.seed))
+def notes(frame: pd.DataFrame, measured: pd.DataFrame, signatures: dict[str, str], ensembles: list[Run]) -> list[str]:
+    single = measured[~measured.experiment.isin([run.experiment for run in ensembles])]
+    seeds = list(dict.fromkeys(single.seed))
     spread = "mean ± sample standard deviation over them" if len(seeds) > 1 else "one run a row, so no spread is known"
     sentences = "" if measured.sentences.isna().all() else f" ({measured.sentences.max():.0f} sentences)"
     about = frame.iloc[0]
     lines = [
         f"Corpus: {about.corpus_title}. Split: {about.split}{sentences}.",
-        f"Seeds: {joined(measured.seed)}; {spread}. Trained at commit {joined(measured.commit)}.",
+        f"Seeds: {', '.join(seeds) or 'see below'}; {spread}. Trained at commit {joined(measured.commit)}.",
         *(f"{METRICS[metric]}: {MEANINGS[metric]} ({text})" for metric, text in signatures.items()),
         "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of attention; N are the "
         "weights of matrices, the output projection among them but no embedding tables, D the tokens that meet them, "
         "without padding (Kaplan et al. 2020). Minutes: wall clock of one seed's training, validation included.",
+    ]
+    titles = dict(zip(frame.get("experiment", []), frame.title, strict=False))
+    lines += [
+        f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of their probabilities; "
+        "parameters, FLOPs and minutes are sums over them."
+        for run in ensembles
     ]
     if frame.flops_sustained.notna().any():
         lines.append(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.configuration import Vocabulary, resolved_experiment
+from nmt.configuration import Vocabulary, resolved_ensemble, resolved_experiment
 from nmt.errors import UserError
 
 VOCABULARIES = {"joint": Vocabulary(size=100), "apart": Vocabulary(size=100, source_size=90)}
@@ -72,3 +72,26 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
 def test_bytes_are_for_kinds_that_can_spell():
     with pytest.raises(ValueError, match="byte_fallback is for bpe and unigram, the kind is char"):
         Vocabulary(size=100, kind="char", byte_fallback=True)
+
+
+@pytest.mark.parametrize(
+    ("members", "fault"),
+    [
+        ({"row": [1], "other": [1]}, "its members need one vocabulary: row has joint, other has apart."),
+        ({"row": [1], "rwo": [1]}, "unknown experiment 'rwo': did you mean 'row'?"),
+        ({"row": [1]}, "members: give at least two runs, none of them twice"),
+        ({"row": [1, 1]}, "members: give at least two runs, none of them twice"),
+        ({"row": []}, "row: Tuple should have at least 1 item"),
+    ],
+)
+def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
+    experiments = {"row": resolved("transformer"), "other": resolved("transformer", vocabulary="apart", tie="none")}
+    with pytest.raises(UserError) as refused:
+        resolved_ensemble("both", {"title": "Both", "members": members}, experiments, "experiments.yaml")
+    assert fault in str(refused.value)
+    assert str(refused.value).startswith("experiments.yaml, ensemble both")
+
+
+def test_an_ensemble_is_no_experiment():
+    with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
+        resolved_ensemble("row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml")

@@ -93,7 +93,7 @@ def test_a_training_of_few_updates_has_only_dev_losses(made):
 
 
 def test_rows_with_the_same_learning_rate_share_a_line(made):
-    figure = draw("learning-rate", made(rows=["rnnsearch", "seq2seq", "demo-rnnencdec"]))
+    figure = draw("learning-rate", made(rows=["rnnsearch", "rnnencdec", "demo-rnnencdec"]))
     (axes,) = figure.axes
     assert len(axes.lines) == 2
     assert legend(figure) == ["RNN with additive attention; RNN without attention", "RNN without attention"]

@@ -5,6 +5,7 @@ import json
 import paper_runs
 import pytest
 
+from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.evaluation.cost import training_flops
 from nmt.files import read_json, write_json
@@ -43,7 +44,7 @@ def test_every_row_with_every_seed_in_the_order_asked_for(made):
 
 def test_a_line_holds_what_the_files_say(made):
     lines = frame(made)
-    line = lines[(lines.experiment == ROW) & (lines.seed == 2)].iloc[0]
+    line = lines[(lines.experiment == ROW) & (lines.seed == "2")].iloc[0]
     folder = made[0] / "runs" / "demo" / ROW / "seed-2"
     scores = read_json(folder / "test.scores.json")
     assert line.bleu == scores["bleu"]["score"]
@@ -109,3 +110,21 @@ def test_a_run_on_other_data_is_refused(made):
     write_json(path, read_json(path) | {"fingerprint": "0" * 64})
     with pytest.raises(UserError, match=r"was trained on other data than .*train"):
         frame(made)
+
+
+def test_an_ensemble_costs_what_its_members_cost(made):
+    folder, reproduction, catalogue = made
+    members = {ROW: (1, 2), "demo-rnnencdec": (1,)}
+    catalogue = catalogue.model_copy(update={"ensembles": {"both": Ensemble(title="Both", members=members)}})
+    own = folder / "runs" / "demo" / "both" / "ensemble" / "test.scores.json"
+    write_json(own, read_json(folder / "runs" / "demo" / ROW / "seed-1" / "test.scores.json"))
+    runs = find_runs(folder / "runs", reproduction, catalogue, [ROW, "both", "demo-rnnencdec"])
+    lines = results(runs, "test", ["bleu"], catalogue, folder / "corpora" / "demo")
+    both = lines.iloc[2]
+    assert [run.experiment for run in runs] == [ROW, ROW, "both", "demo-rnnencdec", "demo-rnnencdec"]
+    assert both.seed == f"{ROW} 1, {ROW} 2, demo-rnnencdec 1"
+    for column in ("parameters_millions", "flops_6nd", "minutes"):
+        assert both[column] == pytest.approx(lines[column].iloc[[0, 1, 3]].sum())
+    own.unlink()
+    with pytest.raises(UserError, match=r"ensemble/test.scores.json is not there: .*score.py for ensemble both"):
+        results(runs, "test", ["bleu"], catalogue, folder / "corpora" / "demo")

@@ -1,0 +1,77 @@
+"""Prints every row's number of parameters beside the published one, in millions; nothing needs to be trained for it."""
+
+import argparse
+import math
+from pathlib import Path
+
+import pandas as pd
+
+from nmt import command
+from nmt.configuration import Catalogue, load_catalogue, lookup
+from nmt.errors import UserError
+from nmt.models.size import size
+
+COUNTED = {"parameters": "all", "parameters_without_embeddings": "without embeddings"}
+
+
+def main(args: argparse.Namespace) -> None:
+    catalogue = load_catalogue(args.catalogue)
+    for name, rows in args.vocabulary:
+        vocabulary = lookup(catalogue.vocabularies, name, "vocabulary")
+        if vocabulary.source_size is not None:
+            raise UserError(f"{name} is two vocabularies: only a joint one can be counted with another size.")
+        catalogue.vocabularies[name] = vocabulary.model_copy(update={"size": rows})
+    table = plan(catalogue)
+    print(table.astype(object).where(table.notna(), None).to_markdown(index=False, floatfmt=".2f", missingval=""))
+
+
+def plan(catalogue: Catalogue) -> pd.DataFrame:
+    """A line a row: experiment, vocabulary and its sizes, all (parameters), without embeddings, published, which of
+    the two is, difference (in percent of it). Vocabularies count with the size that is asked of them."""
+    published = {(entry.experiment, entry.metric): entry for entry in catalogue.published if entry.metric in COUNTED}
+    lines = []
+    for name, experiment in catalogue.experiments.items():
+        vocabulary = catalogue.vocabularies[experiment.vocabulary]
+        of = size(experiment.model, vocabulary.source_size or vocabulary.size, vocabulary.size)
+        ours = {"all": of.parameters / 1e6, "without embeddings": of.without_embeddings / 1e6}
+        entry = next((published[name, metric] for metric in COUNTED if (name, metric) in published), None)
+        line = {
+            "experiment": name,
+            "vocabulary": f"{vocabulary.source_size} + {vocabulary.size}"
+            if vocabulary.source_size
+            else vocabulary.size,
+            **ours,
+            "published": math.nan,
+            "which": "",
+            "difference %": math.nan,
+        }
+        if entry is not None:
+            which = COUNTED[entry.metric]
+            line |= {
+                "published": entry.value,
+                "which": which,
+                "difference %": 100 * (ours[which] / entry.value - 1),
+            }
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def vocabulary(text: str) -> tuple[str, int]:
+    name, _, rows = text.partition("=")
+    if not rows.isdecimal() or int(rows) < 8:
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=SIZE, as joint-bpe-37000=41000")
+    return name, int(rows)
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument(
+        "--vocabulary",
+        type=vocabulary,
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="counts rows that use NAME with SIZE subwords; AIAYN's counts imply joint-bpe-37000=41000",
+    )
+    command.run(main, parser)

@@ -1,0 +1,67 @@
+"""plan.py: rows have the sizes that papers print, and the largest need no memory to be counted."""
+
+import io
+
+import pandas as pd
+import pytest
+
+# AIAYN does not say how many rows its tables have; those of Table 3 fit with about 41,000.
+IMPLIED = "--vocabulary=joint-bpe-37000=41000"
+TABLE_3 = ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
+TABLE_3 += ["feed-forward-1024", "feed-forward-4096"]
+# Its big model (213M) has another vocabulary than its base model (65M): no single one gives both to 1M.
+ALL = [*TABLE_3, "transformer-base", "transformer-big"]
+
+
+@pytest.fixture(scope="module")
+def printed(run_script):
+    def plan(*arguments) -> pd.DataFrame:
+        done = run_script("plan", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        cells = pd.read_csv(io.StringIO(done.stdout), sep="|", skiprows=[1], skipinitialspace=True).iloc[:, 1:-1]
+        cells.columns = [column.strip() for column in cells.columns]
+        return cells.assign(experiment=cells.experiment.str.strip()).set_index("experiment")
+
+    return plan
+
+
+def test_every_row_is_within_three_percent_of_what_is_published(printed):
+    rows = printed(IMPLIED)
+    published = rows[rows.published.notna()]
+    assert len(published) == 18
+    assert {*ALL, "sutskever", "gnmt-en-fr", "moe-en-fr", "rnn-attention-158m", "decoder-only-mt"} < {*published.index}
+    assert published["difference %"].abs().max() < 3
+
+
+def test_table_3_differs_from_its_base_as_published(printed):
+    rows = printed(IMPLIED)
+    ours, paper = (rows.loc[TABLE_3, column] - rows.loc["transformer-base", column] for column in ("all", "published"))
+    assert (ours - paper).abs().max() < 1
+
+
+def test_the_rows_of_other_papers(printed):
+    rows = printed()
+    assert rows.loc["rnn-attention-158m", "all"] == pytest.approx(158, abs=0.5)
+    assert rows.loc["decoder-only-mt", "without embeddings"] == pytest.approx(76.28, abs=0.05)
+    assert rows.loc["sutskever", "all"] == pytest.approx(384, abs=0.5)
+
+
+def test_a_vocabulary_is_counted_with_another_size(printed):
+    rows, more = printed(), printed("--vocabulary=joint-bpe-37000=38000")
+    difference = more["all"] - rows["all"]
+    assert difference["transformer-base"] == pytest.approx(0.512, abs=0.011)
+    assert difference["transformer-tiny"] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("joint-bpe-3700=41000", "did you mean 'joint-bpe-37000'?"),
+        ("joint-bpe-37000", "is not NAME=SIZE"),
+        ("words-30000=5000", "words-30000 is two vocabularies"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run_script, given, message):
+    done = run_script("plan", f"--vocabulary={given}")
+    assert done.returncode != 0
+    assert message in done.stderr
