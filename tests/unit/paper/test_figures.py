@@ -93,10 +93,10 @@ def test_a_training_of_few_updates_has_only_dev_losses(made):
 
 
 def test_rows_with_the_same_learning_rate_share_a_line(made):
-    figure = draw("learning-rate", made(rows=["rnnsearch", "rnnencdec", "demo-rnnencdec"]))
+    figure = draw("learning-rate", made(rows=["gelu", "no-positions", "demo-rnnencdec"]))
     (axes,) = figure.axes
     assert len(axes.lines) == 2
-    assert legend(figure) == ["RNN with additive attention; RNN without attention", "RNN without attention"]
+    assert legend(figure) == ["GELU; No positions", "RNN without attention"]
     assert axes.lines[1].get_ydata().max() == pytest.approx(0.004)
 
 
