@@ -24,6 +24,7 @@ from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
 from nmt.models.products import products
 from nmt.models.protocol import Model
+from nmt.models.size import count
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
@@ -117,7 +118,7 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             "target_tokens": counters.target_tokens,
             "seconds": round(counters.seconds, 1),
             "best_dev_nll": counters.best_dev_nll,
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "parameters": count(model).parameters,
             "products": cost,
             "made_by": counters.made_by,
             "settings": settings,

@@ -4,19 +4,73 @@ import pytest
 import torch
 from families import sources, target_inputs, target_outputs
 
-from nmt.configuration import RNNSearch, Seq2Seq, Transformer
+from nmt.configuration import (
+    FAMILIES,
+    GNMT,
+    ByteNet,
+    ConvS2S,
+    DecoderOnly,
+    RNNSearch,
+    Seq2Seq,
+    Training,
+    Transformer,
+)
+from nmt.data.batches import Batch
 from nmt.decoding.search import search
 from nmt.models.build import build
-from nmt.models.protocol import EOS
-from nmt.training.objective import cross_entropy
+from nmt.models.protocol import EOS, PAD
+from nmt.training.loop import build_optimiser, learn
+from nmt.training.schedule import learning_rate
+from nmt.training.state import Counters
 
 WORDS, LONGEST = 10, 5
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
-# family: model, updates, peak of the learning rate
+# model, updates, peak of the learning rate
 LEARNERS = {
-    "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 900, 0.003),
-    "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0), 300, 0.008),
-    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 1200, 0.004),
+    "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 500, 0.003),
+    "decoder-only": (
+        DecoderOnly(layers=2, d_model=64, d_ff=128, heads=4, dropout=0.0, norm="pre"),
+        500,
+        0.003,
+    ),
+    "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0), 250, 0.005),
+    "rnnencdec": (RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none"), 800, 0.004),
+    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 900, 0.004),
+    "luong": (
+        Seq2Seq(
+            layers=1,
+            d_embedding=32,
+            d_hidden=64,
+            dropout=0.0,
+            attention="global",
+            score="general",
+            input_feeding=True,
+            reverse_source=False,
+        ),
+        400,
+        0.006,
+    ),
+    "gnmt": (GNMT(layers=2, d_model=48, dropout=0.0, init_range=0.3), 500, 0.005),
+    "moe": (
+        GNMT(
+            layers=3,
+            decoder_layers=2,
+            d_model=48,
+            dropout=0.0,
+            init_range=0.3,
+            experts=4,
+            experts_used=2,
+            d_expert=32,
+        ),
+        700,
+        0.005,
+    ),
+    "convs2s": (
+        ConvS2S(encoder=[(48, 3, 2)], decoder=[(48, 3, 2)], d_embedding=48, d_output=48, dropout=0.0),
+        300,
+        0.004,
+    ),
+    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 700, 0.003),
 }
 
 
@@ -26,23 +80,34 @@ def random_sequences(count: int, seed: int) -> list[list[int]]:
     return [torch.randint(EOS + 1, EOS + 1 + WORDS, (n,), generator=generator).tolist() for n in lengths]
 
 
+def test_no_family_is_left_out():
+    assert {config.family for config, _, _ in LEARNERS.values()} == set(FAMILIES)
+
+
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("family", LEARNERS)
 def test_learns(family, task):
     config, updates, peak = LEARNERS[family]
+    training = Training(
+        updates=updates,
+        batch_tokens=64 * LONGEST,
+        interval=updates,
+        warmup=50,
+        schedule="cosine",
+        peak_learning_rate=peak,
+        final_learning_rate=0,
+        label_smoothing=0,
+        gradient_clip=1.0,
+    )
     torch.manual_seed(1)
     model = build(config, EOS + 1 + WORDS, EOS + 1 + WORDS)
-    optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
-    for update in range(1, updates + 1):
-        optimiser.param_groups[0]["lr"] = peak * min(update / 50, (50 / update) ** 0.5)
-        given = random_sequences(64, seed=update)
+    optimiser, counters = build_optimiser(model, training), Counters()
+    for counters.update in range(1, updates + 1):
+        given = random_sequences(64, seed=counters.update)
         wanted = [TASKS[task](tokens) for tokens in given]
-        hidden = model(sources(given), target_inputs(wanted)).target
-        loss, _ = cross_entropy(hidden, model.output, target_outputs(wanted), 0.0)
-        (loss / 64).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
+        target = target_outputs(wanted)
+        batch = Batch(sources(given), target_inputs(wanted), target, int((target != PAD).sum()))
+        learn(model, optimiser, batch, learning_rate(counters.update, training, peak), training, counters)
     model.eval()
     unseen = random_sequences(200, seed=0)
     found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), beam=1, alpha=0.0)

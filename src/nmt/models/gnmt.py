@@ -4,6 +4,7 @@ MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projec
 before the last encoder layer and before the last decoder layer.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -35,6 +36,7 @@ RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin wi
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
     """One layer from `width` to D, or to 2D in both directions."""
     projection = config.d_model if config.d_cell else 0
+    warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
     layer = nn.LSTM(
         width, config.d_cell or config.d_model, batch_first=True, bidirectional=bidirectional, proj_size=projection
     )
