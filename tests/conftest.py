@@ -5,7 +5,6 @@ import os
 # Small tensors gain nothing from threads, and threads that wait for a busy core lose much. Read when torch loads.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tabulate import tabulate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -63,6 +63,35 @@ def run_failing(run_script) -> Callable[..., str]:
         return done.stderr
 
     return run
+
+
+@pytest.fixture
+def agrees(record_property) -> Callable[..., None]:
+    """agrees(row, reference, ours, theirs): tensors, or numbers, of one shape that differ by at most 1e-5 anywhere.
+
+    The largest difference is kept for the table that pytest ends with, whether it is small enough or not.
+    """
+    import torch  # not above, for the sake of tests that do without
+
+    def compare(row: str, reference: str, ours, theirs) -> None:
+        ours, theirs = (torch.as_tensor(each, dtype=torch.float64) for each in (ours, theirs))
+        assert ours.shape == theirs.shape
+        difference = (ours - theirs).abs().max().item()
+        record_property("agreement", (row, reference, difference))
+        assert difference <= 1e-5, f"{row}: {reference} differs"  # NaN is not
+
+    return compare
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Prints what `agrees` found, as a table in Markdown."""
+    calls = [each for some in terminalreporter.stats.values() for each in some if getattr(each, "when", "") == "call"]
+    found = sorted(value for call in calls for name, value in call.user_properties if name == "agreement")
+    if found:
+        terminalreporter.section("agreement with other implementations on shared weights")
+        table = [(row, reference, f"{difference:.1e}") for row, reference, difference in found]
+        headers = ["row", "reference", "largest difference"]
+        terminalreporter.write_line(tabulate(table, headers, tablefmt="github", disable_numparse=True))
 
 
 @pytest.fixture

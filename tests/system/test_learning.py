@@ -5,7 +5,6 @@ import torch
 from families import sources, target_inputs, target_outputs
 
 from nmt.configuration import (
-    FAMILIES,
     GNMT,
     ByteNet,
     ConvS2S,
@@ -78,10 +77,6 @@ def random_sequences(count: int, seed: int) -> list[list[int]]:
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, LONGEST + 1, (count,), generator=generator).tolist()
     return [torch.randint(EOS + 1, EOS + 1 + WORDS, (n,), generator=generator).tolist() for n in lengths]
-
-
-def test_no_family_is_left_out():
-    assert {config.family for config, _, _ in LEARNERS.values()} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
+from nmt.models.alignment import Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import masked_softmax
 
 # B sentences, S source length, T target length, E embedding width, C channels, R = B * beam rows
 
@@ -79,24 +79,14 @@ class MultiStepAttention(nn.Module):
         super().__init__()
         self.query, self.out = linear(channels, width), linear(width, channels)
 
-    def forward(self, h: Tensor, embedded: Tensor, memory: "Memory") -> tuple[Tensor, Tensor]:
+    def forward(self, h: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """(B, T, C), target embeddings (B, T, E) -> (B, T, C), weights (B, T, S)"""
         query = (self.query(h) + embedded) * HALVED
         weights = masked_softmax(query @ memory.keys.mT, memory.padding[:, None])
         # A mean of m vectors has 1/m of their variance: sqrt(m) restores it (section 3.5).
-        length = (~memory.padding).sum(1)[:, None, None].to(memory.values.dtype)
-        context = weights.to(memory.values.dtype) @ memory.values * length.sqrt()
+        length = (~memory.padding).sum(1)[:, None, None].to(h.dtype)
+        context = attend(weights, memory) * length.sqrt()
         return (h + self.out(context)) * HALVED, weights
-
-
-@dataclass
-class Memory:
-    keys: Tensor  # z (B, S, E)
-    values: Tensor  # z + e (B, S, E)
-    padding: Tensor  # (B, S)
-
-    def select(self, sentences: Tensor) -> "Memory":
-        return Memory(self.keys[sentences], self.values[sentences], self.padding[sentences])
 
 
 @dataclass
@@ -145,7 +135,7 @@ class ConvS2S(nn.Module):
             x = (convolution(x * real) + project(x)) * HALVED
         # Every attention adds to the gradient, so its sum is scaled down (section 3.5).
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
-        return Memory(z, (z + embedded) * HALVED, padding)
+        return Memory((z + embedded) * HALVED, z, padding)
 
     def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, list[Tensor]]:
         """(B, T) -> (B, T, d_output), weights (B, T, S) of each layer"""
@@ -164,7 +154,7 @@ class ConvS2S(nn.Module):
     def start(self, memory: Memory, beam: int) -> State:
         rows = len(memory.padding) * beam
         windows = [
-            memory.values.new_zeros(rows, convolution.before, convolution.convolution.in_channels)
+            memory.states.new_zeros(rows, convolution.before, convolution.convolution.in_channels)
             for convolution in self.decoder.convolutions
         ]
         return State(memory, windows, 0, beam)

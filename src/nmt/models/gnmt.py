@@ -12,21 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.models.alignment import Additive, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import (
-    Additive,
-    Memory,
-    attend,
-    context_gates,
-    embedding_gates,
-    lstm_cell,
-    masked_softmax,
-    remember_at_first,
-    run_packed,
-    state_gates,
-)
+from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, remember_at_first, run_packed, state_gates
 
 # B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
 

@@ -1,13 +1,11 @@
-"""What recurrent families share: runs that padding does not change, and additive and multiplicative alignment."""
-
-from dataclasses import dataclass
+"""What recurrent families share: runs that padding does not change, and gates in parts."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-# B sentences, S source length, T target length, H hidden width, M width of memory's states, A width of alignment
+# B sentences, S source length, T target length, H hidden width, M width of memory's states
 
 
 def run_packed(rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
@@ -72,62 +70,3 @@ def one_step(lstm: nn.LSTM, x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Te
     """A step of a stack: x (R, E), hidden and cell (layers, R, H) -> output (R, H), hidden, cell."""
     output, (hidden, cell) = lstm(x[:, None], (hidden, cell))
     return output[:, 0], hidden, cell
-
-
-@dataclass
-class Memory:
-    """What decoders with attention look at, computed once a sentence."""
-
-    states: Tensor  # (B, S, M)
-    keys: Tensor  # (B, S, A): the states' share of the alignment's scores
-    padding: Tensor  # (B, S), true at padding
-
-    def select(self, sentences: Tensor) -> "Memory":
-        return Memory(self.states[sentences], self.keys[sentences], self.padding[sentences])
-
-
-class Additive(nn.Module):
-    """v^T tanh(W query + U state): Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it concat."""
-
-    def __init__(self, query_width: int, state_width: int, width: int):
-        super().__init__()
-        self.query = nn.Linear(query_width, width, bias=False)
-        self.key = nn.Linear(state_width, width)
-        self.energy = nn.Linear(width, 1, bias=False)
-
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """(B, T, H), (B, S, A) -> (B, T, S)"""
-        return self.energy(torch.tanh(self.query(queries)[:, :, None] + keys[:, None]))[..., 0]
-
-
-class General(nn.Module):
-    """query^T W state: Luong et al. 2015, equation 8."""
-
-    def __init__(self, query_width: int, state_width: int, width: int):
-        super().__init__()
-        self.key = nn.Linear(state_width, query_width, bias=False)
-
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return queries @ keys.mT
-
-
-class Dot(General):
-    """query^T state, which must be of one width: Luong et al. 2015, equation 8."""
-
-    def __init__(self, query_width: int, state_width: int, width: int):
-        nn.Module.__init__(self)
-        self.key = nn.Identity()
-
-
-ALIGNMENTS = {"concat": Additive, "general": General, "dot": Dot}
-
-
-def attend(weights: Tensor, memory: Memory) -> Tensor:
-    """(B, T, S) -> context (B, T, M)"""
-    return weights.to(memory.states.dtype) @ memory.states
-
-
-def masked_softmax(scores: Tensor, hidden_places: Tensor) -> Tensor:
-    """(B, T, S), and what is true where no one may look, broadcast to it -> weights in at least float32."""
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return scores.masked_fill(hidden_places, -torch.inf).softmax(-1)

@@ -6,19 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.models.alignment import Additive, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import (
-    Additive,
-    Memory,
-    attend,
-    context_gates,
-    embedding_gates,
-    masked_softmax,
-    orthogonal_start,
-    run_packed,
-    state_gates,
-)
+from nmt.models.recurrent import context_gates, embedding_gates, orthogonal_start, run_packed, state_gates
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width, R = B * beam rows
 

@@ -6,18 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.models.alignment import ALIGNMENTS, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import (
-    ALIGNMENTS,
-    Memory,
-    attend,
-    backwards,
-    masked_softmax,
-    one_step,
-    remember_at_first,
-    run_packed,
-)
+from nmt.models.recurrent import backwards, one_step, remember_at_first, run_packed
 
 # B sentences, S source length, T target length, H hidden width, R = B * beam rows
 

@@ -36,7 +36,7 @@ def test_attention_restores_the_variance_that_a_mean_loses():
     found, weights = attention(h, g, memory)
     query = (attention.query(h) + g) * math.sqrt(0.5)
     torch.testing.assert_close(weights, (query @ memory.keys.mT).softmax(-1))
-    context = 3 * weights @ memory.values  # the sentence has 9 tokens
+    context = 3 * weights @ memory.states  # the sentence has 9 tokens
     torch.testing.assert_close(found, (h + attention.out(context)) * math.sqrt(0.5))
 
 

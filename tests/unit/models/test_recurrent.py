@@ -1,27 +1,16 @@
-"""The recurrent rivals against torch's own layers, and their peculiarities."""
+"""The recurrent rivals against their papers' formulas; test_agreement.py has their steps against torch's own."""
 
 import pytest
 import torch
 from families import random_model, random_sentences, sources, target_inputs
 from torch import nn
 
+from nmt.models.alignment import ALIGNMENTS, Memory
 from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import ALIGNMENTS, Memory, backwards, embedding_gates, remember_at_first
+from nmt.models.recurrent import backwards, remember_at_first
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
-
-
-@pytest.mark.parametrize("family", ["rnnsearch", "rnnencdec"])
-def test_rnnsearch_decodes_with_a_gru_as_torch_computes_it(family):
-    model = random_model(family)
-    width = model.decoder.input_size
-    cell = nn.GRUCell(width, 12, dtype=torch.float64)
-    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()})
-    with torch.no_grad():
-        embedded, context, hidden = (torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12))
-        ours = model.advance(embedding_gates(model.decoder, embedded), context, hidden)
-        torch.testing.assert_close(ours, cell(torch.cat([embedded, context], 1), hidden), **EXACT)
 
 
 def test_rnnsearch_starts_from_the_backward_state_of_the_first_word():
@@ -37,19 +26,6 @@ def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
     states, last = model.encoder(model.source_embedding(sentence))
     torch.testing.assert_close(model.encode(sentence)[0].states[:, 0], states[:, -1])
     torch.testing.assert_close(last[0], states[:, -1])
-
-
-@pytest.mark.parametrize("family", ["gnmt", "moe"])
-def test_gnmt_s_bottom_layer_is_torch_s_lstm(family):
-    model = random_model(family)
-    layer = model.decoder[0]
-    embedded, contexts = torch.randn(2, 3, 5, 10, dtype=torch.float64)
-    expected, _ = layer(torch.cat([embedded, contexts], -1))
-    gates = embedding_gates(layer, embedded)
-    hidden, cell = expected.new_zeros(3, 10), expected.new_zeros(3, layer.hidden_size)
-    for position in range(5):
-        hidden, cell = model.bottom(gates[:, position], contexts[:, position], hidden, cell)
-        torch.testing.assert_close(hidden, expected[:, position], **EXACT)
 
 
 def test_gnmt_sends_one_context_to_every_layer():

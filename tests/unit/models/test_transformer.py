@@ -1,81 +1,21 @@
-"""The Transformer against torch's own on shared weights, and against the paper's numbers."""
+"""The Transformer against the papers' formulas and numbers; test_agreement.py has it against other implementations."""
 
 import math
 
 import pytest
 import torch
-from families import random_sentences, sources, target_inputs, transformer
-from torch import nn
+from families import random_sentences, sources, transformer
 
 from nmt.configuration import Transformer as Configuration
 from nmt.errors import UserError
-from nmt.models.attention import causal_mask, self_attention
+from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
-from nmt.models.protocol import PAD
 from nmt.models.relations import slopes
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
-
-
-def copy_attention(theirs: nn.MultiheadAttention, ours) -> None:
-    theirs.in_proj_weight.copy_(ours.qkv.weight)
-    theirs.in_proj_bias.zero_()
-    theirs.out_proj.weight.copy_(ours.out.weight)
-    theirs.out_proj.bias.zero_()
-
-
-def copy_feed_forward(theirs, ours) -> None:
-    for linear, own in ((theirs.linear1, ours.feed_forward.inner), (theirs.linear2, ours.feed_forward.outer)):
-        linear.load_state_dict(own.state_dict())
-
-
-@torch.no_grad()
-def torch_twin(ours, config) -> nn.Transformer:
-    pre = config.norm == "pre"
-    theirs = nn.Transformer(
-        16, 4, 2, 2, 24, 0.0, config.activation, norm_first=pre, batch_first=True, dtype=torch.float64
-    )
-    for stack, own in ((theirs.encoder, ours.encoder_norm), (theirs.decoder, ours.decoder_norm)):
-        if pre:
-            stack.norm.load_state_dict(own.state_dict())
-        else:
-            stack.norm = None
-    for layer, own in zip(theirs.encoder.layers, ours.encoder, strict=True):
-        copy_attention(layer.self_attn, own.self_attention)
-        copy_feed_forward(layer, own)
-        layer.norm1.load_state_dict(own.after_self.norm.state_dict())
-        layer.norm2.load_state_dict(own.after_feed_forward.norm.state_dict())
-    for layer, own in zip(theirs.decoder.layers, ours.decoder, strict=True):
-        copy_attention(layer.self_attn, own.self_attention)
-        copy_attention(layer.multihead_attn, own.cross_attention)
-        copy_feed_forward(layer, own)
-        layer.norm1.load_state_dict(own.after_self.norm.state_dict())
-        layer.norm2.load_state_dict(own.after_cross.norm.state_dict())
-        layer.norm3.load_state_dict(own.after_feed_forward.norm.state_dict())
-    return theirs.eval()
-
-
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"activation": "gelu"}, {"tie": "none", "norm": "pre"}])
-def test_agrees_with_torch_on_shared_weights(changes):
-    torch.manual_seed(0)
-    config = transformer(dropout=0.0, **changes)
-    model = build(config, 23, 23).double().eval()
-    for parameter in model.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
-    source, target = sources(random_sentences([5, 1, 9])), target_inputs(random_sentences([6, 6, 6], seed=1))
-    theirs = torch_twin(model, config)
-    with torch.no_grad():
-        expected = theirs(
-            model.embed(source, model.source_embedding, model.source_positions),
-            model.embed(target, model.target_embedding, model.target_positions),
-            tgt_mask=causal_mask(7, torch.zeros((), dtype=torch.float64)),
-            src_key_padding_mask=source == PAD,
-            memory_key_padding_mask=source == PAD,
-        )
-        torch.testing.assert_close(model(source, target).target, expected, **EXACT)
 
 
 @pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("decoder", 2), ("none", 3)])
