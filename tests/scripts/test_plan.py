@@ -46,6 +46,13 @@ def test_the_rows_of_other_papers(printed):
     assert rows.loc["sutskever", "all"] == pytest.approx(384, abs=0.5)
 
 
+def test_the_documentation_prints_what_the_script_prints(run_script, root):
+    printed = run_script("plan", IMPLIED).stdout.splitlines()
+    published = [line for line in printed if line.split("|")[5].strip()]
+    assert len(published) == 20  # with the header
+    assert "\n".join(published) in (root / "docs" / "systems.md").read_text(encoding="utf-8")
+
+
 def test_a_vocabulary_is_counted_with_another_size(printed):
     rows, more = printed(), printed("--vocabulary=joint-bpe-37000=38000")
     difference = more["all"] - rows["all"]
