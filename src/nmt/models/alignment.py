@@ -16,7 +16,11 @@ class Memory:
     keys: Tensor  # (B, S, A): the states' share of the alignment's scores
     padding: Tensor  # (B, S), true at padding
 
-    def select(self, sentences: Tensor) -> "Memory":
+    def follow(self, rows: Tensor, beam: int) -> "Memory":
+        """That of the sentences still open, whose surviving beams are the rows (B', beam)."""
+        if len(rows) == len(self.padding):
+            return self
+        sentences = rows[:, 0] // beam
         return Memory(self.states[sentences], self.keys[sentences], self.padding[sentences])
 
 

@@ -97,10 +97,8 @@ class State:
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
+        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
         self.windows = [window[rows] for window in self.windows]
-        if len(sentences) != len(self.memory.padding):
-            self.memory = self.memory.select(sentences)
 
 
 class ConvS2S(nn.Module):

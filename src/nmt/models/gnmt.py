@@ -60,11 +60,9 @@ class State:
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
+        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
         self.hidden = [part[rows] for part in self.hidden]
         self.cell = [part[rows] for part in self.cell]
-        if len(sentences) != len(self.memory.padding):
-            self.memory = self.memory.select(sentences)
 
 
 class GNMT(nn.Module):

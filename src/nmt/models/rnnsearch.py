@@ -21,10 +21,8 @@ class State:
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences = rows[:, 0] // self.beam
-        self.hidden = self.hidden[rows.flatten()]
-        if len(sentences) != len(self.memory.padding):
-            self.memory = self.memory.select(sentences)
+        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
+        self.hidden = self.hidden[rows]
 
 
 class RNNSearch(nn.Module):

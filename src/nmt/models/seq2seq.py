@@ -23,10 +23,8 @@ class State:
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
+        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
         self.hidden, self.cell, self.fed = self.hidden[:, rows], self.cell[:, rows], self.fed[rows]
-        if len(sentences) != len(self.memory.padding):
-            self.memory = self.memory.select(sentences)
 
 
 class Seq2Seq(nn.Module):
