@@ -38,6 +38,20 @@ class Additive(nn.Module):
         return self.energy(torch.tanh(self.query(queries)[:, :, None] + keys[:, None]))[..., 0]
 
 
+class Product(nn.Module):
+    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix E, who save time with it."""
+
+    def __init__(self, query_width: int, state_width: int, width: int):
+        super().__init__()
+        self.query = nn.Linear(query_width, width, bias=False)
+        self.key = nn.Sequential(nn.Linear(state_width, width, bias=False), nn.Tanh())
+        self.energy = nn.Linear(width, 1, bias=False)
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """(B, T, H), (B, S, A) -> (B, T, S)"""
+        return (torch.tanh(self.query(queries)) * self.energy.weight[0]) @ keys.mT
+
+
 class General(nn.Module):
     """query^T W state: Luong et al. 2015, equation 8."""
 

@@ -1,7 +1,7 @@
 """Deep residual LSTMs with attention from the bottom decoder layer: GNMT (Wu et al. 2016), with experts MoE's.
 
-MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, and a layer of experts
-before the last encoder layer and before the last decoder layer.
+MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a layer of experts
+before the last encoder layer and before the last decoder layer, and an attention of its own.
 """
 
 import warnings
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.alignment import Additive, Memory, attend, masked_softmax
+from nmt.models.alignment import Additive, Memory, Product, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.protocol import PAD, Hidden
@@ -81,7 +81,7 @@ class GNMT(nn.Module):
             lstm(config, 2 * width if layer == 1 else width, bidirectional=layer == 0) for layer in range(config.layers)
         )
         self.decoder = nn.ModuleList(lstm(config, 2 * width) for _ in range(config.decoder_layers or config.layers))
-        self.alignment = Additive(width, width, width)
+        self.alignment = (Product if config.experts else Additive)(width, width, width)
         self.source_mixture = Mixture(config) if config.experts else None
         self.target_mixture = Mixture(config) if config.experts else None
         self.output = nn.Linear(width, target_size)

@@ -75,6 +75,16 @@ def test_luong_s_scores_are_the_paper_s():
         torch.testing.assert_close(scores[1, 2, 4], formula(alignment, queries[1, 2], states[1, 4]))
 
 
+def test_the_score_of_moe_is_the_paper_s():
+    """Shazeer et al. 2017, appendix E: A(x, y) = sum over d of V_d tanh((x U)_d) tanh((y W)_d)."""
+    alignment = random_model("moe").alignment
+    queries, states = torch.randn(2, 2, 3, 10, dtype=torch.float64)
+    scores = alignment.scores(queries, alignment.key(states))
+    u, w, v = alignment.key[0].weight, alignment.query.weight, alignment.energy.weight[0]
+    expected = (v * torch.tanh(u @ states[1, 0]) * torch.tanh(w @ queries[1, 2])).sum()
+    torch.testing.assert_close(scores[1, 2, 0], expected)
+
+
 def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
     model = random_model("luong-local")
     states, top = torch.randn(1, 9, 12, dtype=torch.float64), torch.randn(1, 1, 12, dtype=torch.float64)
