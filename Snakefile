@@ -24,6 +24,8 @@ rule all:
 
 
 for table in REPRODUCTION.tables:
+    if table in {"status", *(known.name for known in workflow.rules)}:
+        sys.exit(f"error: the table {table} has the name of a rule: choose another.")
 
     rule:
         name:

@@ -1,4 +1,7 @@
-"""Prints every row's number of parameters beside the published one, in millions; nothing needs to be trained for it."""
+"""Prints every row's number of parameters beside the published one, in millions; nothing needs to be trained for it.
+
+`without embeddings` leaves out tables that are only looked up; `which` says which of the two counts is published.
+"""
 
 import argparse
 import math
@@ -11,6 +14,7 @@ from nmt.configuration import Catalogue, load_catalogue, lookup
 from nmt.errors import UserError
 from nmt.models.size import size
 
+LARGEST = 10**9  # subwords
 COUNTED = {"parameters": "all", "parameters_without_embeddings": "without embeddings"}
 
 
@@ -58,14 +62,14 @@ def plan(catalogue: Catalogue) -> pd.DataFrame:
 
 def vocabulary(text: str) -> tuple[str, int]:
     name, _, rows = text.partition("=")
-    if not rows.isdecimal() or int(rows) < 8:
+    if not rows.isdecimal() or not 8 <= int(rows) <= LARGEST:
         raise argparse.ArgumentTypeError(f"{text} is not NAME=SIZE, as joint-bpe-37000=41000")
     return name, int(rows)
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER", help="config without it")
     parser.add_argument(
         "--vocabulary",
         type=vocabulary,

@@ -39,7 +39,7 @@ def test_draws_the_first_table_twice_alike(plot, run_script, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"table": "second"}, "no row of the table 'B' has attention"),
+        ({"table": "third"}, "unknown table 'third'"),
         ({"runs": "nowhere"}, "nowhere/demo/demo-rnnsearch/seed-1/training.json is not there"),
     ],
 )

@@ -15,14 +15,10 @@ def extended(tmp_path_factory):
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("**A family of models**")[2]
     name, module = re.search(r"say\n`([^`]+)`:\n\n```python\n(.*?)```", text, re.DOTALL).groups()
     (folder / name).write_text(module, encoding="utf-8")
-    for file, change in re.findall(r"^\+\+\+ b/(\S+)\n(.*?)(?=^---|```)", text, re.DOTALL | re.MULTILINE):
-        path = folder / file
-        for hunk in re.split(r"^@@.*\n", change, flags=re.MULTILINE)[1:]:
-            lines = hunk.splitlines(keepends=True)
-            old, new = ("".join(line[1:] for line in lines if line[0] in kinds) for kinds in (" -", " +"))
-            before = path.read_text(encoding="utf-8")
-            assert before.count(old) == 1, (file, old)
-            path.write_text(before.replace(old, new), encoding="utf-8")
+    (patch,) = re.findall(r"```diff\n(.*?)```", text, re.DOTALL)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=patch, check=True, encoding="utf-8")
+    assert "`python src/write_schemas.py --output\nworkflow/schemas`" in text
+    run(folder, "src/write_schemas.py", "--output", "workflow/schemas")
     return folder
 
 

@@ -81,6 +81,9 @@ def test_the_workflow_is_formatted(clone):
     ("old", "new", "message"),
     [
         ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
+        ("seeds: [1]", "seeds: [1, 1]", "bad.yaml: seeds: 1 is there twice"),
+        ("metrics: [bleu,", "metrics: [chrf, bleu,", "bad.yaml, tables: systems: metrics: chrf is there twice"),
+        ("  systems:", "  score:", "error: the table score has the name of a rule: choose another."),
         ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
         ("corpus: demo", "corpus: demmo", "unknown corpus 'demmo': did you mean 'demo'?"),
         ("[demo-rnnencdec,", "[demo-rnnencdek,", "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?"),

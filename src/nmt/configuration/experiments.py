@@ -9,6 +9,7 @@ from nmt.configuration.strict import Count, Name, Positive, Share, Strict, valid
 from nmt.errors import UserError, nearest
 
 Size = Annotated[int, Field(ge=8)]
+BYTES = 256
 Seed = Annotated[int, Field(ge=0)]
 
 
@@ -36,6 +37,8 @@ class Vocabulary(Strict):
     def check(self) -> "Vocabulary":
         if self.byte_fallback and self.kind not in ("bpe", "unigram"):
             raise ValueError(f"byte_fallback is for bpe and unigram, the kind is {self.kind}")
+        if self.byte_fallback and min(self.size, self.source_size or self.size) <= BYTES:
+            raise ValueError(f"byte_fallback takes {BYTES} subwords for bytes alone: give a size well above")
         return self
 
 
@@ -165,7 +168,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     family = flat.get("family")
     if family is None:
         return None
-    if family not in FAMILIES:
+    if str(family) not in FAMILIES:
         raise UserError(f"{where}: unknown family {family!r}: {nearest(str(family), FAMILIES)}")
     groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
     values: dict = {group: {} for group in groups}
@@ -177,7 +180,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
             values[key] = value
         else:
             known = {"base", "title", "vocabulary"}.union(*(cls.model_fields for cls in groups.values()))
-            raise UserError(f"{where}: unknown key {key!r}: {nearest(key, known)}")
+            raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
     experiment = validated(Experiment, values, where)
     if experiment.vocabulary not in vocabularies:
         raise UserError(
@@ -200,6 +203,6 @@ def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dic
     base = entry.get("base")
     if base is None:
         return entry
-    if base not in entries:
+    if str(base) not in entries:
         raise UserError(f"{file}, entry {name}: unknown base {base!r}: {nearest(str(base), entries)}")
     return {**with_base(base, entries, file, (*seen, name)), "title": name, **entry}

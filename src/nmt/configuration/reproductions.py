@@ -33,6 +33,13 @@ COSTS = {
 }
 
 
+def once(key: str, values: list) -> None:
+    """Raises ValueError when a value is there twice."""
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{key}: {value} is there twice")
+
+
 class Published(Strict):
     """A number as printed in a paper, for a row of ours (`experiment`) or a system we only cite (`system`).
 
@@ -72,6 +79,8 @@ class Table(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Table":
+        once("experiments", self.experiments)
+        once("metrics", self.metrics)
         for metric in self.metrics:
             if metric not in METRICS:
                 raise ValueError(f"unknown metric {metric!r}: {nearest(metric, METRICS)}")
@@ -96,6 +105,11 @@ class Reproduction(Strict):
     attention: str
     catalogue: str = "config"
     mirror: str | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> "Reproduction":
+        once("seeds", self.seeds)
+        return self
 
     @property
     def experiments(self) -> list[str]:
@@ -146,9 +160,11 @@ def load_catalogue(folder: str | Path) -> Catalogue:
     check_archives(corpora, str(corpora_file))
     declared = read_yaml(experiments_file, dict)
     known = ["vocabularies", "experiments", "ensembles"]
-    for key in declared:
+    for key, value in declared.items():
         if key not in known:
-            raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(key, known)}")
+            raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(str(key), known)}")
+        if not isinstance(value or {}, dict):
+            raise UserError(f"{experiments_file}, {key}: expected names with keys and values.")
     vocabularies = {
         name: validated(Vocabulary, values, f"{experiments_file}, vocabulary {name}")
         for name, values in (declared.get("vocabularies") or {}).items()
@@ -172,9 +188,8 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         for key, name, names in known:
             if name is not None and name not in names:
                 raise UserError(f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}")
-    return Catalogue(
-        corpora=corpora, vocabularies=vocabularies, experiments=experiments, ensembles=ensembles, published=published
-    )
+    found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
+    return validated(Catalogue, found | {"experiments": experiments, "ensembles": ensembles}, str(folder))
 
 
 def check_archives(corpora: dict[str, Corpus], file: str) -> None:
@@ -202,4 +217,7 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
         if table.split not in corpus.split_names or table.split == "train":
             raise UserError(f"{where}, table {name}: unknown split {table.split!r}: known are {corpus.split_names}")
+    name, first = next(iter(reproduction.tables.items()))
+    if not catalogue.experiments.keys() & first.experiments:
+        raise UserError(f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to draw.")
     return reproduction, catalogue

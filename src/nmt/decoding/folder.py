@@ -49,7 +49,11 @@ def save_model(
 def read_configuration(folder: Path) -> dict:
     if not (folder / "configuration.json").exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    return read_json(folder / "configuration.json")
+    found = read_json(folder / "configuration.json")
+    for key in ("experiment", "vocabulary", "source", "target"):
+        if key not in found:
+            raise UserError(f"{folder} is no model's folder: its configuration.json has no {key!r}.")
+    return found
 
 
 class TranslationModel:

@@ -52,23 +52,26 @@ class Product(nn.Module):
         return (torch.tanh(self.query(queries)) * self.energy.weight[0]) @ keys.mT
 
 
-class General(nn.Module):
-    """query^T W state: Luong et al. 2015, equation 8."""
-
-    def __init__(self, query_width: int, state_width: int, width: int):
-        super().__init__()
-        self.key = nn.Linear(state_width, query_width, bias=False)
-
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return queries @ keys.mT
-
-
-class Dot(General):
+class Dot(nn.Module):
     """query^T state, which must be of one width: Luong et al. 2015, equation 8."""
 
     def __init__(self, query_width: int, state_width: int, width: int):
-        nn.Module.__init__(self)
-        self.key = nn.Identity()
+        super().__init__()
+        self.key = self.make_key(query_width, state_width)
+
+    def make_key(self, query_width: int, state_width: int) -> nn.Module:
+        return nn.Identity()
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """(B, T, H), (B, S, H) -> (B, T, S)"""
+        return queries @ keys.mT
+
+
+class General(Dot):
+    """query^T W state: Luong et al. 2015, equation 8."""
+
+    def make_key(self, query_width: int, state_width: int) -> nn.Module:
+        return nn.Linear(state_width, query_width, bias=False)
 
 
 ALIGNMENTS = {"concat": Additive, "general": General, "dot": Dot}

@@ -13,7 +13,7 @@ from nmt.models.protocol import Model
 @dataclass(frozen=True)
 class Size:
     parameters: int  # a tied matrix counts once
-    without_embeddings: int  # all but the tables that are only looked up: the N of 6 N D
+    without_embeddings: int  # all but the tables that are only looked up; the output's matrix counts, tied or not
 
 
 def count(model: Model) -> Size:

@@ -49,7 +49,10 @@ def learning_curves(drawing: Drawing) -> Figure:
     axes.set_xlabel("update")
     axes.set_xlim(left=0)
     figure.align_ylabels()
-    text = "Loss is the negative log-likelihood of a subword in nats, without label smoothing."
+    text = (
+        "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and perplexity compare "
+        "only rows with the same vocabulary."
+    )
     return finish(figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0])
 
 

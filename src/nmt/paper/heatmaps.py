@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nmt.configuration import SelfAttention
-from nmt.errors import UserError
 from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, finish, sheet
 from nmt.paper.provenance import commit
 
@@ -16,13 +15,15 @@ POSITIONS = 100
 SHARES = (8, 4)  # dimensions drawn as curves: these parts of the width, so that their wave lengths are always the same
 
 HEADS_DRAWN = 2  # besides the mean of all
+FEW = 4  # rows with attention; of more, the mean of heads alone is drawn, on COLUMNS panels side by side
+COLUMNS = 3
 LABELS = 0.75  # inches that a map's title and labels need on top
 
 
 def positional_encodings(drawing: Drawing) -> Figure:
     """The sinusoids of the table's first Transformer that has them, and a few of them as curves.
 
-    Needs no run: they are a formula. Raises UserError when no row has any.
+    Needs no run: they are a formula. Where no row has any, the figure says so.
     """
     from nmt.models.positions import sinusoids  # torch takes seconds to load, and no other figure needs it
 
@@ -32,7 +33,7 @@ def positional_encodings(drawing: Drawing) -> Figure:
         name for name, model in models.items() if isinstance(model, SelfAttention) and model.positions == "sinusoidal"
     ]
     if not with_sinusoids:
-        raise UserError(f"the table {drawing.table.title!r} has no row with sinusoids: draw those of another table.")
+        return nothing(drawing, "No row of this table has sinusoids.")
     name = with_sinusoids[0]
     d_model = models[name].d_model
     encodings = sinusoids(POSITIONS, d_model).numpy()
@@ -59,17 +60,20 @@ def positional_encodings(drawing: Drawing) -> Figure:
 def attention(drawing: Drawing) -> Figure:
     """What each row looks at in the source for each subword of its own translation, with the first seed.
 
-    Of several heads: the last layer's mean and its first heads. Rows without attention have no panel; raises
-    UserError when that leaves none.
+    Of several heads: the last layer's mean and its first heads, of many rows the mean alone. Rows without attention
+    have no panel; where none has any, the figure says so.
     """
     runs = [run for run in drawing.single if run.seed == drawing.reproduction.seeds[0]]
-    panels = [panel for run in runs for panel in maps(drawing.title(run.experiment), run.attention())]
-    if not panels:
-        raise UserError(f"no row of the table {drawing.table.title!r} has attention: draw that of another table.")
-    columns = min(2, len(panels))
+    found = {drawing.title(run.experiment): run.attention() for run in runs}
+    found = {title: attended for title, attended in found.items() if attended["maps"]}
+    if not found:
+        return nothing(drawing, "No row of this table has attention.")
+    many = len(found) > FEW
+    panels = [panel for title, attended in found.items() for panel in maps(title, attended, 0 if many else HEADS_DRAWN)]
+    columns = min(COLUMNS if many else 2, len(panels))
     rows = math.ceil(len(panels) / columns)
     longest_source, longest_target = (max(len(panel[side]) for panel in panels) for side in (1, 2))
-    cell = min(0.3, 2.5 / longest_source)  # inches
+    cell = min(0.3, 5 / columns / longest_source)  # inches
     figure = sheet(PAGE, rows * (longest_target * cell + LABELS))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, (title, source, target, weights) in zip(grid, panels, strict=False):
@@ -88,10 +92,8 @@ def attention(drawing: Drawing) -> Figure:
     return finish(figure, drawing.small_print("One sentence, of no split", runs, text))
 
 
-def maps(title: str, found: dict) -> list[tuple[str, list[str], list[str], np.ndarray]]:
+def maps(title: str, found: dict, heads_drawn: int) -> list[tuple[str, list[str], list[str], np.ndarray]]:
     """Title, source, target and weights (T, S) of each panel that attention.json of one run gives."""
-    if not found["maps"]:
-        return []
     layer, heads = list(found["maps"].items())[-1]
     heads = np.array(heads)  # (H, T, S)
     # sentencepiece's mark of a word's beginning is so broad that it runs into the next label
@@ -101,8 +103,16 @@ def maps(title: str, found: dict) -> list[tuple[str, list[str], list[str], np.nd
     mean = (f"{title}, {layer}: mean of {len(heads)} heads", source, target, heads.mean(0))
     return [mean] + [
         (f"{title}, {layer}: head {number}", source, target, weights)
-        for number, weights in enumerate(heads[:HEADS_DRAWN], start=1)
+        for number, weights in enumerate(heads[:heads_drawn], start=1)
     ]
+
+
+def nothing(drawing: Drawing, sentence: str) -> Figure:
+    """In place of a figure for which the table's rows have nothing."""
+    figure = sheet(COLUMN, 0.5)
+    figure.text(0.5, 0.6, sentence, ha="center")
+    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
+    return finish(figure, f"{corpus}. Commit {commit()}.")
 
 
 def heat_map(axes: Axes, matrix: np.ndarray, colours: str, limits: tuple[float, float], aspect: str) -> AxesImage:

@@ -69,6 +69,11 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
     assert str(refused.value).startswith("experiments.yaml, entry row")
 
 
+def test_bytes_need_their_room():
+    with pytest.raises(ValueError, match="byte_fallback takes 256 subwords for bytes alone"):
+        Vocabulary(size=1000, source_size=256, byte_fallback=True)
+
+
 def test_bytes_are_for_kinds_that_can_spell():
     with pytest.raises(ValueError, match="byte_fallback is for bpe and unigram, the kind is char"):
         Vocabulary(size=100, kind="char", byte_fallback=True)
@@ -95,3 +100,10 @@ def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
 def test_an_ensemble_is_no_experiment():
     with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
         resolved_ensemble("row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml")
+
+
+@pytest.mark.parametrize("key", ["base", "family"])
+def test_a_list_is_no_name(key):
+    entries = {"row": {**BASE, **FAMILIES["transformer"], "family": "transformer"} | {key: ["a"]}}
+    with pytest.raises(UserError, match=rf"entry row: unknown {key} \['a'\]"):
+        resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
