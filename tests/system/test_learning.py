@@ -49,7 +49,7 @@ LEARNERS = {
         400,
         0.006,
     ),
-    "gnmt": (GNMT(layers=2, d_model=48, dropout=0.0, init_range=0.3), 500, 0.005),
+    "gnmt": (GNMT(layers=2, d_model=48, dropout=0.0, init_range=0.3), 700, 0.005),
     "moe": (
         GNMT(
             layers=3,
