@@ -20,13 +20,14 @@ from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, reme
 
 # B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
 
+warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
+
 RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin with the third layer
 
 
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
     """One layer from `width` to D, or to 2D in both directions."""
     projection = config.d_model if config.d_cell else 0
-    warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
     layer = nn.LSTM(
         width, config.d_cell or config.d_model, batch_first=True, bidirectional=bidirectional, proj_size=projection
     )
