@@ -2,13 +2,16 @@
 
 OUTPUT gets training.json (what was done and what it cost), metrics.jsonl and the folder checkpoints, all at the
 end. Until then everything is in OUTPUT/state-<fingerprint of configuration and data>. A SIGINT, SIGTERM or SIGUSR1
-saves the state and ends with exit code 75: run the same command to go on.
+saves the state and ends with exit code 75: run the same command to go on. Started by torchrun, all its processes
+train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse
 import logging
+import math
 import os
 import platform
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -16,7 +19,7 @@ from sacrebleu.metrics import BLEU
 
 from nmt import command
 from nmt.configuration import Decoding, Experiment, load_catalogue
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
 from nmt.evaluation.scores import corpus_score
@@ -28,7 +31,9 @@ from nmt.models.size import count
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
+from nmt.training.learner import Learner
 from nmt.training.loop import Stopped, checkpoints, train
+from nmt.training.processes import Processes, joined
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked
 
@@ -36,6 +41,11 @@ GO_ON_LATER = 75  # EX_TEMPFAIL of sysexits.h
 
 
 def main(args: argparse.Namespace) -> int | None:
+    with joined() as processes:
+        return train_together(args, processes)
+
+
+def train_together(args: argparse.Namespace, processes: Processes) -> int | None:
     catalogue = load_catalogue(args.catalogue)
     corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
     vocabulary = catalogue.vocabulary(experiment.vocabulary)
@@ -46,10 +56,10 @@ def main(args: argparse.Namespace) -> int | None:
     subwords = SubwordPair.load(args.subwords)
     batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
     dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     cost = products(model, source_too=bool(experiment.training.source_loss))
-    model.to(device)
+    model.to(processes.device)
+    learner = Learner(model, experiment.training, processes, args.seed)
     references = list(read_lines(args.dev_reference))
     text = Preprocessing(vocabulary, corpus.target)
 
@@ -72,18 +82,28 @@ def main(args: argparse.Namespace) -> int | None:
     }
     name = fingerprint(settings)
     folder = args.output / f"state-{name[:12]}"
-    with locked(folder):
-        for leftover in [*folder.rglob(".*.partial"), *args.output.glob(".*.partial")]:
-            remove(leftover)  # of a call that was killed while it wrote
-        write_json(folder / "settings.json", settings)
+    with locked(folder) if processes.first else nullcontext():
+        if processes.first:
+            for leftover in [*folder.rglob(".*.partial"), *args.output.glob(".*.partial")]:
+                remove(leftover)  # of a call that was killed while it wrote
+            write_json(folder / "settings.json", settings)
+        processes.wait()
+        division = divide(experiment.training.batch_tokens, args.device_tokens, processes)
         try:
             counters = train(
-                model, experiment.training, peak(experiment), batches, dev, dev_bleu, folder, name, made_by()
+                learner, peak(experiment), batches, division, dev, dev_bleu, folder, name, made_by(processes)
             )
         except Stopped as stopped:
             logging.info(stopped)
             return GO_ON_LATER
-        finish(args.output, folder, model, counters, settings, cost)
+        if processes.first:
+            finish(args.output, folder, model, counters, settings, cost)
+
+
+def divide(batch_tokens: int, device_tokens: int | None, processes: Processes) -> Division:
+    """In as few parts as the devices can take, the same number for each process."""
+    turns = math.ceil(batch_tokens / (processes.size * device_tokens)) if device_tokens else 1
+    return Division(processes.rank, processes.size, turns * processes.size)
 
 
 def peak(experiment: Experiment) -> float:
@@ -92,11 +112,12 @@ def peak(experiment: Experiment) -> float:
     return paper_peak(experiment.model.d_model, experiment.training.warmup)
 
 
-def made_by() -> dict:
-    on_gpu = torch.cuda.is_available()
+def made_by(processes: Processes) -> dict:
+    on_gpu = processes.device.type == "cuda"
     return {
         "commit": commit(),
         "device": torch.cuda.get_device_name() if on_gpu else f"{platform.processor() or platform.machine()} CPU",
+        "processes": processes.size,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
@@ -117,6 +138,8 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             "epochs": counters.epoch,
             "target_tokens": counters.target_tokens,
             "seconds": round(counters.seconds, 1),
+            "device_seconds": round(counters.device_seconds, 1),
+            "skipped_updates": counters.skipped,
             "best_dev_nll": counters.best_dev_nll,
             "parameters": count(model).parameters,
             "products": cost,
@@ -137,5 +160,11 @@ if __name__ == "__main__":
     parser.add_argument("--dev-reference", type=Path, required=True, metavar="FILE", help="the dev set's target text")
     parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
+    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads(), help="a process")
+    parser.add_argument(
+        "--device-tokens",
+        type=command.whole_number(1),
+        metavar="N",
+        help="source or target tokens that a device can take at a time: larger batches are learnt from in parts",
+    )
     command.run(main, parser)

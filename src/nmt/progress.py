@@ -14,13 +14,15 @@ Item = TypeVar("Item")
 
 
 class Progress:
-    """Counts `total` units of work called `unit`; `update(n, **shown)` after each n, `close` at the end."""
+    """Counts `total` units of work called `unit`; `update(n, **shown)` after each n, `close` at the end.
 
-    def __init__(self, description: str, total: int | None, unit: str, done: int = 0):
+    quiet: another process shows the same.
+    """
+
+    def __init__(self, description: str, total: int | None, unit: str, done: int = 0, quiet: bool = False):
         self.description, self.total, self.unit, self.done = description, total, unit, done
-        self.bar = tqdm(
-            desc=description, total=total, unit=f" {unit}", initial=done, leave=False, disable=not sys.stderr.isatty()
-        )
+        hidden = quiet or not sys.stderr.isatty()
+        self.bar = tqdm(desc=description, total=total, unit=f" {unit}", initial=done, leave=False, disable=hidden)
         self.started = self.logged = time.monotonic()
         self.done_at_start = done
 

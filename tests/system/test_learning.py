@@ -1,5 +1,6 @@
 """Every family learns to copy and to reverse short sequences it has never seen, within a small budget."""
 
+import numpy as np
 import pytest
 import torch
 from families import sources, target_inputs, target_outputs
@@ -14,13 +15,13 @@ from nmt.configuration import (
     Training,
     Transformer,
 )
-from nmt.data.batches import Batch
+from nmt.data.batches import Batch, Share
 from nmt.decoding.search import search
 from nmt.models.build import build
 from nmt.models.protocol import EOS, PAD
-from nmt.training.loop import build_optimiser, learn
+from nmt.training.learner import Learner
+from nmt.training.processes import Processes
 from nmt.training.schedule import learning_rate
-from nmt.training.state import Counters
 
 WORDS, LONGEST = 10, 5
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
@@ -96,13 +97,14 @@ def test_learns(family, task):
     )
     torch.manual_seed(1)
     model = build(config, EOS + 1 + WORDS, EOS + 1 + WORDS)
-    optimiser, counters = build_optimiser(model, training), Counters()
-    for counters.update in range(1, updates + 1):
-        given = random_sequences(64, seed=counters.update)
+    learner = Learner(model, training, Processes(torch.device("cpu")), seed=1)
+    for update in range(1, updates + 1):
+        given = random_sequences(64, seed=update)
         wanted = [TASKS[task](tokens) for tokens in given]
         target = target_outputs(wanted)
-        batch = Batch(sources(given), target_inputs(wanted), target, int((target != PAD).sum()))
-        learn(model, optimiser, batch, learning_rate(counters.update, training, peak), training, counters)
+        batch = Batch(sources(given), target_inputs(wanted), target)
+        share = Share(1, update, np.arange(64), int((target != PAD).sum()), {0: batch})
+        learner.learn(share, learning_rate(update, training, peak), update)
     model.eval()
     unseen = random_sequences(200, seed=0)
     found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), beam=1, alpha=0.0)

@@ -58,6 +58,8 @@ class Training(Strict):
     bleu_interval: updates between BLEU on the dev set by greedy search, 0 for never.
     patience: stop after this many intervals without a lower dev loss.
     average: the last so many checkpoints make the model (AIAYN section 6.1).
+    precision: float32, or products in bfloat16 or float16 (with the loss scaled) and weights in float32.
+    most_skipped: an update whose gradient is no number is left out; after so many in a row training stops.
     """
 
     updates: Count
@@ -74,7 +76,8 @@ class Training(Strict):
     adam_epsilon: Positive = 1e-9
     label_smoothing: Share = 0.1
     gradient_clip: Positive | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    most_skipped: Count = 10
     interval: Count
     bleu_interval: Annotated[int, Field(ge=0)] = 0
     patience: Count | None = None

@@ -1,6 +1,7 @@
 """Batches of a fixed token budget over length-sorted sentences, a pure function of seed and epoch."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +20,37 @@ class Batch:
     source: Tensor  # (B, S): tokens EOS
     target_in: Tensor  # (B, T): BOS tokens
     target_out: Tensor  # (B, T): tokens EOS
-    target_tokens: int  # without padding, EOS counted
 
     def to(self, device: torch.device) -> "Batch":
-        moved = (part.to(device, non_blocking=True) for part in (self.source, self.target_in, self.target_out))
-        return Batch(*moved, self.target_tokens)
+        """On a GPU the copies are only begun: what is computed there later waits for them."""
+        if device.type == "cuda":
+            return Batch(*(part.pin_memory().to(device, non_blocking=True) for part in vars(self).values()))
+        return self
+
+
+@dataclass(frozen=True)
+class Division:
+    """How the sentences of a batch are shared out: into `parts`, of which process `rank` of `processes` has every
+    `processes`-th from number `rank` on and learns from one after the other."""
+
+    rank: int = 0
+    processes: int = 1
+    parts: int = 1
+
+    @property
+    def own(self) -> range:
+        return range(self.rank, self.parts, self.processes)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process has of a batch."""
+
+    epoch: int
+    position: int  # batches of the epoch used with this one
+    sentences: np.ndarray  # of the whole batch, all processes together
+    target_tokens: int  # of the whole batch, without padding, EOS counted
+    parts: dict[int, Batch]  # by their number
 
 
 class Batches:
@@ -66,16 +93,41 @@ class Batches:
         target = padded(self.tokens.target, numbers)
         first = torch.full((len(numbers), 1), BOS)
         without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
-        return Batch(source, torch.cat([first, without_end], dim=1), target, int(self.target_lengths[numbers].sum()))
+        return Batch(source, torch.cat([first, without_end], dim=1), target)
 
-    def stream(self, epoch: int, position: int) -> Iterator[tuple[int, int, Batch]]:
-        """(epoch, position after it, batch) without end, from batch `position` of `epoch` on."""
+    def target_tokens(self, numbers: np.ndarray) -> int:
+        """Of these sentences, EOS counted."""
+        return int(self.target_lengths[numbers].sum())
+
+    def part(self, numbers: np.ndarray, number: int, parts: int) -> Batch:
+        """Every `parts`-th sentence from `number` on. Without any it is a sentence whose target is all padding: a
+        process takes part in every update, and nothing is to be learnt from it."""
+        own = numbers[number::parts]
+        if len(own):
+            return self.load(own)
+        idle = self.load(numbers[:1])
+        return Batch(idle.source, idle.target_in, torch.full_like(idle.target_out, PAD))
+
+    def stream(self, epoch: int, position: int, division: Division, device: torch.device) -> Iterator[Share]:
+        """One process's shares without end, from batch `position` of `epoch` on; the next is made while one is used."""
+        return prefetched(self.shares(epoch, position, division, device))
+
+    def shares(self, epoch: int, position: int, division: Division, device: torch.device) -> Iterator[Share]:
         while True:
-            numbers = self.epoch(epoch)
-            while position < len(numbers):
-                position += 1
-                yield epoch, position, self.load(numbers[position - 1])
+            batches = self.epoch(epoch)
+            for done, numbers in enumerate(batches[position:], start=position + 1):
+                parts = {i: self.part(numbers, i, division.parts).to(device) for i in division.own}
+                yield Share(epoch, done, numbers, self.target_tokens(numbers), parts)
             epoch, position = epoch + 1, 0
+
+
+def prefetched(items: Iterator[Share]) -> Iterator[Share]:
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items)
+        while True:
+            item = coming.result()
+            coming = thread.submit(next, items)
+            yield item
 
 
 def padded(ragged: Ragged, numbers: np.ndarray) -> Tensor:

@@ -11,19 +11,22 @@ from pathlib import Path
 import torch
 
 from nmt.configuration import Training
-from nmt.data.batches import Batch, Batches
+from nmt.data.batches import Batches, Division
 from nmt.errors import UserError
 from nmt.files import remove
 from nmt.models.protocol import Model
 from nmt.models.weights import parameters, save_tensors
 from nmt.progress import Progress
+from nmt.training.learner import Learner, autocast
 from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
-from nmt.training.schedule import learning_rate, source_weight
+from nmt.training.processes import Processes
+from nmt.training.schedule import learning_rate
 from nmt.training.state import Counters, load_state, save_state
 
 UPDATES_BETWEEN_METRICS = 20
 SECONDS_BETWEEN_STATES = 60
+MOST_TIME_FOR_STATES = 0.01  # a large state, which takes long to write, is written less often
 
 
 class Stopped(Exception):
@@ -31,173 +34,162 @@ class Stopped(Exception):
 
 
 def train(
-    model: Model,
-    training: Training,
+    learner: Learner,
     peak: float,
     batches: Batches,
+    division: Division,
     dev: Batches,
     dev_bleu: Callable[[], float],
     folder: Path,
     fingerprint: str,
     made_by: dict,
 ) -> Counters:
-    """Trains `model` in `folder`, which keeps state.safetensors, metrics.jsonl and checkpoints/<update>.safetensors.
+    """Trains in `folder`, which keeps state.safetensors, metrics.jsonl and checkpoints/<update>.safetensors.
 
     The state is written every minute, at every interval and when a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop,
     which then raises Stopped. Goes on from the state where there is one: interrupted and resumed equals
-    uninterrupted, bit for bit, on the same machine. `made_by` describes code and machine; the state keeps those of
-    all calls that made updates.
-    """
-    device = next(model.parameters()).device
-    optimiser = build_optimiser(model, training)
-    state = folder / "state.safetensors"
-    counters = Counters()
-    if state.exists():
-        counters = load_state(state, model, optimiser, fingerprint)
-        logging.info(f"going on from update {counters.update}")
-    if made_by not in counters.made_by and not finished(counters, training):
-        counters.made_by.append(made_by)
-    metrics = Metrics(folder / "metrics.jsonl", counters.update)
-    stream = batches.stream(counters.epoch, counters.position)
-    saved = clock = time.monotonic()
+    uninterrupted, bit for bit, on the same machine with the same division. `made_by` describes code and machine; the
+    state keeps those of all calls that made updates.
 
-    with stop_signals() as stop, Progress("training", training.updates, "updates", counters.update) as progress:
-        while not finished(counters, training):
-            counters.epoch, counters.position, batch = next(stream)
+    Raises UserError when `most_skipped` updates in a row find no gradient that is a number.
+    """
+    settings, processes = learner.settings, learner.processes
+    state, counters = folder / "state.safetensors", Counters()
+    if state.exists():
+        counters = load_state(state, learner, fingerprint)
+        logging.info(f"going on from update {counters.update}")
+    if made_by not in counters.made_by and not finished(counters, settings):
+        counters.made_by.append(made_by)
+    metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
+    stream = batches.stream(counters.epoch, counters.position, division, processes.device)
+    progress = Progress("training", settings.updates, "updates", counters.update, quiet=not processes.first)
+    saved = clock = time.monotonic()
+    pause = SECONDS_BETWEEN_STATES
+
+    with stop_signals() as stop, progress:
+        while not finished(counters, settings):
+            share = next(stream)
             counters.update += 1
-            rate = learning_rate(counters.update, training, peak)
-            learn(model, optimiser, batch.to(device), rate, training, counters)
-            clock, counters.seconds = time.monotonic(), counters.seconds + time.monotonic() - clock
+            counters.epoch, counters.position = share.epoch, share.position
+            counters.target_tokens += share.target_tokens
+            rate = learning_rate(counters.update, settings, peak)
+            learner.learn(share, rate, counters.update)
 
             if counters.update % UPDATES_BETWEEN_METRICS == 0:
-                speed = log(counters, rate, metrics)
-                progress.update(0, loss=f"{speed['loss']:.3f}", tokens_per_second=speed["tokens_per_second"])
-            if counters.update % training.interval == 0 or counters.update == training.updates:
-                at_interval(counters, model, training, dev, dev_bleu, folder, metrics)
-                clock, counters.seconds = time.monotonic(), counters.seconds + time.monotonic() - clock
-            at_end = counters.update % training.interval == 0 or finished(counters, training)
-            if stop or at_end or time.monotonic() - saved >= SECONDS_BETWEEN_STATES:
+                norm = settle(learner, counters, metrics)
+                progress.update(0, **log(learner, counters, rate, norm, metrics))
+            at_interval = counters.update % settings.interval == 0 or counters.update == settings.updates
+            if at_interval:
+                evaluate(learner, counters, dev, dev_bleu, metrics)
+                keep_checkpoint(learner, counters, folder)
+            now = time.monotonic()
+            counters.seconds += now - clock
+            counters.device_seconds += (now - clock) * processes.size
+            clock = now
+            stopping, due = processes.any(bool(stop), processes.first and now - saved >= pause)
+            if stopping or due or at_interval:
+                settle(learner, counters, metrics)
                 metrics.flush_to_disk()
-                save_state(state, model, optimiser, counters, fingerprint)
+                save_state(state, learner, counters, fingerprint)
                 saved = time.monotonic()
-            if stop and not finished(counters, training):
+                pause = max(SECONDS_BETWEEN_STATES, (saved - now) / MOST_TIME_FOR_STATES)
+            if stopping and not finished(counters, settings):
                 raise Stopped(f"stopped at update {counters.update}, all saved: run the same command to go on.")
             progress.update()
     return counters
 
 
-def build_optimiser(model: Model, training: Training) -> torch.optim.Optimizer:
-    """The rate is set before each update."""
-    adam = {"betas": training.adam_betas, "eps": training.adam_epsilon}
-    match training.optimiser:
-        case "adam":
-            return torch.optim.Adam(model.parameters(), lr=0.0, **adam, fused=True)
-        case "adamw":
-            return torch.optim.AdamW(model.parameters(), lr=0.0, **adam, weight_decay=training.weight_decay, fused=True)
-        case "sgd":
-            return torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
+def finished(counters: Counters, settings: Training) -> bool:
+    out_of_patience = settings.patience is not None and counters.intervals_since_best >= settings.patience
+    return counters.update >= settings.updates or out_of_patience
 
 
-def learn(
-    model: Model, optimiser: torch.optim.Optimizer, batch: Batch, rate: float, training: Training, counters: Counters
-) -> None:
-    """One update: the gradient of the mean loss of a target token, and of what the family adds to it.
+def settle(learner: Learner, counters: Counters, metrics: Metrics) -> float:
+    """Waits for the device, and looks at the updates since the last call: those without a gradient were left out.
 
-    Raises UserError when the loss is not finite.
+    Returns the last gradient's norm. Raises UserError when too many in a row were left out.
     """
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    model.train()
-    with autocast(batch.source.device, training):
-        hidden = model(batch.source, batch.target_in)
-        loss, nll = cross_entropy(hidden.target, model.output, batch.target_out, training.label_smoothing)
-        total = loss
-        if weight := source_weight(counters.update, training.source_loss):
-            total = total + weight * cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0]
-        if hidden.penalty is not None:
-            total = total + hidden.penalty * batch.target_tokens
-    if not math.isfinite(total.item()):
-        raise UserError(f"the loss is no longer a number at update {counters.update}: lower the learning rate.")
-    (total / batch.target_tokens).backward()
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip or math.inf)
-    optimiser.step()
-    optimiser.zero_grad()
-    counters.loss += loss.item()
-    counters.nll += nll.item()
-    counters.tokens += batch.target_tokens
-    counters.target_tokens += batch.target_tokens
-    counters.gradient_norm = norm.item()
+    outcomes = learner.outcomes()
+    for update, (share, norm) in enumerate(outcomes, start=counters.update - len(outcomes) + 1):
+        if math.isfinite(norm):
+            counters.skipped_in_a_row = 0
+            continue
+        counters.skipped += 1
+        counters.skipped_in_a_row += 1
+        metrics.write(update=update, skipped_sentences=share.sentences.tolist())
+        if counters.skipped_in_a_row >= learner.settings.most_skipped:
+            ids = share.sentences.tolist()
+            shown = ", ".join(map(str, ids[:10])) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
+            raise UserError(
+                f"at update {update} and in the {counters.skipped_in_a_row - 1} before it the gradient is no longer a "
+                f"number: lower the learning rate (the last batch has the training sentences {shown}, see "
+                f"metrics.jsonl; {counters.skipped} updates were left out in all)."
+            )
+    return outcomes[-1][1] if outcomes else math.nan
 
 
-def finished(counters: Counters, training: Training) -> bool:
-    out_of_patience = training.patience is not None and counters.intervals_since_best >= training.patience
-    return counters.update >= training.updates or out_of_patience
+def log(learner: Learner, counters: Counters, rate: float, norm: float, metrics: Metrics) -> dict:
+    """Writes the means since the last line and starts new sums; returns what a progress bar shows."""
+    loss, nll, tokens = learner.processes.total(learner.sums).tolist()
+    learner.sums.zero_()
+    speed = round(counters.target_tokens / counters.seconds)
+    means = {"loss": loss / tokens, "nll": nll / tokens, "perplexity": math.exp(nll / tokens)} if tokens else {}
+    metrics.write(
+        update=counters.update,
+        epoch=counters.epoch,
+        target_tokens=counters.target_tokens,
+        **means,
+        learning_rate=rate,
+        gradient_norm=norm,
+        skipped=counters.skipped,
+        seconds=round(counters.seconds, 2),
+        tokens_per_second=speed,
+    )
+    return {name: f"{value:.3f}" for name, value in means.items()} | {"tokens_per_second": speed}
 
 
-def log(counters: Counters, rate: float, metrics: Metrics) -> dict:
-    """Writes the means since the last line and starts new sums."""
-    line = {
-        "update": counters.update,
-        "epoch": counters.epoch,
-        "target_tokens": counters.target_tokens,
-        "loss": counters.loss / counters.tokens,
-        "nll": counters.nll / counters.tokens,
-        "learning_rate": rate,
-        "gradient_norm": counters.gradient_norm,
-        "seconds": round(counters.seconds, 2),
-        "tokens_per_second": round(counters.target_tokens / counters.seconds),
-    }
-    metrics.write(**line)
-    counters.loss = counters.nll = counters.tokens = 0
-    return line
-
-
-def at_interval(
-    counters: Counters,
-    model: Model,
-    training: Training,
-    dev: Batches,
-    dev_bleu: Callable[[], float],
-    folder: Path,
-    metrics: Metrics,
+def evaluate(
+    learner: Learner, counters: Counters, dev: Batches, dev_bleu: Callable[[], float], metrics: Metrics
 ) -> None:
-    """Loss on the dev set, BLEU now and then, and a checkpoint; only the last `average` checkpoints are kept."""
-    nll = dev_nll(model, dev, training)
+    """Loss on the dev set, and BLEU now and then."""
+    nll = dev_nll(learner.model, dev, learner.settings, learner.processes)
     line = {"update": counters.update, "dev_nll": nll, "dev_perplexity": math.exp(nll)}
-    if training.bleu_interval and counters.update % training.bleu_interval == 0:
+    every = learner.settings.bleu_interval
+    if every and counters.update % every == 0 and learner.processes.first:
         line["dev_bleu"] = dev_bleu()
     metrics.write(**line)
     logging.info(", ".join(f"{key} {value:.5g}" for key, value in line.items()))
     counters.intervals_since_best += 1
     if nll < counters.best_dev_nll:
         counters.best_dev_nll, counters.intervals_since_best = nll, 0
-    save_tensors(folder / "checkpoints" / f"{counters.update:08d}.safetensors", parameters(model))
-    for old in checkpoints(folder)[: -training.average]:
-        remove(old)
+
+
+@torch.no_grad()
+def dev_nll(model: Model, dev: Batches, settings: Training, processes: Processes) -> float:
+    """Negative log-likelihood per subword (EOS counted) in nats, without smoothing; its exponential is perplexity."""
+    model.eval()
+    total = torch.zeros(2, dtype=torch.float64, device=processes.device)
+    for numbers in dev.in_order()[processes.rank :: processes.size]:
+        batch = dev.load(numbers).to(processes.device)
+        with autocast(processes.device, settings):
+            hidden = model(batch.source, batch.target_in)
+            nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1]
+        total += torch.stack([nll.double(), torch.tensor(dev.target_tokens(numbers), device=nll.device)])
+    nll, tokens = processes.total(total).tolist()
+    return nll / tokens
+
+
+def keep_checkpoint(learner: Learner, counters: Counters, folder: Path) -> None:
+    """Only the last `average` checkpoints are kept: those that the average is of."""
+    if learner.processes.first:
+        save_tensors(folder / "checkpoints" / f"{counters.update:08d}.safetensors", parameters(learner.model))
+        for old in checkpoints(folder)[: -learner.settings.average]:
+            remove(old)
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """Oldest first."""
     return sorted((folder / "checkpoints").glob("[0-9]*.safetensors"))
-
-
-@torch.no_grad()
-def dev_nll(model: Model, dev: Batches, training: Training) -> float:
-    """Negative log-likelihood per subword (EOS counted) in nats, without smoothing; its exponential is perplexity."""
-    device = next(model.parameters()).device
-    model.eval()
-    total, tokens = 0.0, 0
-    for numbers in dev.in_order():
-        batch = dev.load(numbers).to(device)
-        with autocast(device, training):
-            hidden = model(batch.source, batch.target_in)
-            total += cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1].item()
-        tokens += batch.target_tokens
-    return total / tokens
-
-
-def autocast(device: torch.device, training: Training) -> torch.autocast:
-    return torch.autocast(device.type, torch.bfloat16, enabled=training.precision == "bfloat16")
 
 
 @contextmanager

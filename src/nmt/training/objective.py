@@ -7,7 +7,8 @@ from nmt.models.protocol import PAD
 
 # N target positions, D width, V vocabulary
 
-ROWS = 256  # positions whose logits are held at a time
+# Positions whose logits are held at a time: few enough for a CPU's cache, enough to fill a GPU
+ROWS = {"cpu": 256, "cuda": 4096}
 
 
 def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -16,8 +17,7 @@ def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing:
     hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the right word
     included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums are in nats.
     """
-    real = targets != PAD
-    return CrossEntropy.apply(hidden[real], output.weight, output.bias, targets[real], smoothing)
+    return CrossEntropy.apply(hidden.flatten(0, 1), output.weight, output.bias, targets.flatten(), smoothing)
 
 
 class CrossEntropy(torch.autograd.Function):
@@ -36,37 +36,43 @@ class CrossEntropy(torch.autograd.Function):
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         with torch.autocast(device, enabled=False):
             exact = torch.promote_types(dtype, torch.float32)
+            wide = exact if dtype == torch.float16 else dtype  # float16 ends at 6e-8, 17 nats
             cast, share = weight.to(dtype), smoothing / len(weight)
             totals = weight.sum(0), None if bias is None else bias.sum()
-            states = hidden.to(dtype)
+            # Padding gets the loss 0, and its states are 0: so it adds nothing to the gradients of the weights. To
+            # take it out would make a GPU wait until its number is known.
+            real = targets != PAD
+            states = hidden.to(dtype) * real[:, None]
             grad_hidden, grad_weight = torch.empty_like(states), torch.zeros_like(weight)
             grad_bias = None if bias is None else torch.zeros_like(bias)
             nll = torch.zeros((), dtype=exact, device=hidden.device)
             loss = torch.zeros_like(nll)
-            rows = torch.arange(ROWS, device=hidden.device)
-            for start in range(0, len(targets), ROWS):
-                part = slice(start, start + ROWS)
-                state, target = states[part], targets[part, None]
+            rows = torch.arange(ROWS[device], device=hidden.device)
+            for start in range(0, len(targets), ROWS[device]):
+                part = slice(start, start + ROWS[device])
+                state, target, counts = states[part], targets[part, None], real[part, None]
                 logits = state @ cast.T if bias is None else torch.addmm(bias.to(dtype), state, cast.T)
                 right = logits.gather(1, target).to(exact)
-                p = logits.softmax(1)
+                p = logits.softmax(1, dtype=wide)
                 # A probability too small for its type counts as the smallest there is: some 87 nats.
-                wrong = -p.gather(1, target).to(exact).clamp_min(torch.finfo(dtype).tiny).log()
-                nll += wrong.sum()
+                wrong = -p.gather(1, target).to(exact).clamp_min(torch.finfo(wide).tiny).log()
+                nll += wrong.where(counts, 0).sum()
                 spread = state.to(exact) @ totals[0].to(exact)
                 if bias is not None:
                     spread = spread + totals[1]
-                loss += (wrong + smoothing * right).sum() - share * spread.sum()
+                loss += (wrong + smoothing * right - share * spread[:, None]).where(counts, 0).sum()
                 if any(ctx.needs_input_grad[:3]):
                     p[rows[: len(p)], target[:, 0]] += smoothing - 1  # scatter_add_ copies all of a bfloat16 p
+                    p = p.to(dtype)
                     grad_hidden[part] = p @ cast
                     grad_weight += p.T @ state
                     if bias is not None:
-                        grad_bias += p.sum(0, dtype=exact)
+                        grad_bias += p.T @ counts[:, 0].to(dtype)
             grad_hidden -= (share * totals[0]).to(dtype)
+            grad_hidden *= real[:, None]
             grad_weight -= share * states.sum(0, dtype=exact)
             if bias is not None:
-                grad_bias -= share * len(targets)
+                grad_bias -= share * real.sum(dtype=exact)
         ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight, grad_bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
+from nmt.training.learner import Learner
 
 
 @dataclass
@@ -23,13 +23,11 @@ class Counters:
     position: int = 0  # batches of this epoch already used
     target_tokens: int = 0
     seconds: float = 0.0  # of training, over all interruptions
+    device_seconds: float = 0.0  # the same, times the number of processes
     best_dev_nll: float = float("inf")
     intervals_since_best: int = 0
-    # Sums since the last line of metrics.jsonl
-    loss: float = 0.0
-    nll: float = 0.0
-    tokens: int = 0
-    gradient_norm: float = 0.0
+    skipped: int = 0  # updates left out because their gradient was no number
+    skipped_in_a_row: int = 0
     # Code and machine of each call that made updates, in their order
     made_by: list[dict] = field(default_factory=list)
 
@@ -52,38 +50,38 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def save_state(
-    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, counters: Counters, identity: str
-) -> None:
-    tensors = {f"model.{name}": tensor for name, tensor in parameters(model).items()}
-    for name, parameter in model.named_parameters():
-        for key, value in optimiser.state[parameter].items():
+def save_state(path: Path, learner: Learner, counters: Counters, identity: str) -> None:
+    """Called by all processes, written by the first."""
+    tensors = {f"model.{name}": tensor for name, tensor in parameters(learner.model).items()}
+    for name, parameter in learner.model.named_parameters():
+        for key, value in learner.optimiser.state[parameter].items():
             tensors[f"optimiser.{name}.{key}"] = value
-    tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
-    save_tensors(path, tensors, {"counters": asdict(counters), "fingerprint": identity})
+    tensors["sums"] = learner.processes.total(learner.sums)
+    if learner.processes.first:
+        metadata = {"counters": asdict(counters), "scaler": learner.scaler.state_dict(), "fingerprint": identity}
+        save_tensors(path, tensors, metadata)
 
 
-def load_state(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, identity: str) -> Counters:
-    """Restores model, optimiser and random streams; raises UserError when the state is another training's."""
+def load_state(path: Path, learner: Learner, identity: str) -> Counters:
+    """Restores the learner; raises UserError when the state is another training's."""
     tensors, metadata = load_tensors(path)
     if metadata["fingerprint"] != identity:
         raise UserError(
             f"{path} belongs to another configuration or other data: move it away, or train in another folder."
         )
-    groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimiser": {}, "random": {}}
+    groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimiser": {}}
+    sums = tensors.pop("sums")
     for name, tensor in tensors.items():
         group, _, rest = name.partition(".")
         groups[group][rest] = tensor
-    set_parameters(model, groups["model"])
-    for name, parameter in model.named_parameters():
-        optimiser.state[parameter] = {
+    set_parameters(learner.model, groups["model"])
+    for name, parameter in learner.model.named_parameters():
+        learner.optimiser.state[parameter] = {
             key.rpartition(".")[2]: value.to(parameter.device)  # fused Adam keeps its step count there too
             for key, value in groups["optimiser"].items()
             if key.rpartition(".")[0] == name
         }
-    torch.set_rng_state(groups["random"]["cpu"])
-    if torch.cuda.is_available() and "cuda" in groups["random"]:
-        torch.cuda.set_rng_state(groups["random"]["cuda"])
+    learner.scaler.load_state_dict(metadata["scaler"])
+    if learner.processes.first:
+        learner.sums.copy_(sums)
     return Counters(**metadata["counters"])

@@ -2,18 +2,23 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from families import random_model, random_sentences, sources, target_inputs, target_outputs
 
 from nmt.configuration import Training
-from nmt.data.batches import Batch
+from nmt.data.batches import Batch, Share
 from nmt.errors import UserError
-from nmt.training.loop import build_optimiser, learn
+from nmt.training.learner import Learner
+from nmt.training.loop import settle
+from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
+from nmt.training.processes import Processes
 from nmt.training.state import Counters
 
 RATE = 0.01
+TARGET_TOKENS = 12
 
 
 def settings(**changes) -> Training:
@@ -23,7 +28,7 @@ def settings(**changes) -> Training:
 @pytest.fixture
 def batch() -> Batch:
     given, wanted = random_sentences([5, 3]), random_sentences([4, 6], seed=1)
-    return Batch(sources(given), target_inputs(wanted), target_outputs(wanted), 12)
+    return Batch(sources(given), target_inputs(wanted), target_outputs(wanted))
 
 
 def still(family: str):
@@ -33,10 +38,18 @@ def still(family: str):
     return model
 
 
+def learner_of(model, training: Training) -> Learner:
+    return Learner(model, training, Processes(torch.device("cpu")), seed=1)
+
+
+def share(batch: Batch) -> Share:
+    return Share(1, 1, np.array([7, 9]), TARGET_TOKENS, {0: batch})
+
+
 def step(model, batch: Batch, training: Training) -> dict:
     """How far one update by plain gradient descent moves each parameter, divided by the rate: the gradient."""
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    learn(model, build_optimiser(model, training), batch, RATE, training, Counters(update=5))
+    learner_of(model, training).learn(share(batch), RATE, update=5)
     return {name: (before[name] - p.detach()) / RATE for name, p in model.named_parameters()}
 
 
@@ -52,13 +65,13 @@ def compare(moved: dict, expected: dict) -> None:
 
 
 def target_loss(model, hidden, batch: Batch) -> torch.Tensor:
-    return cross_entropy(hidden.target, model.output, batch.target_out, 0.1)[0] / batch.target_tokens
+    return cross_entropy(hidden.target, model.output, batch.target_out, 0.1)[0] / TARGET_TOKENS
 
 
 def test_the_source_s_loss_counts_with_its_weight(batch):
     model = still("decoder-only")
     hidden = model(batch.source, batch.target_in)
-    source = cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0] / batch.target_tokens
+    source = cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0] / TARGET_TOKENS
     expected = gradients(model, target_loss(model, hidden, batch) + 0.5 * source)
     compare(step(model, batch, settings(source_loss=[[0, 1.0], [10, 0.0]])), expected)  # half way at update 5
 
@@ -78,8 +91,35 @@ def test_weight_decay_acts_apart_from_the_gradient(batch):
         torch.testing.assert_close(moved[name] - plain[name], 0.1 * p.detach(), rtol=1e-5, atol=1e-6)
 
 
-def test_any_part_of_the_loss_that_is_no_number_stops_training(batch):
+@pytest.mark.parametrize("optimiser", ["adam", "adamw", "sgd"])
+def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimiser):
+    def after(*weights: float) -> Learner:
+        """One update with each weight of the experts' balance."""
+        model = still("moe")
+        learner = learner_of(model, settings(optimiser=optimiser))
+        for update, model.target_mixture.weight in enumerate(weights, start=1):
+            learner.learn(share(batch), RATE, update)
+        return learner
+
+    skipping, plain = after(1.0, math.inf, math.nan, 1.0), after(1.0, 1.0)
+    assert [math.isfinite(norm) for _, norm in skipping.outcomes()] == [True, False, False, True]
+    assert torch.equal(skipping.sums, plain.sums)
+    for (name, ours), theirs in zip(skipping.model.named_parameters(), plain.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs), name
+        for key, value in plain.optimiser.state[theirs].items():
+            assert torch.equal(skipping.optimiser.state[ours][key], value), (name, key)
+
+
+def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):
     model = still("moe")
-    model.target_mixture.weight = math.inf  # the target's own loss stays what it is
-    with pytest.raises(UserError, match="the loss is no longer a number at update 5"):
-        step(model, batch, settings())
+    learner, counters = learner_of(model, settings(most_skipped=3)), Counters()
+    metrics = Metrics(tmp_path / "metrics.jsonl", 0)
+    for weight in (math.nan, 1.0, math.inf, math.inf, math.inf):
+        settle(learner, counters, metrics)
+        counters.update, model.target_mixture.weight = counters.update + 1, weight
+        learner.learn(share(batch), RATE, counters.update)
+    with pytest.raises(UserError, match=r"at update 5 and in the 2 before it .* the training sentences 7, 9") as e:
+        settle(learner, counters, metrics)
+    assert "4 updates were left out in all" in str(e.value)
+    skipped = [{"update": update, "skipped_sentences": [7, 9]} for update in (1, 3, 4, 5)]
+    assert read_metrics(tmp_path / "metrics.jsonl") == skipped

@@ -11,7 +11,7 @@ from nmt.training.objective import cross_entropy
 
 @pytest.fixture(params=[True, False], ids=["bias", "no-bias"])
 def case(request, monkeypatch):
-    monkeypatch.setattr(objective, "ROWS", 16)
+    monkeypatch.setitem(objective.ROWS, "cpu", 16)
     torch.manual_seed(0)
     hidden = torch.randn(3, 21, 8, dtype=torch.float64, requires_grad=True)
     output = torch.nn.Linear(8, 37, bias=request.param, dtype=torch.float64)

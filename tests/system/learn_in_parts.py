@@ -1,0 +1,65 @@
+"""Learns for 50 updates in float64 and writes the losses; started alone or by torchrun, for test_processes.py."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
+
+from families import random_model  # noqa: E402
+
+from nmt.configuration import Training  # noqa: E402
+from nmt.data.batches import Batches, Division  # noqa: E402
+from nmt.data.tokens import ParallelTokens, Ragged  # noqa: E402
+from nmt.training.learner import Learner  # noqa: E402
+from nmt.training.processes import Processes, joined  # noqa: E402
+
+UPDATES = 50
+SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}
+
+
+def main(args: argparse.Namespace) -> None:
+    torch.set_default_dtype(torch.float64)
+    with joined() as processes:
+        losses = {family: learn(family, args.parts, processes) for family in args.families}
+        if processes.first:
+            args.output.write_text(json.dumps(losses))
+
+
+def learn(family: str, parts: int, processes: Processes) -> list[float]:
+    """The loss of a target token at each update."""
+    source_loss = SOURCE_LOSS.get(family, [])
+    training = Training(updates=UPDATES, batch_tokens=60, warmup=1, interval=UPDATES, source_loss=source_loss)
+    learner = Learner(random_model(family), training, processes, seed=1)
+    division = Division(processes.rank, processes.size, parts)
+    stream = Batches(sentences(), training.batch_tokens, seed=1).stream(1, 0, division, processes.device)
+    losses = []
+    for update in range(1, UPDATES + 1):
+        learner.learn(next(stream), 0.01, update)
+        loss, _, tokens = processes.total(learner.sums).tolist()
+        learner.sums.zero_()
+        losses.append(loss / tokens)
+    return losses
+
+
+def sentences() -> ParallelTokens:
+    """Of 1 to 50 tokens: some batches have fewer sentences than there are parts."""
+    random = np.random.default_rng(1)
+
+    def side(lengths: np.ndarray) -> Ragged:
+        return Ragged(random.integers(4, 23, lengths.sum()), np.concatenate([[0], lengths.cumsum()]))
+
+    lengths = np.concatenate([random.integers(1, 12, 60), [35, 50]])
+    return ParallelTokens(side(lengths), side(np.minimum(lengths + random.integers(0, 3, 62), 50)), {})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--families", nargs="+", required=True)
+    parser.add_argument("--parts", type=int, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    main(parser.parse_args())

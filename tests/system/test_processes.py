@@ -1,0 +1,104 @@
+"""The same maths on any number of processes, and what happens when one of them ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from system.kill_points import last_update, wait_for
+from tiny_training import arguments, prepare
+
+from nmt.files import read_json
+from nmt.models.weights import load_tensors
+
+FAMILIES = ("transformer", "decoder-only", "moe")
+WORKER = Path(__file__).with_name("learn_in_parts.py")
+
+
+def command(processes: int) -> list[str]:
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+
+
+@pytest.fixture(scope="module")
+def losses(tmp_path_factory):
+    """losses(processes, parts): of each family, at each update."""
+    folder, found = tmp_path_factory.mktemp("losses"), {}
+
+    def learn(processes: int, parts: int) -> dict[str, list[float]]:
+        if (processes, parts) not in found:
+            output = folder / f"{processes}-{parts}.json"
+            arguments = [f"--parts={parts}", f"--output={output}", "--families", *FAMILIES]
+            started = command(processes) if processes > 1 else [sys.executable]
+            subprocess.run([*started, WORKER, *arguments], check=True, capture_output=True)
+            found[processes, parts] = json.loads(output.read_text())
+        return found[processes, parts]
+
+    return learn
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_processes_that_share_four_parts_equal_one_that_has_them_all(losses, processes, family):
+    assert losses(processes, 4)[family] == pytest.approx(losses(1, 4)[family], abs=1e-6)
+
+
+@contextmanager
+def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
+    """train.py by two processes, half way through its updates."""
+    script = [*command(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
+    with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
+        yield process
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return prepare(tmp_path, updates=60, interval=10, batch_tokens=1000, bleu_interval=0)
+
+
+def test_another_number_of_processes_may_go_on(folder, root, run_script):
+    whole, run = folder / "whole", folder / "run"
+    assert run_script("train", *arguments(folder, whole, device_tokens=500)).returncode == 0
+    with two_processes(folder, root, run) as process:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert said.count("all saved: run the same command to go on.") == 1
+    last = last_update(run)
+    assert 20 <= last < 60
+    assert run_script("train", *arguments(folder, run, device_tokens=500)).returncode == 0
+    made = read_json(run / "training.json")
+    assert [call["processes"] for call in made["made_by"]] == [2, 1]
+    assert made["seconds"] < made["device_seconds"] < 2 * made["seconds"]
+    ours, theirs = (load_tensors(each / "checkpoints" / "00000060.safetensors")[0] for each in (run, whole))
+    for name, tensor in ours.items():
+        torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=1e-3)
+
+
+def test_a_process_that_dies_takes_the_others_with_it(folder, root):
+    run = folder / "run"
+    with two_processes(folder, root, run) as process:
+        killed = time.monotonic()
+        os.kill(second_of(run), signal.SIGKILL)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert time.monotonic() - killed < 30
+    assert "another process of this training has ended: its message says why." in said
+
+
+def second_of(run: Path) -> int:
+    """The process with the number 1 that trains in this folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+        except OSError:
+            continue  # it has ended
+        if str(run).encode() in words and b"LOCAL_RANK=1" in variables:
+            return int(process.name)
+    raise AssertionError("there is no second process")
