@@ -31,8 +31,9 @@ from nmt.models.size import count
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
-from nmt.training.learner import Learner
+from nmt.training.learner import AUTOCAST, Learner
 from nmt.training.loop import Stopped, checkpoints, train
+from nmt.training.machine import Machine, matrix_product_rate
 from nmt.training.processes import Processes, joined
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked
@@ -57,7 +58,11 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
     batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
     dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
-    cost = products(model, source_too=bool(experiment.training.source_loss))
+    machine = Machine(
+        processes.device,
+        matrix_product_rate(processes.device, AUTOCAST[experiment.training.precision] or torch.get_default_dtype()),
+        products(model, source_too=bool(experiment.training.source_loss)),
+    )
     model.to(processes.device)
     learner = Learner(model, experiment.training, processes, args.seed)
     references = list(read_lines(args.dev_reference))
@@ -91,16 +96,16 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
         division = divide(experiment.training.batch_tokens, args.device_tokens, processes)
         try:
             counters = train(
-                learner, peak(experiment), batches, division, dev, dev_bleu, folder, name, made_by(processes)
+                learner, peak(experiment), batches, division, dev, dev_bleu, machine, folder, name, made_by(processes)
             )
         except Stopped as stopped:
             logging.info(stopped)
             return GO_ON_LATER
         if processes.first:
-            finish(args.output, folder, model, counters, settings, cost)
+            finish(args.output, folder, model, counters, settings)
 
 
-def divide(batch_tokens: int, device_tokens: int | None, processes: Processes) -> Division:
+def divide(batch_tokens: int, device_tokens: int, processes: Processes) -> Division:
     """In as few parts as the devices can take, the same number for each process."""
     turns = math.ceil(batch_tokens / (processes.size * device_tokens)) if device_tokens else 1
     return Division(processes.rank, processes.size, turns * processes.size)
@@ -123,7 +128,7 @@ def made_by(processes: Processes) -> dict:
     }
 
 
-def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict, cost: dict) -> None:
+def finish(output: Path, folder: Path, model: Model, counters: Counters, settings: dict) -> None:
     """Gives the checkpoints (as hard links), the metrics and training.json their places, training.json last."""
     with written_whole(output / "checkpoints") as beside:
         beside.mkdir()
@@ -136,13 +141,14 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
         {
             "updates": counters.update,
             "epochs": counters.epoch,
+            "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
+            "flops": counters.flops,
             "seconds": round(counters.seconds, 1),
             "device_seconds": round(counters.device_seconds, 1),
             "skipped_updates": counters.skipped,
             "best_dev_nll": counters.best_dev_nll,
             "parameters": count(model).parameters,
-            "products": cost,
             "made_by": counters.made_by,
             "settings": settings,
         },
@@ -163,8 +169,9 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads(), help="a process")
     parser.add_argument(
         "--device-tokens",
-        type=command.whole_number(1),
+        type=command.whole_number(0),
+        default=0,
         metavar="N",
-        help="source or target tokens that a device can take at a time: larger batches are learnt from in parts",
+        help="tokens of a side that a device takes at a time: a larger batch is learnt from in parts; 0: no limit",
     )
     command.run(main, parser)

@@ -13,7 +13,7 @@ from nmt.paper.tables import printed
 def main(args: argparse.Namespace) -> None:
     values = read_yaml(args.reproduction, dict) | {"catalogue": str(args.catalogue)}
     reproduction, catalogue = load_reproduction(values, str(args.reproduction))
-    table = printed(args.table, reproduction, catalogue, args.runs, args.corpora)
+    table = printed(args.table, reproduction, catalogue, args.runs)
     write_text(args.csv, csv(table))
     write_text(args.markdown, markdown(table))
     write_text(args.latex, latex(table, f"{reproduction.name}-{args.table}"))
@@ -25,7 +25,6 @@ if __name__ == "__main__":
     parser.add_argument("--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables")
     parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
-    parser.add_argument("--corpora", type=Path, default=Path("results/corpora"), metavar="FOLDER", help="tokens inside")
     parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
     parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
     parser.add_argument("--latex", type=Path, required=True, metavar="FILE")

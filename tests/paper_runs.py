@@ -13,13 +13,6 @@ from nmt.training.schedule import learning_rate, paper_peak
 
 UPDATES = 400
 SCORES = ("bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu")
-PRODUCTS = dict(
-    zip(
-        ["sentence", "source", "target", "source_source", "target_source", "target_target"],
-        [9, 900, 1100, 7, 8, 6],
-        strict=True,
-    )
-)
 FINGERPRINT = "f" * 64
 
 
@@ -37,16 +30,13 @@ def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables
 
 
 def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
-    """Writes FOLDER/runs and FOLDER/corpora for all rows and seeds of `chosen`; returns the repository's catalogue."""
+    """Writes FOLDER/runs for all rows and seeds of `chosen`; returns the repository's catalogue."""
     catalogue = repository_catalogue(root)
     splits = {table.split for table in chosen.tables.values()}
     for name in chosen.experiments:
         experiment = catalogue.experiment(name)
         for seed in chosen.seeds:
             make_run(folder / "runs" / chosen.corpus / name / f"seed-{seed}", name, experiment, seed, splits)
-        meta = {"sentences": 1000, "source_tokens": 9000, "target_tokens": 10_000}
-        tokens = folder / "corpora" / chosen.corpus / experiment.vocabulary / "tokens" / "train"
-        write_json(tokens / "meta.json", meta | {"fingerprint": FINGERPRINT})
     return catalogue
 
 
@@ -60,9 +50,10 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     random = np.random.default_rng([seed, *name.encode()])
     skill = 20 + 30 * random.random()
     settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()}
-    training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "seconds": 90.0 + seed, "best_dev_nll": 1.5}
-    made_by = {"device": "made-up CPU", "threads": 2, "torch": "2", "commit": "abcdef0123"}
-    training |= {"parameters": 1_234_567, "products": PRODUCTS, "made_by": [made_by]}
+    training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "flops": 1.5e15, "best_dev_nll": 1.5}
+    training |= dict.fromkeys(("seconds", "device_seconds"), 90.0 + seed)
+    made_by = {"device": "made-up CPU", "processes": 1, "threads": 2, "torch": "2", "commit": "abcdef0123"}
+    training |= {"parameters": 1_234_567, "made_by": [made_by]}
     write_json(folder / "training.json", training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}})
     write_lines(folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random)))
     write_json(folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000})

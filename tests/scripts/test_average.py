@@ -3,7 +3,7 @@
 import pytest
 import tiny_training
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from nmt.configuration import load_catalogue
 from nmt.files import read_json, write_json
@@ -92,12 +92,14 @@ def test_what_is_not_there(prepared, run, run_failing, changes, message):
 
 def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
     checkpoint = run / "checkpoints" / "00000003.safetensors"
-    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    assert f"{checkpoint} is damaged" in run_failing("average", *arguments(prepared, run))
-    assert not (run / "model").exists()
+    whole = checkpoint.read_bytes()
+    for damaged in (whole[:100], whole[:-1] + bytes([whole[-1] ^ 1])):  # cut off; one bit turned over
+        checkpoint.write_bytes(damaged)
+        assert f"{checkpoint} is damaged" in run_failing("average", *arguments(prepared, run))
+        assert not (run / "model").exists()
 
 
 def test_checkpoints_of_two_models_are_refused(prepared, run, run_failing):
-    save_file({"other": torch.zeros(2)}, run / "checkpoints" / "00000003.safetensors", {"json": "{}"})
+    save_tensors(run / "checkpoints" / "00000003.safetensors", {"other": torch.zeros(2)})
     assert "are not of the same model" in run_failing("average", *arguments(prepared, run))
     assert not (run / "model").exists()

@@ -11,6 +11,7 @@ import sys
 import pytest
 import torch
 from system.kill_points import contents, last_update, wait_for
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_training import ROWS, arguments, change, prepare
 
 from nmt.files import read_json
@@ -48,7 +49,41 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     assert [line["update"] for line in lines if "dev_bleu" in line] == [20, 40]
     dev = [line["dev_nll"] for line in lines if "dev_nll" in line]
     assert dev[-1] < dev[0]
-    assert made["target_tokens"] == [line["target_tokens"] for line in lines if "loss" in line][-1]
+    last = [line for line in lines if "loss" in line][-1]
+    assert made["target_tokens"] == last["target_tokens"]
+    assert 0 < last["mfu"] < 1
+    assert 0 < last["padding"] < 0.3
+    assert last["memory"] > 1e8
+    (board,) = run.glob("state-*/tensorboard")
+    events = EventAccumulator(str(board)).Reload()
+    for name in ("loss", "dev_perplexity", "learning_rate"):
+        shown = [(event.step, event.value) for event in events.Scalars(name)]
+        written = [(line["update"], pytest.approx(line[name], rel=1e-6)) for line in lines if name in line]
+        assert shown == written
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_learns_nearly_the_same(folder, run_script, precision):
+    found = {}
+    for chosen in ("float32", precision):
+        change(folder, "tiny", precision=chosen)
+        assert run_script("train", *arguments(folder, folder / chosen)).returncode == 0
+        found[chosen] = read_json(folder / chosen / "training.json")
+    assert found[precision]["best_dev_nll"] == pytest.approx(found["float32"]["best_dev_nll"], rel=0.01)
+    assert found[precision]["skipped_updates"] <= 2
+
+
+def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
+    change(folder, "tiny", peak_learning_rate=1e-9)
+    done = run_script("train", *arguments(folder, folder / "run"))
+    assert "is still that of a model that knows nothing but how frequent subwords are" in done.stderr
+
+
+def test_a_disk_without_room_is_refused_at_the_start(folder, run_failing):
+    change(folder, "tiny", average=10**9)
+    error = run_failing("train", *arguments(folder, folder / "run"))
+    assert "training takes up to" in error
+    assert "GB are free there: make room." in error
 
 
 def test_a_finished_training_is_not_done_again(folder, run_script):

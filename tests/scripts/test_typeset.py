@@ -15,7 +15,7 @@ def typeset(tmp_path, root):
     file = tmp_path / "reproduction.yaml"
     file.write_text(yaml.safe_dump(reproduction.model_dump()), encoding="utf-8")
     options = {"catalogue": root / "config", "reproduction": file, "table": "systems"}
-    options |= {name: tmp_path / name for name in ("runs", "corpora")}
+    options["runs"] = tmp_path / "runs"
     options |= {name: tmp_path / "tables" / f"systems.{name}" for name in ("csv", "markdown", "latex")}
     return lambda **changes: ["typeset", *(f"--{name}={value}" for name, value in (options | changes).items())]
 
@@ -44,7 +44,6 @@ def test_the_same_files_every_time(typeset, run_script, tmp_path):
     [
         ({"table": "system"}, "unknown table 'system': did you mean 'systems'?"),
         ({"runs": "nowhere"}, "nowhere/demo/demo-rnnencdec/seed-1/training.json is not there: let snakemake make it"),
-        ({"corpora": "nowhere"}, "tokens/train/meta.json is not there"),
         ({"reproduction": "nowhere.yaml"}, "nowhere.yaml is not there"),
     ],
 )

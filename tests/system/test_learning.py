@@ -103,7 +103,7 @@ def test_learns(family, task):
         wanted = [TASKS[task](tokens) for tokens in given]
         target = target_outputs(wanted)
         batch = Batch(sources(given), target_inputs(wanted), target)
-        share = Share(1, update, np.arange(64), int((target != PAD).sum()), {0: batch})
+        share = Share(1, update, np.arange(64), 0, int((target != PAD).sum()), 0, {0: batch})
         learner.learn(share, learning_rate(update, training, peak), update)
     model.eval()
     unseen = random_sequences(200, seed=0)

@@ -23,16 +23,18 @@ rule train:
         mem_mb=6000,
         runtime=1440,
         gpu=0,
+        launcher="python",  # or torchrun, for a process on each of several GPUs
+        device_tokens=0,  # as many as the batch has
     params:
         catalogue=REPRODUCTION.catalogue,
         folder=subpath(output.training, parent=True),
         model=lambda wildcards: experiment(wildcards).model.model_dump(),
         training=lambda wildcards: experiment(wildcards).training.model_dump(),
     shell:
-        "python src/train.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+        "{resources.launcher} src/train.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
-        " --output {params.folder} --threads {threads} --log {log}"
+        " --output {params.folder} --threads {threads} --device-tokens {resources.device_tokens} --log {log}"
 
 
 rule average:

@@ -49,8 +49,10 @@ class Share:
     epoch: int
     position: int  # batches of the epoch used with this one
     sentences: np.ndarray  # of the whole batch, all processes together
-    target_tokens: int  # of the whole batch, without padding, EOS counted
-    parts: dict[int, Batch]  # by their number
+    source_tokens: int  # of the whole batch, without padding, EOS counted
+    target_tokens: int
+    positions: int  # of both sides of all parts, padding included
+    parts: dict[int, Batch]  # this process's own, by their number
 
 
 class Batches:
@@ -117,7 +119,13 @@ class Batches:
             batches = self.epoch(epoch)
             for done, numbers in enumerate(batches[position:], start=position + 1):
                 parts = {i: self.part(numbers, i, division.parts).to(device) for i in division.own}
-                yield Share(epoch, done, numbers, self.target_tokens(numbers), parts)
+                source, target = self.source_lengths[numbers], self.target_lengths[numbers]
+                positions = sum(
+                    side[i :: division.parts].size * side[i :: division.parts].max(initial=0)
+                    for i in range(division.parts)
+                    for side in (source, target)
+                )
+                yield Share(epoch, done, numbers, int(source.sum()), int(target.sum()), int(positions), parts)
             epoch, position = epoch + 1, 0
 
 

@@ -1,4 +1,13 @@
-"""What a forward pass multiplies, counted by torch itself: no family needs a formula of its own."""
+"""What a training costs in floating-point operations: 6 N D plus attention, exact for each family.
+
+A forward pass multiplies and adds once for each weight and each token that meets it; a multiplication with its
+addition counts 2 operations, and the backward pass costs twice the forward one: 6 N D in all (Kaplan et al. 2020,
+arXiv 2001.08361, section 2.1). N are the weights of matrices, the output projection among them, but no embedding
+tables, which are only looked up. An encoder's weights meet the source tokens, a decoder's the target tokens.
+Attention's products of positions with positions have no weights and come on top, masked ones included, as in
+PaLM's account (Chowdhery et al. 2022, arXiv 2204.02311, appendix B). Padding, additions, softmax and norms are
+not counted. torch itself counts a forward pass: no family needs a formula of its own.
+"""
 
 import warnings
 
@@ -41,3 +50,14 @@ def count(model: Model, source: int, target: int, source_too: bool) -> int:
         if source_too:
             model.output(hidden.source[0])
     return counter.get_total_flops() // 2
+
+
+def training_flops(products: dict[str, float], sentences: float, source_tokens: float, target_tokens: float) -> float:
+    """Operations of training on so many sentence pairs with so many tokens in all, repeated ones counted again.
+
+    products: as `products` counts them. Tokens count EOS. Pairs of positions are taken at the mean lengths,
+    a little below their true number.
+    """
+    s, t = source_tokens / sentences, target_tokens / sentences
+    times = dict(zip(NAMES, (1, s, t, s * s, t * s, t * t), strict=True))
+    return 6 * sentences * sum(products[name] * factor for name, factor in times.items())

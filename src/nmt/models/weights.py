@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import zlib
 from pathlib import Path
 
 import torch
@@ -16,13 +17,11 @@ from nmt.files import written_whole
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
     """Raises OSError when the disk is full, say."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole(path) as beside:
         try:
-            save_file(
-                {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
-                beside,
-                metadata={"json": json.dumps(metadata or {})},
-            )
+            # As one entry: safetensors writes several in any order.
+            save_file(tensors, beside, {"json": json.dumps([checksum(tensors), metadata or {}])})
         except SafetensorError as error:
             found = re.search(r"os error (\d+)", str(error))  # it has the system's error only in words
             if not found:
@@ -35,11 +34,23 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     try:
         with safe_open(path, framework="pt") as file:
             names = file.keys()  # the file itself is no iterable
-            return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["json"])
+            tensors = {name: file.get_tensor(name) for name in names}
+            expected, metadata = json.loads(file.metadata()["json"])
+        if expected != checksum(tensors):
+            raise ValueError("its checksum is another")
+        return tensors, metadata
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): delete it and run the same command again.") from None
+
+
+def checksum(tensors: dict[str, Tensor]) -> str:
+    """CRC-32 of all values, in the order of their names."""
+    value = 0
+    for _, tensor in sorted(tensors.items()):
+        value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy(), value)
+    return f"{value:08x}"
 
 
 def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmt.configuration import Catalogue, Experiment, Reproduction, Training, validated
 from nmt.errors import UserError
-from nmt.evaluation.cost import sustained_flops, training_flops
+from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
 from nmt.training.metrics import read_metrics
 
@@ -112,19 +112,24 @@ def commits(runs: list[Run]) -> str:
     return made_by([training for run in runs for training in run.trainings()], "commit")
 
 
-def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> pd.DataFrame:
+def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue) -> pd.DataFrame:
     """One line a run: its measured metrics (as METRICS), what it cost, and where it comes from.
 
-    tokens: a folder with VOCABULARY/tokens/train of the corpus, for the lengths that FLOPs depend on.
-
-    parameters_millions counts a tied matrix once; flops_6nd is nmt.evaluation.cost's count, flops_sustained AIAYN's
+    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.products' count, flops_sustained AIAYN's
     own (empty for a device without a known rate); minutes are the training loop's, validation included. An ensemble's
     are the sums of its members'.
+
+    Raises UserError when runs with the same vocabulary were trained on other data.
     """
-    return pd.DataFrame([line(run, split, metrics, catalogue, tokens) for run in runs])
+    data: dict[str, Run] = {}
+    for trained in (trained for run in runs for trained in run.trained):
+        first = data.setdefault(catalogue.experiment(trained.experiment).vocabulary, trained)
+        if trained.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
+            raise UserError(f"{trained.folder} was trained on other data than {first.folder}: train the older again.")
+    return pd.DataFrame([line(run, split, metrics) for run in runs])
 
 
-def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens: Path) -> dict:
+def line(run: Run, split: str, metrics: list[str]) -> dict:
     values: dict = {"experiment": run.experiment, "seed": run.seeds, "sentences": None}
     for metric in metrics:
         if metric == "perplexity":
@@ -135,27 +140,14 @@ def line(run: Run, split: str, metrics: list[str], catalogue: Catalogue, tokens:
             values["sentences"] = scores["sentences"]
             values[metric], values[f"{metric}_signature"] = scores[metric]["score"], scores[metric]["signature"]
     trainings = run.trainings()
-    sustained = [sustained_flops(training["seconds"], made_by([training], "device")) for training in trainings]
+    sustained = [sustained_flops(training["device_seconds"], made_by([training], "device")) for training in trainings]
     return values | {
         "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
-        "flops_6nd": sum(flops(each, catalogue, tokens) for each in run.trained),
+        "flops_6nd": sum(training["flops"] for training in trainings),
         "flops_sustained": None if None in sustained else sum(sustained),
         "minutes": sum(training["seconds"] for training in trainings) / 60,
         "device": made_by(trainings, "device"),
+        "processes": made_by(trainings, "processes"),
         "threads": made_by(trainings, "threads"),
         "commit": made_by(trainings, "commit"),
     }
-
-
-def flops(run: Run, catalogue: Catalogue, corpus: Path) -> float:
-    """Of the whole training. Raises UserError when `corpus` holds other tokens than the run was trained on."""
-    training, tokens = run.training(), corpus / catalogue.experiment(run.experiment).vocabulary / "tokens" / "train"
-    data = read_json(tokens / "meta.json")
-    if data["fingerprint"] != training["settings"]["tokens"]:
-        raise UserError(f"{run.folder} was trained on other data than {tokens} holds: train it again.")
-    target_tokens = data["target_tokens"] + data["sentences"]  # with EOS, as training counts them
-    epochs = training["target_tokens"] / target_tokens
-    source_tokens = data["source_tokens"] + data["sentences"]
-    return training_flops(
-        training["products"], epochs * data["sentences"], epochs * source_tokens, epochs * target_tokens
-    )

@@ -37,8 +37,8 @@ class Printed:
     sources: list[str]
 
 
-def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path, corpora: Path) -> Printed:
-    """The reproduction's table `name`, from the folders of its runs and of its corpora's tokens.
+def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path) -> Printed:
+    """The reproduction's table `name`, from the folders of its runs.
 
     Each measure (the table's metrics, parameters_millions and flops_6nd) has columns: its own name for the mean over
     seeds, _sd for the sample standard deviation (empty with one seed), _published and _source for what a paper prints
@@ -49,7 +49,7 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
     table = lookup(reproduction.tables, name, "table")
     corpus = catalogue.corpus(reproduction.corpus)
     found = find_runs(runs, reproduction, catalogue, table.experiments)
-    measured = results(found, table.split, table.metrics, catalogue, corpora / reproduction.corpus)
+    measured = results(found, table.split, table.metrics, catalogue)
     signatures = {metric: signature(measured, metric) for metric in table.metrics}
 
     entries = [entry for entry in catalogue.published if entry.corpus == reproduction.corpus]

@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.configuration import Training
 from nmt.data.batches import Batch, Share
+from nmt.errors import UserError
 from nmt.models.protocol import PAD, Model
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
@@ -79,7 +81,8 @@ class Learner:
         for number, batch in share.parts.items():
             last = number == max(share.parts)
             seed_random(self.seed, update, number)
-            with nullcontext() if last or self.processes.size == 1 else self.objective.no_sync():
+            alone = last or self.processes.size == 1
+            with enough_memory(batch), nullcontext() if alone else self.objective.no_sync():
                 total, found = self.objective(batch, weight)
                 self.scaler.scale(total * scale).backward()
             sums += found
@@ -99,6 +102,22 @@ class Learner:
         latest, self.latest = self.latest, []
         norms = torch.stack([norm for _, norm in latest]).tolist() if latest else []
         return [(share, norm) for (share, _), norm in zip(latest, norms, strict=True)]
+
+
+@contextmanager
+def enough_memory(batch: Batch) -> Iterator[None]:
+    """Raises UserError when there is not."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            raise
+        (sentences, source), target = batch.source.shape, batch.target_in.size(1)
+        raise UserError(
+            f"there is not enough memory for {sentences} sentences of {source} source and {target} target tokens: give "
+            f"train.py --device-tokens well below {sentences * max(source, target)}, or experiments.yaml a smaller "
+            "batch_tokens."
+        ) from None
 
 
 def build_optimiser(model: Model, settings: Training) -> torch.optim.Optimizer:

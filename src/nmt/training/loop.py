@@ -18,11 +18,12 @@ from nmt.models.protocol import Model
 from nmt.models.weights import parameters, save_tensors
 from nmt.progress import Progress
 from nmt.training.learner import Learner, autocast
+from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
 from nmt.training.schedule import learning_rate
-from nmt.training.state import Counters, load_state, save_state
+from nmt.training.state import Counters, load_state, require_space, save_state
 
 UPDATES_BETWEEN_METRICS = 20
 SECONDS_BETWEEN_STATES = 60
@@ -40,6 +41,7 @@ def train(
     division: Division,
     dev: Batches,
     dev_bleu: Callable[[], float],
+    machine: Machine,
     folder: Path,
     fingerprint: str,
     made_by: dict,
@@ -58,6 +60,8 @@ def train(
     if state.exists():
         counters = load_state(state, learner, fingerprint)
         logging.info(f"going on from update {counters.update}")
+    if processes.first:
+        require_space(folder, learner)
     if made_by not in counters.made_by and not finished(counters, settings):
         counters.made_by.append(made_by)
     metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
@@ -71,16 +75,20 @@ def train(
             share = next(stream)
             counters.update += 1
             counters.epoch, counters.position = share.epoch, share.position
+            counters.source_tokens += share.source_tokens
             counters.target_tokens += share.target_tokens
+            counters.positions += share.positions
+            counters.flops += machine.flops(share)
             rate = learning_rate(counters.update, settings, peak)
             learner.learn(share, rate, counters.update)
 
             if counters.update % UPDATES_BETWEEN_METRICS == 0:
                 norm = settle(learner, counters, metrics)
-                progress.update(0, **log(learner, counters, rate, norm, metrics))
+                progress.update(0, **log(learner, counters, rate, norm, machine, metrics))
             at_interval = counters.update % settings.interval == 0 or counters.update == settings.updates
             if at_interval:
                 evaluate(learner, counters, dev, dev_bleu, metrics)
+                warn_of_flat_loss(counters, settings, batches.tokens.target.entropy)
                 keep_checkpoint(learner, counters, folder)
             now = time.monotonic()
             counters.seconds += now - clock
@@ -128,8 +136,11 @@ def settle(learner: Learner, counters: Counters, metrics: Metrics) -> float:
     return outcomes[-1][1] if outcomes else math.nan
 
 
-def log(learner: Learner, counters: Counters, rate: float, norm: float, metrics: Metrics) -> dict:
-    """Writes the means since the last line and starts new sums; returns what a progress bar shows."""
+def log(learner: Learner, counters: Counters, rate: float, norm: float, machine: Machine, metrics: Metrics) -> dict:
+    """Writes the means since the last line, and rates since the start; returns what a progress bar shows.
+
+    mfu: the share of the rate of large matrix products that the model's own products reached (Chowdhery et al. 2022).
+    """
     loss, nll, tokens = learner.processes.total(learner.sums).tolist()
     learner.sums.zero_()
     speed = round(counters.target_tokens / counters.seconds)
@@ -144,6 +155,9 @@ def log(learner: Learner, counters: Counters, rate: float, norm: float, metrics:
         skipped=counters.skipped,
         seconds=round(counters.seconds, 2),
         tokens_per_second=speed,
+        mfu=counters.flops / counters.device_seconds / machine.peak,
+        padding=1 - (counters.source_tokens + counters.target_tokens) / counters.positions,
+        memory=machine.memory(),
     )
     return {name: f"{value:.3f}" for name, value in means.items()} | {"tokens_per_second": speed}
 
@@ -162,6 +176,16 @@ def evaluate(
     counters.intervals_since_best += 1
     if nll < counters.best_dev_nll:
         counters.best_dev_nll, counters.intervals_since_best = nll, 0
+
+
+def warn_of_flat_loss(counters: Counters, settings: Training, entropy: float) -> None:
+    """Post-LN Transformers, above all, may never learn more than how frequent words are."""
+    long = counters.update >= max(2 * settings.warmup, 3 * settings.interval)
+    if long and counters.best_dev_nll > 0.98 * entropy:
+        logging.warning(
+            f"the dev loss, {counters.best_dev_nll:.2f}, is still that of a model that knows nothing but how frequent "
+            f"subwords are, {entropy:.2f}: try a longer warm-up, a lower learning rate or Pre-LN (norm: pre)."
+        )
 
 
 @torch.no_grad()

@@ -1,33 +1,43 @@
-"""metrics.jsonl: what happened, one line of JSON a time, read by figures and by `status`."""
+"""What happened, one line of JSON a time in metrics.jsonl, and the same numbers for TensorBoard."""
 
 import json
 import os
 from pathlib import Path
 
+from torch.utils.tensorboard import SummaryWriter
+
 
 class Metrics:
     """Appends lines; on resuming forgets those later than the state, which will be written again.
 
-    Without a path nothing is written: another process does.
+    TensorBoard's files are in the folder tensorboard beside metrics.jsonl. Without a path nothing is written: another
+    process does.
     """
 
     def __init__(self, path: Path | None, update: int):
+        self.path = path
         if path is None:
-            self.file = open(os.devnull, "w")  # noqa: SIM115
             return
         kept = [line for line in read_metrics(path) if line["update"] <= update]
         beside = path.with_suffix(".partial")
         beside.write_text("".join(json.dumps(line) + "\n" for line in kept))
         os.replace(beside, path)
         self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
+        self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
-    def write(self, **values: object) -> None:
-        self.file.write(json.dumps(values) + "\n")
+    def write(self, update: int, **values: object) -> None:
+        if self.path is None:
+            return
+        self.file.write(json.dumps({"update": update, **values}) + "\n")
+        for name, value in values.items():
+            if isinstance(value, int | float):
+                self.board.add_scalar(name, value, update)
 
     def flush_to_disk(self) -> None:
         """Before a state is written: what the state counts as done must outlast a power cut as it does."""
-        if self.file.name != os.devnull:
+        if self.path is not None:
             os.fsync(self.file.fileno())
+            self.board.flush()
 
 
 def read_metrics(path: Path) -> list[dict]:

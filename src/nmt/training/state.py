@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,10 @@ class Counters:
     update: int = 0
     epoch: int = 1
     position: int = 0  # batches of this epoch already used
+    source_tokens: int = 0
     target_tokens: int = 0
+    positions: int = 0  # of both sides, padding included
+    flops: float = 0.0  # as nmt.models.products counts them
     seconds: float = 0.0  # of training, over all interruptions
     device_seconds: float = 0.0  # the same, times the number of processes
     best_dev_nll: float = float("inf")
@@ -60,6 +64,20 @@ def save_state(path: Path, learner: Learner, counters: Counters, identity: str) 
     if learner.processes.first:
         metadata = {"counters": asdict(counters), "scaler": learner.scaler.state_dict(), "fingerprint": identity}
         save_tensors(path, tensors, metadata)
+
+
+def require_space(folder: Path, learner: Learner) -> None:
+    """Raises UserError when the disk has no room for all that the folder may come to hold."""
+    weights = sum(parameter.nbytes for parameter in parameters(learner.model).values())
+    moments = 0 if learner.settings.optimiser == "sgd" else 2
+    # A new checkpoint or state is whole before the old one goes.
+    needed = (learner.settings.average + 1) * weights + 2 * (1 + moments) * weights
+    there = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+    free = shutil.disk_usage(folder).free
+    if needed - there > free:
+        raise UserError(
+            f"training takes up to {needed / 1e9:.2g} GB in {folder}, {free / 1e9:.2g} GB are free there: make room."
+        )
 
 
 def load_state(path: Path, learner: Learner, identity: str) -> Counters:

@@ -5,7 +5,7 @@ import pytest
 
 from nmt.configuration import Cleaning, Vocabulary
 from nmt.data import tokens as module
-from nmt.data.tokens import ParallelTokens, write_tokens
+from nmt.data.tokens import ParallelTokens, Ragged, write_tokens
 from nmt.errors import UserError
 from nmt.text.subwords import SubwordPair, Subwords, learn
 
@@ -47,6 +47,13 @@ def test_what_is_written_is_read(write, subwords):
         assert isinstance(side.tokens, np.memmap)
         with pytest.raises(IndexError):
             side[len(side)]
+
+
+def test_entropy_is_that_of_subwords_and_ends():
+    """Two sequences of 3 a and 1 b: a and ends are 1/2 and 1/3 of 6 tokens."""
+    side = Ragged(np.array([5, 5, 7, 5]), np.array([0, 3, 4]))
+    expected = -sum(share * np.log(share) for share in (3 / 6, 1 / 6, 2 / 6))
+    assert side.entropy == pytest.approx(expected)
 
 
 def test_meta_counts(write, subwords):

@@ -42,7 +42,7 @@ def made(tmp_path, root):
 
 def table(made, name="systems"):
     folder, reproduction, catalogue = made
-    return printed(name, reproduction, catalogue, folder / "runs", folder / "corpora")
+    return printed(name, reproduction, catalogue, folder / "runs")
 
 
 def test_cited_systems_first_then_our_rows_in_order(made):
@@ -185,7 +185,7 @@ def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
     catalogue = publishing(paper_runs.make_runs(tmp_path, root, reproduction))
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / "dev.perplexity.json"
     write_json(path, read_json(path) | {"tokens": 4321})
-    text = markdown(printed("dev", reproduction, catalogue, tmp_path / "runs", tmp_path / "corpora"))
+    text = markdown(printed("dev", reproduction, catalogue, tmp_path / "runs"))
     assert "(4321 subwords, 5000 subwords)" in text
     assert "Another split" not in text  # its metric is no column
 

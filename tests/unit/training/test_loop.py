@@ -43,7 +43,7 @@ def learner_of(model, training: Training) -> Learner:
 
 
 def share(batch: Batch) -> Share:
-    return Share(1, 1, np.array([7, 9]), TARGET_TOKENS, {0: batch})
+    return Share(1, 1, np.array([7, 9]), 0, TARGET_TOKENS, 0, {0: batch})
 
 
 def step(model, batch: Batch, training: Training) -> dict:
@@ -108,6 +108,18 @@ def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimiser):
         assert torch.equal(ours, theirs), name
         for key, value in plain.optimiser.state[theirs].items():
             assert torch.equal(skipping.optimiser.state[ours][key], value), (name, key)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("on a GPU"), RuntimeError("can't allocate memory")])
+def test_too_little_memory_is_said_with_the_batch_s_size(batch, error):
+    def encode(source):
+        raise error
+
+    model = still("transformer")
+    model.encode = encode
+    said = r"for 2 sentences of 6 source and 7 target tokens: give train.py --device-tokens well below 14"
+    with pytest.raises(UserError, match=said):
+        learner_of(model, settings()).learn(share(batch), RATE, update=1)
 
 
 def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):

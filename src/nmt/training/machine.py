@@ -1,0 +1,44 @@
+"""What the machine can do, and how much of it training uses."""
+
+import resource
+import time
+from dataclasses import dataclass
+
+import torch
+
+from nmt.data.batches import Share
+from nmt.models.products import training_flops
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.products)."""
+
+    device: torch.device
+    peak: float
+    products: dict[str, float]
+
+    def flops(self, share: Share) -> float:
+        """Of one update, all processes together."""
+        return training_flops(self.products, len(share.sentences), share.source_tokens, share.target_tokens)
+
+    def memory(self) -> int:
+        """The most bytes that were taken at a time so far."""
+        if self.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.device)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@torch.no_grad()
+def matrix_product_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of a large matrix product, the best of some: what a device can do at most with this type."""
+    size, times = (8192, 20) if device.type == "cuda" else (1024, 5)
+    one = torch.ones(size, size, dtype=dtype, device=device)
+    other, seconds = one.clone(), []
+    for _ in range(times + 1):  # the first one loads kernels
+        start = time.perf_counter()
+        torch.mm(one, other)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / min(seconds)
