@@ -104,6 +104,13 @@ def translated(name, rows):
     ]
 
 
+def threads_of_a_run():
+    """So many that all runs of the reproduction have the machine together: a core for each is faster than several
+    cores for one after the other. A cluster's profile says its own."""
+    rows = [row for table in REPRODUCTION.tables.values() if not table.on_request for row in table.experiments]
+    return max(1, (workflow.cores or 1) // max(1, len(trained("", rows))))
+
+
 def models(wildcards):
     """The folders that translate for a run: an ensemble's are its members'."""
     if wildcards.run == "ensemble":

@@ -18,7 +18,7 @@ rule train:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 2
+    threads: threads_of_a_run()
     resources:
         mem_mb=6000,
         runtime=1440,
@@ -76,7 +76,7 @@ rule perplexity:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 2
+    threads: threads_of_a_run()
     resources:
         mem_mb=3000,
         runtime=30,

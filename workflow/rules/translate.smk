@@ -13,7 +13,7 @@ rule translate:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 2
+    threads: threads_of_a_run()
     resources:
         mem_mb=3000,
         runtime=60,
