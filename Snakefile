@@ -14,6 +14,7 @@ include: "workflow/rules/vocabulary.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/translate.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/benchmark.smk"
 
 
 rule all:

@@ -29,6 +29,10 @@ try:
     REPRODUCTION, CATALOGUE = load_reproduction(config, where)
     CORPUS = CATALOGUE.corpus(REPRODUCTION.corpus)
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
+    # Of the tables that are made without being asked for
+    ROWS = dict.fromkeys(
+        row for table in REPRODUCTION.tables.values() if not table.on_request for row in table.experiments
+    )
 except UserError as error:
     sys.exit(f"error: {error}")
 
@@ -107,8 +111,7 @@ def translated(name, rows):
 def threads_of_a_run():
     """So many that all runs of the reproduction have the machine together: a core for each is faster than several
     cores for one after the other. A cluster's profile says its own."""
-    rows = [row for table in REPRODUCTION.tables.values() if not table.on_request for row in table.experiments]
-    return max(1, (workflow.cores or 1) // max(1, len(trained("", rows))))
+    return max(1, (workflow.cores or 1) // max(1, len(trained("", ROWS))))
 
 
 def models(wildcards):

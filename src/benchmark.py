@@ -1,0 +1,73 @@
+"""Measures how fast rows train on this machine, alternating between them, and writes a table and a figure.
+
+With --against, another checkout of this repository is measured too, turn about, and the table has the ratio of the two.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from nmt import command
+from nmt.configuration import load_catalogue
+from nmt.errors import UserError
+from nmt.files import write_text
+from nmt.paper.drawing import save
+from nmt.paper.provenance import commit
+from nmt.paper.speeds import drawn, markdown, medians
+from nmt.progress import progress
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def main(args: argparse.Namespace) -> None:
+    catalogue = load_catalogue(args.catalogue)
+    versions = {"this": HERE} | ({"other": args.against} if args.against else {})
+    turns = [(name, version) for _ in range(args.rounds) for name in args.experiments for version in versions]
+    lines = []
+    for name, version in progress(turns, "benchmark", len(turns), "measurements"):
+        tokens = args.corpus / catalogue.experiment(name).vocabulary / "tokens" / "train"
+        lines.append({"experiment": name, "version": version} | measured(versions[version], name, tokens, args))
+    measurements = pd.DataFrame(lines)
+    table = medians(measurements)
+    about = f"{device()}, threads {args.threads}, commit {commit()}: medians of {args.rounds} rounds, turn about."
+    write_text(args.csv, measurements.to_csv(index=False))
+    write_text(args.markdown, markdown(table, about))
+    save(drawn(table, about), args.pdf, args.png)
+    print(markdown(table, about), end="")
+
+
+def measured(version: Path, experiment: str, tokens: Path, args: argparse.Namespace) -> dict:
+    """One measurement, in a process of its own. Raises UserError when it fails."""
+    named = {"catalogue": args.catalogue, "experiment": experiment, "tokens": tokens}
+    named |= {"seconds": args.seconds, "threads": args.threads}
+    arguments = [f"--{name}={value}" for name, value in named.items()]
+    done = subprocess.run(
+        [sys.executable, version / "src" / "measure.py", *arguments], stdout=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        raise UserError(f"{experiment} could not be measured with the code in {version}: see above.")
+    return json.loads(done.stdout)
+
+
+def device() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU"
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
+    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="VOCABULARY/tokens/train inside")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
+    parser.add_argument("--rounds", type=command.whole_number(1), default=5)
+    parser.add_argument("--seconds", type=command.number(0), default=10, help="a measurement")
+    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
+    for name in ("csv", "markdown", "pdf", "png"):
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE")
+    command.run(main, parser)

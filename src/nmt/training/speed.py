@@ -1,0 +1,114 @@
+"""How fast a row trains here: tokens a second, and where the time goes."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from nmt.configuration import Experiment
+from nmt.data.batches import Batches, Division, Share
+from nmt.data.tokens import ParallelTokens
+from nmt.models.build import build
+from nmt.models.products import products
+from nmt.training.learner import AUTOCAST, Learner
+from nmt.training.machine import Machine, matrix_product_rate
+from nmt.training.processes import Processes
+
+UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when training is real."""
+
+    target_tokens_per_second: float
+    padding: float
+    mfu: float
+    memory: int
+    data: float
+    forward: float
+    backward: float
+    optimiser: float
+
+
+def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, processes: Processes) -> Speed:
+    """Trains on real batches of a new epoch for so many seconds; always the same batches and weights."""
+    torch.manual_seed(1)
+    model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
+    settings, device = experiment.training, processes.device
+    peak = matrix_product_rate(device, AUTOCAST[settings.precision] or torch.get_default_dtype())
+    machine = Machine(device, peak, products(model, source_too=bool(settings.source_loss)))
+    learner = Learner(model.to(device), settings, processes, seed=1)
+    shares = Batches(tokens, settings.batch_tokens, seed=1).shares(1, 0, Division(), device)
+    clock = Clock(device)
+
+    for number in range(1, UPDATES_BEFORE + 1):
+        update(learner, shares, clock, number)
+    lines = []
+    end = time.monotonic() + seconds
+    while not lines or time.monotonic() < end:
+        lines.append(update(learner, shares, clock, UPDATES_BEFORE + len(lines) + 1))
+    seen = [line["share"] for line in lines]
+    spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
+    target_tokens = sum(share.target_tokens for share in seen)
+    real = target_tokens + sum(share.source_tokens for share in seen)
+    return Speed(
+        target_tokens_per_second=target_tokens / spent["whole"],
+        padding=1 - real / sum(share.positions for share in seen),
+        mfu=sum(map(machine.flops, seen)) / spent["whole"] / peak,
+        memory=machine.memory(),
+        **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimiser")},
+    )
+
+
+def update(learner: Learner, shares: Iterator[Share], clock: "Clock", number: int) -> dict:
+    with clock.timed("data"):
+        share = next(shares)
+    with clock.timed("whole"), clock.inside(learner):
+        learner.learn(share, rate=1e-4, update=number)
+        learner.outcomes()
+    seconds = clock.seconds
+    # Clipping is counted as part of the backward pass, which it waits for.
+    seconds["backward"] = seconds["whole"] - seconds["forward"] - seconds["optimiser"]
+    return {"share": share, **seconds}
+
+
+class Clock:
+    """Seconds by name; on a GPU each time is taken when all that was begun is done."""
+
+    def __init__(self, device: torch.device):
+        self.device, self.seconds = device, {}
+
+    def now(self) -> float:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter()
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        begun = self.now()
+        yield
+        self.seconds[name] = self.now() - begun
+
+    @contextmanager
+    def inside(self, learner: Learner) -> Iterator[None]:
+        """Times the forward pass and the optimiser's step of what is run meanwhile."""
+        begun = {}
+
+        def begin(name: str):
+            return lambda *_: begun.update({name: self.now()})
+
+        def end(name: str):
+            return lambda *_: self.seconds.update({name: self.now() - begun[name]})
+
+        hooks = [
+            learner.objective.register_forward_pre_hook(begin("forward")),
+            learner.objective.register_forward_hook(end("forward")),
+            learner.optimiser.register_step_pre_hook(begin("optimiser")),
+            learner.optimiser.register_step_post_hook(end("optimiser")),
+        ]
+        yield
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,63 @@
+"""benchmark.py and measure.py through their command lines."""
+
+import csv
+import json
+
+import pytest
+import tiny_training
+
+ROWS = ("tiny-transformer", "tiny-rnnsearch")
+FORMS = ("csv", "markdown", "pdf", "png")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tiny_training.prepare(tmp_path_factory.mktemp("benchmark"))
+    (made / "tiny-bpe" / "tokens").mkdir(parents=True)
+    (made / "tokens-train").rename(made / "tiny-bpe" / "tokens" / "train")
+    return made
+
+
+@pytest.fixture
+def arguments(folder, tmp_path):
+    named = {"catalogue": folder / "catalogue", "corpus": folder, "rounds": 2, "seconds": 0.1, "threads": 1}
+    named |= {name: tmp_path / "made" / f"speed.{name}" for name in FORMS}
+    return ["benchmark", *(f"--{name}={value}" for name, value in named.items()), "--experiments"]
+
+
+def test_two_versions_are_measured_turn_about(arguments, root, run_script, tmp_path):
+    done = run_script(*arguments, *ROWS, f"--against={root}")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "made" / "speed.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["experiment"], line["version"]) for line in lines] == 2 * [
+        (row, version) for row in ROWS for version in ("this", "other")
+    ]
+    table = (tmp_path / "made" / "speed.markdown").read_text(encoding="utf-8")
+    assert done.stdout == table
+    assert "ratio to the other version" in table.splitlines()[0]
+    assert [line.split("|")[1].strip() for line in table.splitlines()[2:4]] == list(ROWS)
+    assert (tmp_path / "made" / "speed.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "made" / "speed.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_phases_add_up(folder, run_script):
+    arguments = {"catalogue": folder / "catalogue", "tokens": folder / "tiny-bpe" / "tokens" / "train"}
+    arguments |= {"experiment": ROWS[0], "seconds": 0.5, "threads": 1}
+    done = run_script("measure", *(f"--{name}={value}" for name, value in arguments.items()))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 0 < found["mfu"] < 1
+    assert 0 < found["padding"] < 0.3
+    assert found["memory"] > 1e8
+    assert all(found[phase] > 0 for phase in ("data", "forward", "backward", "optimiser"))
+    inside = sum(found[phase] for phase in ("forward", "backward", "optimiser"))
+    assert inside == pytest.approx(1e6 / found["target_tokens_per_second"], rel=1e-6)
+
+
+def test_what_cannot_be_measured_writes_nothing(arguments, run_script, tmp_path):
+    done = run_script(*arguments, ROWS[0], f"--against={tmp_path}")
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"tiny-transformer could not be measured with the code in {tmp_path}: see above.\n")
+    assert "tiny-transfomer" in run_script(*arguments, "tiny-transfomer").stderr
+    assert not (tmp_path / "made").exists()

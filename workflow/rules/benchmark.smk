@@ -1,0 +1,35 @@
+# How fast the rows of the reproduction train on this machine; made only when asked for.
+
+BENCHMARKED = [row for row in ROWS if row not in CATALOGUE.ensembles]
+
+
+rule benchmark:
+    input:
+        [
+            f"results/corpora/{REPRODUCTION.corpus}/{CATALOGUE.experiment(row).vocabulary}/tokens/train"
+            for row in BENCHMARKED
+        ],
+    output:
+        csv=f"results/benchmark/{REPRODUCTION.name}.csv",
+        markdown=f"results/benchmark/{REPRODUCTION.name}.md",
+        pdf=f"results/benchmark/{REPRODUCTION.name}.pdf",
+        png=f"results/benchmark/{REPRODUCTION.name}.png",
+    log:
+        f"results/logs/{REPRODUCTION.name}/benchmark.log",
+    benchmark:
+        f"results/benchmarks/{REPRODUCTION.name}/benchmark.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: workflow.cores or 1
+    resources:
+        mem_mb=6000,
+        runtime=240,
+        gpu=0,
+    params:
+        catalogue=REPRODUCTION.catalogue,
+        corpus=f"results/corpora/{REPRODUCTION.corpus}",
+        rows=BENCHMARKED,
+    shell:
+        "python src/benchmark.py --catalogue {params.catalogue:q} --corpus {params.corpus}"
+        " --experiments {params.rows} --threads {threads}"
+        " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"
