@@ -1,6 +1,7 @@
 """Measures how fast rows train on this machine, alternating between them, and writes a table and a figure.
 
-With --against, another checkout of this repository is measured too, turn about, and the table has the ratio of the two.
+With --against, another checkout of this repository is measured too, turn about, and with --peers other toolkits, which
+--peers-python must have (envs/peers.txt); the table has the ratio of this code's tokens a second to theirs.
 """
 
 import argparse
@@ -27,7 +28,11 @@ HERE = Path(__file__).resolve().parents[1]
 
 def main(args: argparse.Namespace) -> None:
     catalogue = load_catalogue(args.catalogue)
-    versions = {"this": HERE} | ({"other": args.against} if args.against else {})
+    versions = {"this": [sys.executable, HERE / "src" / "measure.py"]}
+    if args.against:
+        versions["other"] = [sys.executable, args.against / "src" / "measure.py"]
+    for peer in args.peers:
+        versions[peer] = [args.peers_python, HERE / "src" / "measure_peer.py", f"--toolkit={peer}"]
     turns = [(name, version) for _ in range(args.rounds) for name in args.experiments for version in versions]
     lines = []
     for name, version in progress(turns, "benchmark", len(turns), "measurements"):
@@ -42,17 +47,15 @@ def main(args: argparse.Namespace) -> None:
     print(markdown(table, about), end="")
 
 
-def measured(version: Path, experiment: str, tokens: Path, args: argparse.Namespace) -> dict:
+def measured(start: list, experiment: str, tokens: Path, args: argparse.Namespace) -> dict:
     """One measurement, in a process of its own. Raises UserError when it fails."""
     named = {"catalogue": args.catalogue, "experiment": experiment, "tokens": tokens}
     named |= {"seconds": args.seconds, "threads": args.threads}
-    arguments = [f"--{name}={value}" for name, value in named.items()]
-    done = subprocess.run(
-        [sys.executable, version / "src" / "measure.py", *arguments], stdout=subprocess.PIPE, check=False
-    )
+    command = [*start, *(f"--{name}={value}" for name, value in named.items())]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode:
-        raise UserError(f"{experiment} could not be measured with the code in {version}: see above.")
-    return json.loads(done.stdout)
+        raise UserError(f"{experiment} could not be measured by {' '.join(map(str, start))}: see above.")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def device() -> str:
@@ -65,6 +68,8 @@ if __name__ == "__main__":
     parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
     parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="VOCABULARY/tokens/train inside")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
+    parser.add_argument("--peers", nargs="+", default=[], metavar="TOOLKIT", help="as in measure_peer.py")
+    parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
     parser.add_argument("--seconds", type=command.number(0), default=10, help="a measurement")
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())

@@ -9,21 +9,21 @@ from nmt.paper.drawing import COLOURS, PAGE, STYLE, finish, sheet
 PHASES = ("data", "forward", "backward", "optimiser")
 NOTE = (
     "MFU: the rate of the model's own products, as a share of that of a large matrix product measured beside it. "
-    "Phases: time for 1,000 target tokens, clipping with the backward pass."
+    "To X: the ratio of target tokens a second to those of X. Phases: time for 1,000 target tokens, clipping with the "
+    "backward pass."
 )
 
 
 def medians(measurements: pd.DataFrame) -> pd.DataFrame:
     """A line for each experiment, in the order of the measurements.
 
-    measurements: a line each, with `experiment`, `version` ("this" or "other") and the values of
-    nmt.training.speed.Speed. With another version, `ratio` is this one's tokens a second to the other's.
+    measurements: a line each, with `experiment`, `version` and the values of nmt.training.speed.Speed; of versions
+    other than "this", target_tokens_per_second is enough, and `to VERSION` is the ratio of this one's to theirs.
     """
     found = measurements.groupby(["version", "experiment"], sort=False).median()
-    table = found.loc["this"]
-    if "other" in found.index:
-        table = table.assign(ratio=table.target_tokens_per_second / found.loc["other"].target_tokens_per_second)
-    return table
+    table, rate = found.loc["this"], found.target_tokens_per_second
+    others = [version for version in found.index.unique("version") if version != "this"]
+    return table.assign(**{f"to {version}": rate["this"] / rate[version] for version in others})
 
 
 def markdown(table: pd.DataFrame, about: str) -> str:
@@ -34,8 +34,7 @@ def markdown(table: pd.DataFrame, about: str) -> str:
         "memory (GB)": (table.memory / 1e9).map("{:.2f}".format),
     }
     columns |= {f"{phase} (ms)": table[phase].map("{:.1f}".format) for phase in PHASES}
-    if "ratio" in table:
-        columns["ratio to the other version"] = table.ratio.map("{:.2f}".format)
+    columns |= {name: table[name].map("{:.2f}".format) for name in table if name.startswith("to ")}
     return f"{pd.DataFrame(columns).to_markdown(stralign='right')}\n\n{about} {NOTE}\n"
 
 
