@@ -3,7 +3,6 @@
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import torch
 
@@ -11,7 +10,7 @@ from nmt import command
 from nmt.configuration import load_catalogue
 from nmt.data.tokens import ParallelTokens
 from nmt.training.processes import joined
-from nmt.training.speed import measure
+from nmt.training.speed import arguments, measure
 
 
 def main(args: argparse.Namespace) -> None:
@@ -23,10 +22,4 @@ def main(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
-    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
-    parser.add_argument("--seconds", type=command.number(0), default=10)
-    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
-    command.run(main, parser)
+    command.run(main, arguments(__doc__))

@@ -10,7 +10,6 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import torch
@@ -23,8 +22,8 @@ from nmt.data.batches import Batch, Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD, UNK
+from nmt.training.speed import arguments, repeated
 
-UPDATES_BEFORE = 5
 LONGEST = 512
 # What gives the summed loss of a batch, label smoothing included, and what is trained
 Peer = tuple[nn.Module, Callable[[Batch], Tensor]]
@@ -277,21 +276,12 @@ def main(args: argparse.Namespace) -> None:
         optimiser.zero_grad()
         return batches.target_tokens(chosen), time.perf_counter() - begun
 
-    for _ in range(UPDATES_BEFORE):
-        update()
-    done, end = [], time.monotonic() + args.seconds
-    while not done or time.monotonic() < end:
-        done.append(update())
+    done = repeated(update, args.seconds)
     rate = sum(count for count, _ in done) / sum(seconds for _, seconds in done)
     print(json.dumps({"target_tokens_per_second": rate}))
 
 
 if __name__ == "__main__":
-    parser = command.arguments(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--toolkit", required=True, choices=PEERS)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
-    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
-    parser.add_argument("--seconds", type=command.number(0), default=10)
-    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     command.run(main, parser)

@@ -1,12 +1,17 @@
 """How fast a row trains here: tokens a second, and where the time goes."""
 
+import argparse
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import torch
 
+from nmt import command
 from nmt.configuration import Experiment
 from nmt.data.batches import Batches, Division, Share
 from nmt.data.tokens import ParallelTokens
@@ -16,6 +21,7 @@ from nmt.training.learner import AUTOCAST, Learner
 from nmt.training.machine import Machine, matrix_product_rate
 from nmt.training.processes import Processes
 
+Result = TypeVar("Result")
 UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
 
 
@@ -44,12 +50,8 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     shares = Batches(tokens, settings.batch_tokens, seed=1).shares(1, 0, Division(), device)
     clock = Clock(device)
 
-    for number in range(1, UPDATES_BEFORE + 1):
-        update(learner, shares, clock, number)
-    lines = []
-    end = time.monotonic() + seconds
-    while not lines or time.monotonic() < end:
-        lines.append(update(learner, shares, clock, UPDATES_BEFORE + len(lines) + 1))
+    numbers = itertools.count(1)
+    lines = repeated(lambda: update(learner, shares, clock, next(numbers)), seconds)
     seen = [line["share"] for line in lines]
     spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
     target_tokens = sum(share.target_tokens for share in seen)
@@ -61,6 +63,27 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
         memory=machine.memory(),
         **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimiser")},
     )
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """What the scripts share that measure once."""
+    parser = command.arguments(description)
+    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
+    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
+    parser.add_argument("--seconds", type=command.number(0), default=10)
+    parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
+    return parser
+
+
+def repeated(update: Callable[[], Result], seconds: float) -> list[Result]:
+    """What calls return for so many seconds, at least one; those of a warm-up before are left out."""
+    for _ in range(UPDATES_BEFORE):
+        update()
+    results, end = [], time.monotonic() + seconds
+    while not results or time.monotonic() < end:
+        results.append(update())
+    return results
 
 
 def update(learner: Learner, shares: Iterator[Share], clock: "Clock", number: int) -> dict:
