@@ -15,7 +15,6 @@ import pandas as pd
 import torch
 
 from nmt import command
-from nmt.configuration import load_catalogue
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.paper.drawing import save
@@ -27,16 +26,19 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def main(args: argparse.Namespace) -> None:
-    catalogue = load_catalogue(args.catalogue)
+    if len(args.tokens) != len(args.experiments):
+        raise UserError(
+            f"{len(args.experiments)} experiments but {len(args.tokens)} folders of tokens: give each its own."
+        )
     versions = {"this": [sys.executable, HERE / "src" / "measure.py"]}
     if args.against:
         versions["other"] = [sys.executable, args.against / "src" / "measure.py"]
     for peer in args.peers:
         versions[peer] = [args.peers_python, HERE / "src" / "measure_peer.py", f"--toolkit={peer}"]
-    turns = [(name, version) for _ in range(args.rounds) for name in args.experiments for version in versions]
+    rows = list(zip(args.experiments, args.tokens, strict=True))
+    turns = [(*row, version) for _ in range(args.rounds) for row in rows for version in versions]
     lines = []
-    for name, version in progress(turns, "benchmark", len(turns), "measurements"):
-        tokens = args.corpus / catalogue.experiment(name).vocabulary / "tokens" / "train"
+    for name, tokens, version in progress(turns, "benchmark", len(turns), "measurements"):
         lines.append({"experiment": name, "version": version} | measured(versions[version], name, tokens, args))
     measurements = pd.DataFrame(lines)
     table = medians(measurements)
@@ -66,7 +68,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
-    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="VOCABULARY/tokens/train inside")
+    parser.add_argument("--tokens", nargs="+", type=Path, required=True, metavar="FOLDER", help="of each, binarised")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
     parser.add_argument("--peers", nargs="+", default=[], metavar="TOOLKIT", help="as in measure_peer.py")
     parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")

@@ -13,21 +13,19 @@ FORMS = ("csv", "markdown", "pdf", "png")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tiny_training.prepare(tmp_path_factory.mktemp("benchmark"))
-    (made / "tiny-bpe" / "tokens").mkdir(parents=True)
-    (made / "tokens-train").rename(made / "tiny-bpe" / "tokens" / "train")
-    return made
+    return tiny_training.prepare(tmp_path_factory.mktemp("benchmark"))
 
 
 @pytest.fixture
 def arguments(folder, tmp_path):
-    named = {"catalogue": folder / "catalogue", "corpus": folder, "rounds": 1, "seconds": 0.1, "threads": 1}
+    named = {"catalogue": folder / "catalogue", "rounds": 1, "seconds": 0.1, "threads": 1}
     named |= {name: tmp_path / "made" / f"speed.{name}" for name in FORMS}
-    return ["benchmark", *(f"--{name}={value}" for name, value in named.items()), "--experiments"]
+    start = ["benchmark", *(f"--{name}={value}" for name, value in named.items())]
+    return lambda *rows: [*start, "--tokens", *[folder / "tokens-train" for _ in rows], "--experiments", *rows]
 
 
 def test_two_versions_are_measured_turn_about(arguments, root, run_script, tmp_path):
-    done = run_script(*arguments, *ROWS, f"--against={root}")
+    done = run_script(*arguments(*ROWS), f"--against={root}")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "made" / "speed.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -43,7 +41,7 @@ def test_two_versions_are_measured_turn_about(arguments, root, run_script, tmp_p
 
 
 def test_phases_add_up(folder, run_script):
-    arguments = {"catalogue": folder / "catalogue", "tokens": folder / "tiny-bpe" / "tokens" / "train"}
+    arguments = {"catalogue": folder / "catalogue", "tokens": folder / "tokens-train"}
     arguments |= {"experiment": ROWS[0], "seconds": 0.5, "threads": 1}
     done = run_script("measure", *(f"--{name}={value}" for name, value in arguments.items()))
     assert done.returncode == 0, done.stderr
@@ -57,9 +55,9 @@ def test_phases_add_up(folder, run_script):
 
 
 def test_what_cannot_be_measured_writes_nothing(arguments, run_script, tmp_path):
-    done = run_script(*arguments, ROWS[0], f"--against={tmp_path}")
+    done = run_script(*arguments(ROWS[0]), f"--against={tmp_path}")
     assert done.returncode == 1
     started = f"{sys.executable} {tmp_path}/src/measure.py"
     assert done.stderr.endswith(f"tiny-transformer could not be measured by {started}: see above.\n")
-    assert "tiny-transfomer" in run_script(*arguments, "tiny-transfomer").stderr
+    assert "tiny-transfomer" in run_script(*arguments("tiny-transfomer")).stderr
     assert not (tmp_path / "made").exists()

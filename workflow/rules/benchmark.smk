@@ -27,9 +27,8 @@ rule benchmark:
         gpu=0,
     params:
         catalogue=REPRODUCTION.catalogue,
-        corpus=f"results/corpora/{REPRODUCTION.corpus}",
         rows=BENCHMARKED,
     shell:
-        "python src/benchmark.py --catalogue {params.catalogue:q} --corpus {params.corpus}"
-        " --experiments {params.rows} --threads {threads}"
+        "python src/benchmark.py --catalogue {params.catalogue:q}"
+        " --experiments {params.rows} --tokens {input} --threads {threads}"
         " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"
