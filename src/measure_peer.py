@@ -263,18 +263,20 @@ def main(args: argparse.Namespace) -> None:
     model, loss = PEERS[args.toolkit](experiment.model, tokens.meta["vocabulary_sizes"][0], settings.label_smoothing)
     model.train()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-4, betas=settings.adam_betas, fused=True)
-    batches = Batches(tokens, settings.batch_tokens, seed=1)
-    numbers = iter(batches.epoch(1))
+    batches = Batches.of(tokens, settings, seed=1)
+    updates = iter(batches.epoch(1))
 
     def update() -> tuple[int, float]:
         """Target tokens and seconds."""
-        chosen = next(numbers)
-        batch, begun = batches.load(chosen), time.perf_counter()
-        (loss(batch) / batches.target_tokens(chosen)).backward()
+        chosen = next(updates)
+        loaded, target_tokens = [batches.load(batch) for batch in chosen], sum(map(batches.target_tokens, chosen))
+        begun = time.perf_counter()
+        for batch in loaded:
+            (loss(batch) / target_tokens).backward()
         nn.utils.clip_grad_norm_(model.parameters(), settings.gradient_clip or float("inf"))
         optimiser.step()
         optimiser.zero_grad()
-        return batches.target_tokens(chosen), time.perf_counter() - begun
+        return target_tokens, time.perf_counter() - begun
 
     done = repeated(update, args.seconds)
     rate = sum(count for count, _ in done) / sum(seconds for _, seconds in done)

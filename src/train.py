@@ -7,8 +7,8 @@ train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse
+import itertools
 import logging
-import math
 import os
 import platform
 from contextlib import nullcontext
@@ -18,7 +18,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from nmt import command
-from nmt.configuration import Decoding, Experiment, load_catalogue
+from nmt.configuration import Decoding, Experiment, Training, load_catalogue
 from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
@@ -55,7 +55,7 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
 
     tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)
     subwords = SubwordPair.load(args.subwords)
-    batches = Batches(tokens, experiment.training.batch_tokens, args.seed)
+    batches = Batches.of(tokens, experiment.training, args.seed)
     dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine(
@@ -93,7 +93,7 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
                 remove(leftover)  # of a call that was killed while it wrote
             write_json(folder / "settings.json", settings)
         processes.wait()
-        division = divide(experiment.training.batch_tokens, args.device_tokens, processes)
+        division = divide(experiment.training, args.device_tokens, processes)
         try:
             counters = train(
                 learner, peak(experiment), batches, division, dev, dev_bleu, machine, folder, name, made_by(processes)
@@ -105,10 +105,12 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
             finish(args.output, folder, model, counters, settings)
 
 
-def divide(batch_tokens: int, device_tokens: int, processes: Processes) -> Division:
-    """In as few parts as the devices can take, the same number for each process."""
-    turns = math.ceil(batch_tokens / (processes.size * device_tokens)) if device_tokens else 1
-    return Division(processes.rank, processes.size, turns * processes.size)
+def divide(training: Training, device_tokens: int, processes: Processes) -> Division:
+    """In as few slices as give all processes the same number of parts, none larger than a device takes."""
+    for slices in itertools.count(1):
+        parts = training.batches * slices
+        if parts % processes.size == 0 and (not device_tokens or training.batch_tokens <= parts * device_tokens):
+            return Division(processes.rank, processes.size, slices)
 
 
 def peak(experiment: Experiment) -> float:

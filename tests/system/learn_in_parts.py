@@ -33,10 +33,11 @@ def main(args: argparse.Namespace) -> None:
 def learn(family: str, parts: int, processes: Processes) -> list[float]:
     """The loss of a target token at each update."""
     source_loss = SOURCE_LOSS.get(family, [])
-    training = Training(updates=UPDATES, batch_tokens=60, warmup=1, interval=UPDATES, source_loss=source_loss)
+    settings = {"updates": UPDATES, "batch_tokens": 120, "batches": 2, "warmup": 1, "interval": UPDATES}
+    training = Training(**settings, source_loss=source_loss)
     learner = Learner(random_model(family), training, processes, seed=1)
-    division = Division(processes.rank, processes.size, parts)
-    stream = Batches(sentences(), training.batch_tokens, seed=1).stream(1, 0, division, processes.device)
+    division = Division(processes.rank, processes.size, slices=parts // training.batches)
+    stream = Batches.of(sentences(), training, seed=1).stream(1, 0, division, processes.device)
     losses = []
     for update in range(1, UPDATES + 1):
         learner.learn(next(stream), 0.01, update)

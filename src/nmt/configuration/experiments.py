@@ -46,6 +46,8 @@ class Training(Strict):
     """How a row is trained; lengths and batches are counted in subwords.
 
     batch_tokens: at most this many source and this many target tokens an update, padding included.
+    batches: an update learns from so many batches that share batch_tokens, each of sentences of nearly one length;
+      where papers train on several GPUs, each has one. Of one length alone an update learns worse.
     warmup, peak_learning_rate: linear to the peak in `warmup` updates; without a peak the paper's,
       (d_model * warmup)^-0.5 (AIAYN equation 3).
     schedule: after the warm-up inverse_sqrt, with the inverse square root of the update; cosine, along half a cosine
@@ -64,6 +66,7 @@ class Training(Strict):
 
     updates: Count
     batch_tokens: Count
+    batches: Count = 1
     warmup: Annotated[int, Field(ge=0)]
     peak_learning_rate: Positive | None = None
     schedule: Literal["inverse_sqrt", "cosine", "halving", "constant"] = "inverse_sqrt"

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nmt.configuration import Training
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
@@ -30,26 +31,25 @@ class Batch:
 
 @dataclass(frozen=True)
 class Division:
-    """How the sentences of a batch are shared out: into `parts`, of which process `rank` of `processes` has every
-    `processes`-th from number `rank` on and learns from one after the other."""
+    """How the batches of an update are shared out.
+
+    Each is cut into `slices`; of all these parts process `rank` of `processes` has every `processes`-th from number
+    `rank` on, and learns from one after the other.
+    """
 
     rank: int = 0
     processes: int = 1
-    parts: int = 1
-
-    @property
-    def own(self) -> range:
-        return range(self.rank, self.parts, self.processes)
+    slices: int = 1
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one process has of a batch."""
+    """What one process has of an update."""
 
     epoch: int
-    position: int  # batches of the epoch used with this one
-    sentences: np.ndarray  # of the whole batch, all processes together
-    source_tokens: int  # of the whole batch, without padding, EOS counted
+    position: int  # updates of the epoch done with this one
+    sentences: np.ndarray  # of the whole update, all processes together
+    source_tokens: int  # of the whole update, without padding, EOS counted
     target_tokens: int
     positions: int  # of both sides of all parts, padding included
     parts: dict[int, Batch]  # this process's own, by their number
@@ -58,27 +58,38 @@ class Share:
 class Batches:
     """All sentences of an epoch in batches of at most `budget` source and `budget` target tokens, padding included.
 
+    The sentences of a batch are of one length, nearly; an update learns from `together` batches of any lengths.
+
     Raises UserError when a sentence alone is over the budget.
     """
 
-    def __init__(self, tokens: ParallelTokens, budget: int, seed: int):
-        self.tokens, self.budget, self.seed = tokens, budget, seed
+    def __init__(self, tokens: ParallelTokens, budget: int, seed: int, together: int = 1):
+        self.tokens, self.budget, self.seed, self.together = tokens, budget, seed, together
         self.source_lengths, self.target_lengths = tokens.source.lengths + 1, tokens.target.lengths + 1
         longest = int(max(self.source_lengths.max(), self.target_lengths.max()))
         if longest > budget:
-            raise UserError(f"a sentence of {longest} tokens does not fit batch_tokens {budget}: raise it.")
+            each = f" in {together} batches" if together > 1 else ""
+            raise UserError(
+                f"a sentence of {longest} tokens does not fit batch_tokens {budget * together}{each}: raise it."
+            )
+
+    @classmethod
+    def of(cls, tokens: ParallelTokens, training: Training, seed: int) -> "Batches":
+        """Those that a row is trained on."""
+        return cls(tokens, training.batch_tokens // training.batches, seed, training.batches)
 
     def in_order(self) -> list[np.ndarray]:
         """Sentence numbers batch by batch, shortest first: for the dev set."""
         return self.cut(np.lexsort((self.source_lengths, self.target_lengths)))
 
-    def epoch(self, number: int) -> list[np.ndarray]:
-        """Sentence numbers batch by batch: shuffled among equal lengths, and the batches shuffled."""
+    def epoch(self, number: int) -> list[list[np.ndarray]]:
+        """Sentence numbers by update and batch: shuffled among equal lengths, and the batches shuffled."""
         random = np.random.default_rng([self.seed, number])
         shuffled = random.permutation(len(self.source_lengths))
         order = shuffled[np.lexsort((self.source_lengths[shuffled], self.target_lengths[shuffled]))]
         batches = self.cut(order)
-        return [batches[i] for i in random.permutation(len(batches))]
+        mixed = [batches[i] for i in random.permutation(len(batches))]
+        return [mixed[i : i + self.together] for i in range(0, len(mixed), self.together)]
 
     def cut(self, order: np.ndarray) -> list[np.ndarray]:
         batches, start, widest = [], 0, 0
@@ -101,31 +112,38 @@ class Batches:
         """Of these sentences, EOS counted."""
         return int(self.target_lengths[numbers].sum())
 
-    def part(self, numbers: np.ndarray, number: int, parts: int) -> Batch:
-        """Every `parts`-th sentence from `number` on. Without any it is a sentence whose target is all padding: a
-        process takes part in every update, and nothing is to be learnt from it."""
-        own = numbers[number::parts]
-        if len(own):
-            return self.load(own)
-        idle = self.load(numbers[:1])
+    def parts(self, batches: list[np.ndarray], division: Division) -> list[np.ndarray]:
+        """The sentences of each part of an update, of which the last one of an epoch may have few batches: some parts
+        may be empty."""
+        none = [np.array([], dtype=np.int64)] * (self.together - len(batches))
+        return [batch[i :: division.slices] for batch in [*batches, *none] for i in range(division.slices)]
+
+    def load_part(self, numbers: np.ndarray, other: np.ndarray) -> Batch:
+        """Without sentences it is the first of `other` with a target that is all padding: a process takes part in
+        every update, and nothing is to be learnt from it."""
+        if len(numbers):
+            return self.load(numbers)
+        idle = self.load(other[:1])
         return Batch(idle.source, idle.target_in, torch.full_like(idle.target_out, PAD))
 
     def stream(self, epoch: int, position: int, division: Division, device: torch.device) -> Iterator[Share]:
-        """One process's shares without end, from batch `position` of `epoch` on; the next is made while one is used."""
+        """One process's shares without end, from update `position` of `epoch` on.
+
+        The next is made while one is used.
+        """
         return prefetched(self.shares(epoch, position, division, device))
 
     def shares(self, epoch: int, position: int, division: Division, device: torch.device) -> Iterator[Share]:
         while True:
-            batches = self.epoch(epoch)
-            for done, numbers in enumerate(batches[position:], start=position + 1):
-                parts = {i: self.part(numbers, i, division.parts).to(device) for i in division.own}
-                source, target = self.source_lengths[numbers], self.target_lengths[numbers]
-                positions = sum(
-                    side[i :: division.parts].size * side[i :: division.parts].max(initial=0)
-                    for i in range(division.parts)
-                    for side in (source, target)
-                )
-                yield Share(epoch, done, numbers, int(source.sum()), int(target.sum()), int(positions), parts)
+            updates = self.epoch(epoch)
+            for done, batches in enumerate(updates[position:], start=position + 1):
+                sentences, parts = np.concatenate(batches), self.parts(batches, division)
+                own = range(division.rank, len(parts), division.processes)
+                loaded = {i: self.load_part(parts[i], sentences).to(device) for i in own}
+                source, target = self.source_lengths, self.target_lengths
+                real = [int(side[sentences].sum()) for side in (source, target)]
+                positions = sum(len(part) * side[part].max(initial=0) for part in parts for side in (source, target))
+                yield Share(epoch, done, sentences, *real, int(positions), loaded)
             epoch, position = epoch + 1, 0
 
 

@@ -47,7 +47,7 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     peak = matrix_product_rate(device, AUTOCAST[settings.precision] or torch.get_default_dtype())
     machine = Machine(device, peak, products(model, source_too=bool(settings.source_loss)))
     learner = Learner(model.to(device), settings, processes, seed=1)
-    shares = Batches(tokens, settings.batch_tokens, seed=1).shares(1, 0, Division(), device)
+    shares = Batches.of(tokens, settings, seed=1).shares(1, 0, Division(), device)
     clock = Clock(device)
 
     numbers = itertools.count(1)

@@ -26,9 +26,9 @@ def tokens() -> ParallelTokens:
     return ParallelTokens(side(LENGTHS), side(np.maximum(LENGTHS - 2, 1)), {})
 
 
-def shares(tokens, rank=0, processes=1, parts=1, epoch=1, position=0):
-    stream = Batches(tokens, BUDGET, seed=1).stream(epoch, position, Division(rank, processes, parts), CPU)
-    return list(islice(stream, 40))
+def shares(tokens, rank=0, processes=1, slices=1, together=1, epoch=1, position=0):
+    batches = Batches(tokens, BUDGET, 1, together)
+    return list(islice(batches.stream(epoch, position, Division(rank, processes, slices), CPU), 40))
 
 
 def numbers(part) -> list[int]:
@@ -37,18 +37,23 @@ def numbers(part) -> list[int]:
     return (part.source[learnt, 0] - 4).tolist()
 
 
-def test_an_epoch_has_every_sentence_once_within_the_budget(tokens):
-    batches = Batches(tokens, BUDGET, seed=1)
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, together):
+    batches = Batches(tokens, BUDGET, 1, together)
     for epoch in (1, 2):
-        assert sorted(np.concatenate(batches.epoch(epoch))) == list(range(len(LENGTHS)))
-        for batch in map(batches.load, batches.epoch(epoch)):
+        updates = batches.epoch(epoch)
+        all_batches = [batch for update in updates for batch in update]
+        assert sorted(np.concatenate(all_batches)) == list(range(len(LENGTHS)))
+        assert {len(update) for update in updates[:-1]} == {together}
+        assert len(updates[-1]) <= together
+        for batch in map(batches.load, all_batches):
             assert batch.source.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
 
 
 def test_epochs_differ_and_are_the_same_every_time(tokens):
     def order(seed, epoch):
-        return [batch.tolist() for batch in Batches(tokens, BUDGET, seed).epoch(epoch)]
+        return [batch.tolist() for (batch,) in Batches(tokens, BUDGET, seed).epoch(epoch)]
 
     assert order(1, 1) == order(1, 1)
     assert order(1, 1) != order(1, 2)
@@ -65,22 +70,24 @@ def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):
             assert torch.equal(ours.parts[0].target_in, theirs.parts[0].target_in)
 
 
-@pytest.mark.parametrize(("processes", "parts"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
-def test_processes_share_every_batch(tokens, processes, parts):
-    together = [shares(tokens, rank, processes, parts) for rank in range(processes)]
-    for alone, *split in zip(shares(tokens), *together, strict=True):
-        found = {number: part for share in split for number, part in share.parts.items()}
-        assert sorted(found) == list(range(parts))
+@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize(("processes", "slices"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
+def test_processes_share_every_update(tokens, processes, slices, together):
+    split = [shares(tokens, rank, processes, slices, together) for rank in range(processes)]
+    for alone, *own in zip(shares(tokens, together=together), *split, strict=True):
+        found = {number: part for share in own for number, part in share.parts.items()}
+        assert sorted(found) == list(range(together * slices))
         assert sorted(n for part in found.values() for n in numbers(part)) == sorted(alone.sentences)
-        for share in split:
+        for share in own:
             assert (share.source_tokens, share.target_tokens) == (alone.source_tokens, alone.target_tokens)
-            assert len(share.parts) == parts // processes
+            assert len(share.parts) == together * slices // processes
         real = sum(int((part.target_out != PAD).sum()) for part in found.values())
         assert real == alone.target_tokens
 
 
-def test_positions_are_those_of_all_parts(tokens):
-    for share in shares(tokens, parts=3):
+@pytest.mark.parametrize("together", [1, 2])
+def test_positions_are_those_of_all_parts(tokens, together):
+    for share in shares(tokens, slices=3, together=together):
         real = [part for part in share.parts.values() if numbers(part)]
         assert share.positions == sum(part.source.numel() + part.target_out.numel() for part in real)
 
@@ -95,3 +102,5 @@ def test_a_target_stands_between_its_begin_and_its_end(tokens):
 def test_a_sentence_over_the_budget_is_refused(tokens):
     with pytest.raises(UserError, match="a sentence of 59 tokens does not fit batch_tokens 58: raise it"):
         Batches(tokens, 58, seed=1)
+    with pytest.raises(UserError, match="does not fit batch_tokens 116 in 2 batches: raise it"):
+        Batches(tokens, 58, 1, together=2)
