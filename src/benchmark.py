@@ -6,7 +6,6 @@ With --against, another checkout of this repository is measured too, turn about,
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from nmt.paper.drawing import save
 from nmt.paper.provenance import commit
 from nmt.paper.speeds import drawn, markdown, medians
 from nmt.progress import progress
+from nmt.training.machine import best_device, device_name
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -42,7 +42,8 @@ def main(args: argparse.Namespace) -> None:
         lines.append({"experiment": name, "version": version} | measured(versions[version], name, tokens, args))
     measurements = pd.DataFrame(lines)
     table = medians(measurements)
-    about = f"{device()}, threads {args.threads}, commit {commit()}: medians of {args.rounds} rounds, turn about."
+    machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
+    about = f"{machine}: medians of {args.rounds} rounds, turn about."
     write_text(args.csv, measurements.to_csv(index=False))
     write_text(args.markdown, markdown(table, about))
     save(drawn(table, about), args.pdf, args.png)
@@ -58,10 +59,6 @@ def measured(start: list, experiment: str, tokens: Path, args: argparse.Namespac
     if done.returncode:
         raise UserError(f"{experiment} could not be measured by {' '.join(map(str, start))}: see above.")
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def device() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ def main(args: argparse.Namespace) -> None:
     experiment = load_catalogue(args.catalogue).experiment(args.experiment)
     tokens = ParallelTokens.load(args.tokens)
     with joined() as processes:
-        print(json.dumps(asdict(measure(experiment, tokens, args.seconds, processes))))
+        speed = measure(experiment, tokens, args.seconds, processes)
+        if processes.first:
+            print(json.dumps(asdict(speed)))
 
 
 if __name__ == "__main__":

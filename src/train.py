@@ -7,10 +7,8 @@ train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse
-import itertools
 import logging
 import os
-import platform
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,7 +16,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from nmt import command
-from nmt.configuration import Decoding, Experiment, Training, load_catalogue
+from nmt.configuration import Decoding, Experiment, load_catalogue
 from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
@@ -33,7 +31,7 @@ from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
 from nmt.training.learner import AUTOCAST, Learner
 from nmt.training.loop import Stopped, checkpoints, train
-from nmt.training.machine import Machine, matrix_product_rate
+from nmt.training.machine import Machine, device_name, matrix_product_rate
 from nmt.training.processes import Processes, joined
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked
@@ -93,7 +91,7 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
                 remove(leftover)  # of a call that was killed while it wrote
             write_json(folder / "settings.json", settings)
         processes.wait()
-        division = divide(experiment.training, args.device_tokens, processes)
+        division = Division.coarsest(experiment.training, processes.rank, processes.size, args.device_tokens)
         try:
             counters = train(
                 learner, peak(experiment), batches, division, dev, dev_bleu, machine, folder, name, made_by(processes)
@@ -105,14 +103,6 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
             finish(args.output, folder, model, counters, settings)
 
 
-def divide(training: Training, device_tokens: int, processes: Processes) -> Division:
-    """In as few slices as give all processes the same number of parts, none larger than a device takes."""
-    for slices in itertools.count(1):
-        parts = training.batches * slices
-        if parts % processes.size == 0 and (not device_tokens or training.batch_tokens <= parts * device_tokens):
-            return Division(processes.rank, processes.size, slices)
-
-
 def peak(experiment: Experiment) -> float:
     if experiment.training.peak_learning_rate is not None:
         return experiment.training.peak_learning_rate
@@ -120,10 +110,9 @@ def peak(experiment: Experiment) -> float:
 
 
 def made_by(processes: Processes) -> dict:
-    on_gpu = processes.device.type == "cuda"
     return {
         "commit": commit(),
-        "device": torch.cuda.get_device_name() if on_gpu else f"{platform.processor() or platform.machine()} CPU",
+        "device": device_name(processes.device),
         "processes": processes.size,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -1,5 +1,6 @@
 """Batches of a fixed token budget over length-sorted sentences, a pure function of seed and epoch."""
 
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,6 +41,15 @@ class Division:
     rank: int = 0
     processes: int = 1
     slices: int = 1
+
+    @classmethod
+    def coarsest(cls, training: Training, rank: int, processes: int, device_tokens: int = 0) -> "Division":
+        """In as few slices as give all processes the same number of parts, none of over `device_tokens` (0: no limit)
+        tokens of a side."""
+        for slices in itertools.count(1):
+            parts = training.batches * slices
+            if parts % processes == 0 and (not device_tokens or training.batch_tokens <= parts * device_tokens):
+                return cls(rank, processes, slices)
 
 
 @dataclass(frozen=True)

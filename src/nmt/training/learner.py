@@ -28,16 +28,16 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.settings = model, settings
 
-    def forward(self, batch: Batch, source_weight: float) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: Batch, weight_of_source: float) -> tuple[Tensor, Tensor]:
         """A sum over target tokens to minimise; and (3,): loss, negative log-likelihood, number of target tokens."""
         with autocast(batch.source.device, self.settings):
             hidden = self.model(batch.source, batch.target_in)
             loss, nll = cross_entropy(hidden.target, self.model.output, batch.target_out, self.settings.label_smoothing)
             tokens = (batch.target_out != PAD).sum()
             total = loss
-            if source_weight:
+            if weight_of_source:
                 states, wanted = hidden.source
-                total = total + source_weight * cross_entropy(states, self.model.output, wanted, 0.0)[0]
+                total = total + weight_of_source * cross_entropy(states, self.model.output, wanted, 0.0)[0]
             if hidden.penalty is not None:
                 total = total + hidden.penalty * tokens
         return total * (tokens > 0), torch.stack([loss.detach(), nll, tokens]).double()

@@ -56,12 +56,10 @@ def train(
     Raises UserError when `most_skipped` updates in a row find no gradient that is a number.
     """
     settings, processes = learner.settings, learner.processes
-    state, counters = folder / "state.safetensors", Counters()
-    if state.exists():
-        counters = load_state(state, learner, fingerprint)
-        logging.info(f"going on from update {counters.update}")
     if processes.first:
         require_space(folder, learner)
+    state = folder / "state.safetensors"
+    counters = load_state(state, learner, fingerprint)
     if made_by not in counters.made_by and not finished(counters, settings):
         counters.made_by.append(made_by)
     metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
@@ -73,12 +71,7 @@ def train(
     with stop_signals() as stop, progress:
         while not finished(counters, settings):
             share = next(stream)
-            counters.update += 1
-            counters.epoch, counters.position = share.epoch, share.position
-            counters.source_tokens += share.source_tokens
-            counters.target_tokens += share.target_tokens
-            counters.positions += share.positions
-            counters.flops += machine.flops(share)
+            counters.begin(share, machine.flops(share))
             rate = learning_rate(counters.update, settings, peak)
             learner.learn(share, rate, counters.update)
 
@@ -91,8 +84,7 @@ def train(
                 warn_of_flat_loss(counters, settings, batches.tokens.target.entropy)
                 keep_checkpoint(learner, counters, folder)
             now = time.monotonic()
-            counters.seconds += now - clock
-            counters.device_seconds += (now - clock) * processes.size
+            counters.spend(now - clock, processes.size)
             clock = now
             stopping, due = processes.any(bool(stop), processes.first and now - saved >= pause)
             if stopping or due or at_interval:

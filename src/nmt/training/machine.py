@@ -1,5 +1,6 @@
 """What the machine can do, and how much of it training uses."""
 
+import platform
 import resource
 import time
 from dataclasses import dataclass
@@ -27,6 +28,17 @@ class Machine:
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def best_device(number: int = 0) -> torch.device:
+    """The GPU of that number, or the CPU where there is none."""
+    return torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
+
+
+def device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.processor() or platform.machine()} CPU"
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from nmt.errors import UserError
+from nmt.training.machine import best_device
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def joined() -> Iterator[Processes]:
     One that fails ends the others, whose UserError says so; its own message comes first.
     """
     number = int(os.environ.get("LOCAL_RANK", 0))
-    device = torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
+    device = best_device(number)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if "LOCAL_RANK" not in os.environ:

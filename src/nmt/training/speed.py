@@ -47,7 +47,8 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     peak = matrix_product_rate(device, AUTOCAST[settings.precision] or torch.get_default_dtype())
     machine = Machine(device, peak, products(model, source_too=bool(settings.source_loss)))
     learner = Learner(model.to(device), settings, processes, seed=1)
-    shares = Batches.of(tokens, settings, seed=1).shares(1, 0, Division(), device)
+    division = Division.coarsest(settings, processes.rank, processes.size)
+    shares = Batches.of(tokens, settings, seed=1).shares(1, 0, division, device)
     clock = Clock(device)
 
     numbers = itertools.count(1)
@@ -59,7 +60,7 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     return Speed(
         target_tokens_per_second=target_tokens / spent["whole"],
         padding=1 - real / sum(share.positions for share in seen),
-        mfu=sum(map(machine.flops, seen)) / spent["whole"] / peak,
+        mfu=sum(map(machine.flops, seen)) / spent["whole"] / peak / processes.size,
         memory=machine.memory(),
         **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimiser")},
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from nmt.data.batches import Share
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
 from nmt.training.learner import Learner
@@ -21,7 +22,7 @@ from nmt.training.learner import Learner
 class Counters:
     update: int = 0
     epoch: int = 1
-    position: int = 0  # batches of this epoch already used
+    position: int = 0  # updates of this epoch already done
     source_tokens: int = 0
     target_tokens: int = 0
     positions: int = 0  # of both sides, padding included
@@ -34,6 +35,19 @@ class Counters:
     skipped_in_a_row: int = 0
     # Code and machine of each call that made updates, in their order
     made_by: list[dict] = field(default_factory=list)
+
+    def begin(self, share: Share, flops: float) -> None:
+        """One more update, which learns from `share` and costs `flops`."""
+        self.update += 1
+        self.epoch, self.position = share.epoch, share.position
+        self.source_tokens += share.source_tokens
+        self.target_tokens += share.target_tokens
+        self.positions += share.positions
+        self.flops += flops
+
+    def spend(self, seconds: float, processes: int) -> None:
+        self.seconds += seconds
+        self.device_seconds += seconds * processes
 
 
 def fingerprint(settings: dict) -> str:
@@ -81,7 +95,9 @@ def require_space(folder: Path, learner: Learner) -> None:
 
 
 def load_state(path: Path, learner: Learner, identity: str) -> Counters:
-    """Restores the learner; raises UserError when the state is another training's."""
+    """Restores the learner where there is a state; raises UserError when it is another training's."""
+    if not path.exists():
+        return Counters()
     tensors, metadata = load_tensors(path)
     if metadata["fingerprint"] != identity:
         raise UserError(
@@ -102,4 +118,6 @@ def load_state(path: Path, learner: Learner, identity: str) -> Counters:
     learner.scaler.load_state_dict(metadata["scaler"])
     if learner.processes.first:
         learner.sums.copy_(sums)
-    return Counters(**metadata["counters"])
+    counters = Counters(**metadata["counters"])
+    logging.info(f"going on from update {counters.update}")
+    return counters
