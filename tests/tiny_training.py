@@ -37,10 +37,10 @@ def prepare(folder: Path, **training: object) -> Path:
 
 
 def change(folder: Path, entry: str, **values: object) -> None:
-    """Changes an entry of the catalogue's experiments.yaml."""
+    """Changes an entry of the catalogue's experiments.yaml, or adds one."""
     file = folder / "catalogue" / "experiments.yaml"
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
-    declared["experiments"][entry] |= values
+    declared["experiments"].setdefault(entry, {}).update(values)
     file.write_text(yaml.safe_dump(declared), encoding="utf-8")
 
 

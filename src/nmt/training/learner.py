@@ -56,6 +56,7 @@ class Learner:
     """
 
     def __init__(self, model: Model, settings: Training, processes: Processes, seed: int):
+        require_support(model, settings, processes.device)
         self.model, self.settings, self.processes, self.seed = model, settings, processes, seed
         self.objective = Objective(model, settings)
         if processes.size > 1:
@@ -102,6 +103,13 @@ class Learner:
         latest, self.latest = self.latest, []
         norms = torch.stack([norm for _, norm in latest]).tolist() if latest else []
         return [(share, norm) for (share, _), norm in zip(latest, norms, strict=True)]
+
+
+def require_support(model: Model, settings: Training, device: torch.device) -> None:
+    """Raises UserError for what torch cannot do; its own error comes later and names no setting."""
+    plain = any(isinstance(module, nn.LSTM) and not module.proj_size for module in model.modules())
+    if plain and device.type == "cpu" and settings.precision == "float16":
+        raise UserError("torch cannot train an LSTM in float16 on a CPU: set precision to bfloat16 or float32.")
 
 
 @contextmanager

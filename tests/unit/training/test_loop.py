@@ -135,3 +135,9 @@ def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):
     assert "4 updates were left out in all" in str(e.value)
     skipped = [{"update": update, "skipped_sentences": [7, 9]} for update in (1, 3, 4, 5)]
     assert read_metrics(tmp_path / "metrics.jsonl") == skipped
+
+
+@pytest.mark.parametrize("family", ["gnmt", "seq2seq"])
+def test_what_torch_cannot_do_is_said_before_it_fails(family):
+    with pytest.raises(UserError, match="cannot train an LSTM in float16 on a CPU: set precision to bfloat16"):
+        learner_of(random_model(family), settings(precision="float16"))

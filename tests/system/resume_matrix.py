@@ -1,0 +1,61 @@
+"""Kills trainings of every kind of model in every precision, resumes them, and compares with uninterrupted ones.
+
+python tests/system/resume_matrix.py prints a table and ends with code 1 when anything differs.
+"""
+
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
+
+import tiny_training  # noqa: E402
+from families import FAMILIES  # noqa: E402
+from system.kill_points import KILL, TERM, Point, Trainings  # noqa: E402
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+POINTS = [
+    Point("SIGTERM", TERM, update=20),
+    Point("SIGKILL", KILL, update=40),
+    Point("SIGKILL as the state is written", KILL, at="before state.safetensors"),
+]
+REFUSED = "refused"  # with a sentence: float16 on a CPU, for families with LSTMs
+SHORT = {"updates": 60, "interval": 20, "bleu_interval": 60, "average": 2, "batch_tokens": 400, "batches": 2}
+
+
+def main() -> int:
+    print(f"| family | precision | {' | '.join(point.name for point in POINTS)} |")
+    print(f"|---|---|{'---|' * len(POINTS)}")
+    began, equal = time.monotonic(), True
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
+        trainings = Trainings(Path(temporary), **SHORT)
+        cases = [(family, precision) for family in FAMILIES for precision in PRECISIONS]
+        for family, precision in cases:
+            changes = FAMILIES[family].model_dump() | {"base": "tiny", "title": family, "precision": precision}
+            tiny_training.change(trainings.folder, f"{family}-{precision}", **changes)
+        rows = pool.map(lambda case: interrupted(trainings, "-".join(case)), cases)
+        for (family, precision), found in zip(cases, rows, strict=True):
+            print(f"| {family} | {precision} | {' | '.join(found)} |", flush=True)
+            equal &= set(found) <= {"equal", REFUSED}
+    print(f"\n{time.monotonic() - began:.0f} s. " + ("All is equal." if equal else "Something differs."))
+    return int(not equal)
+
+
+def interrupted(trainings: Trainings, row: str) -> list[str]:
+    try:
+        trainings.run(row)
+    except AssertionError as error:
+        if "cannot train an LSTM in float16 on a CPU" not in str(error):
+            raise
+        return [REFUSED] * len(POINTS)
+    found = []
+    for number, point in enumerate(POINTS):
+        _, ended, _, equal = trainings.interrupted(row, number, point)
+        found.append("NOT KILLED" if ended == 0 else "equal" if equal else "DIFFERS")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
