@@ -28,7 +28,7 @@ def main(args: argparse.Namespace) -> None:
     (source,) = model.encode([args.sentence])
     if not source:
         raise UserError("the sentence is empty: give one with words in it.")
-    ((_, (best,)),) = translate_tokens(model.model, [source], model.experiment.decoding)
+    ((_, ((best,),)),) = translate_tokens(model.model, [source], model.experiment.decoding)
     logging.info(f"{args.sentence} -> {model.decode(best.tokens)}")
 
     inputs = pad_sources([source]), torch.tensor([[BOS, *best.tokens]])

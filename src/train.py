@@ -70,7 +70,7 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
         """sacreBLEU of greedy translations of the dev set, without case where the vocabulary has none."""
         found = {}
         for numbers, hypotheses in translate_tokens(model, sources, Decoding(beam=1)):
-            texts = (text.undo(subwords.target.decode(best.tokens)) for best in hypotheses)
+            texts = (text.undo(subwords.target.decode(best.tokens)) for (best,) in hypotheses)
             found.update(zip(numbers, texts, strict=True))
         translations = [found[number] for number in range(len(sources))]
         return corpus_score(BLEU(lowercase=vocabulary.lowercase), [translations, references]).score

@@ -10,6 +10,7 @@ from nmt.configuration import (
     ByteNet,
     ConvS2S,
     DecoderOnly,
+    Decoding,
     RNNSearch,
     Seq2Seq,
     Training,
@@ -107,6 +108,6 @@ def test_learns(family, task):
         learner.learn(share, learning_rate(update, training, peak), update)
     model.eval()
     unseen = random_sequences(200, seed=0)
-    found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), beam=1, alpha=0.0)
-    right = sum(best.tokens == TASKS[task](tokens) for best, tokens in zip(found, unseen, strict=True))
+    found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), Decoding(beam=1))
+    right = sum(best.tokens == TASKS[task](tokens) for (best,), tokens in zip(found, unseen, strict=True))
     assert right / len(unseen) > 0.99

@@ -103,11 +103,17 @@ class Training(Strict):
 
 
 class Decoding(Strict):
-    """Beam search: length penalty ((5 + |Y|) / 6)^alpha (Wu et al. 2016), output at most source + max_extra."""
+    """Beam search for an output of at most source + max_extra tokens.
+
+    penalty: what divides a log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016); power, |Y|^alpha; or none.
+    stop: exact, when nothing open can still win; or beam, when as many hypotheses as the beam are finished.
+    """
 
     beam: Count = 4
+    penalty: Literal["wu", "power", "none"] = "wu"
     alpha: Annotated[float, Field(ge=0)] = 0.6
     max_extra: Count = 50
+    stop: Literal["exact", "beam"] = "exact"
 
 
 class Experiment(Strict):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from nmt.decoding.search import normalised
 from nmt.models.protocol import Model, State
 
 # B sentences, S source length, R = B * beam rows, V vocabulary
@@ -34,7 +35,12 @@ class Ensemble(nn.Module):
         return Together([model.start(own, beam) for model, own in zip(self.members, memory, strict=True)])
 
     def step(self, tokens: Tensor, state: Together) -> tuple[Tensor, Together]:
-        """(R,) -> (R, V)"""
+        """(R,) -> (R, D), the members' own states side by side"""
         steps = [model.step(tokens, own) for model, own in zip(self.members, state.states, strict=True)]
-        together = torch.stack([log_probabilities for log_probabilities, _ in steps]).logsumexp(0)
-        return together - math.log(len(steps)), Together([own for _, own in steps])
+        return torch.cat([hidden for hidden, _ in steps], -1), Together([own for _, own in steps])
+
+    def output(self, hidden: Tensor) -> Tensor:
+        """(R, D) -> (R, V): logits that are log probabilities already"""
+        own = hidden.split([model.output.in_features for model in self.members], -1)
+        each = [normalised(model.output(part)) for model, part in zip(self.members, own, strict=True)]
+        return torch.stack(each).logsumexp(0) - math.log(len(each))

@@ -97,4 +97,4 @@ class TranslationModel:
     def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
         """Yields (line number, translation) batch by batch, in the order that suits the model."""
         for numbers, hypotheses in translate_tokens(self.model, self.encode(lines), decoding):
-            yield [(number, self.decode(found.tokens)) for number, found in zip(numbers, hypotheses, strict=True)]
+            yield [(number, self.decode(best.tokens)) for number, (best,) in zip(numbers, hypotheses, strict=True)]

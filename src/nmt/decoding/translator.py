@@ -1,35 +1,82 @@
 """From many source sentences in tokens to translations in tokens: sorting, batching, order restored."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-import torch
+from torch import Tensor
 
 from nmt.configuration import Decoding
 from nmt.data.batches import pad_sources
+from nmt.decoding.forced import force
+from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
 from nmt.models.protocol import Model
 
-ROW_TOKENS = 16_384  # source tokens times beam in one batch: bounds memory, changes no result
+ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
+
+# Of a batch, by the numbers of its sentences: the hypotheses of each
+Batch = tuple[list[int], list[list[Hypothesis]]]
 
 
-def translate_tokens(
-    model: Model, sentences: list[list[int]], decoding: Decoding
-) -> Iterator[tuple[list[int], list[Hypothesis]]]:
-    """Yields (sentence numbers, their best hypotheses) batch by batch, longest sentences first.
+def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1) -> Iterator[Batch]:
+    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation."""
 
-    Longest first, so that too large a batch fails at once. An empty source gives an empty translation.
-    """
-    model.eval()
-    device = next(model.parameters()).device
-    empty = [number for number, tokens in enumerate(sentences) if not tokens]
-    if empty:
-        yield empty, [Hypothesis([], 0.0, 0.0)] * len(empty)
-    order = sorted((n for n, tokens in enumerate(sentences) if tokens), key=lambda n: -len(sentences[n]))
+    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+        return search(model, source, limits(sentences, numbers, decoding), decoding, n_best)
+
+    yield from in_batches(model, sentences, decoding.beam, method)
+
+
+def sample_tokens(
+    model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1
+) -> Iterator[Batch]:
+    """The same with translations drawn at random."""
+
+    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+        return sample(model, source, numbers, limits(sentences, numbers, decoding), decoding, sampling, samples)
+
+    yield from in_batches(model, sentences, samples, method)
+
+
+def force_tokens(
+    model: Model, sentences: list[list[int]], targets: list[list[int]], decoding: Decoding
+) -> Iterator[Batch]:
+    """The same with translations that are given, of empty sources too."""
+
+    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+        return force(model, source, [targets[number] for number in numbers], decoding)
+
+    longest = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
+    for numbers in batches(longest, 1):
+        yield numbers, method(together(model, sentences, numbers), numbers)
+
+
+def limits(sentences: list[list[int]], numbers: list[int], decoding: Decoding) -> list[int]:
+    return [len(sentences[number]) + decoding.max_extra for number in numbers]
+
+
+def in_batches(
+    model: Model, sentences: list[list[int]], rows: int, method: Callable[[Tensor, list[int]], list[list[Hypothesis]]]
+) -> Iterator[Batch]:
+    for numbers in batches(sentences, rows):
+        full = [number for number in numbers if sentences[number]]
+        if full:
+            yield full, method(together(model, sentences, full), full)
+        if len(full) < len(numbers):
+            empty = [number for number in numbers if not sentences[number]]
+            yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
+
+
+def batches(sentences: list[list[int]], rows: int) -> Iterator[list[int]]:
+    """Numbers of sentences of like lengths, the longest first, so that too large a batch fails at once."""
+    order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
     while order:
-        size = max(1, ROW_TOKENS // (decoding.beam * (len(sentences[order[0]]) + 1)))
+        size = max(1, ROW_TOKENS // (rows * (len(sentences[order[0]]) + 1)))
         numbers, order = order[:size], order[size:]
-        sources = [sentences[number] for number in numbers]
-        limits = [len(tokens) + decoding.max_extra for tokens in sources]
-        source = pad_sources(sources).to(device)
-        with torch.inference_mode():
-            yield numbers, search(model, source, limits, decoding.beam, decoding.alpha)
+        yield numbers
+
+
+def together(model: Model, sentences: list[list[int]], numbers: list[int]) -> Tensor:
+    """(B, S)"""
+    model.eval()
+    source = pad_sources([sentences[number] for number in numbers])
+    return source.to(next(model.parameters()).device)

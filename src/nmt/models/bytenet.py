@@ -122,7 +122,7 @@ class ByteNet(nn.Module):
         for number, block in enumerate(self.decoder):
             x, state.windows[number] = block.step(x, state.windows[number])
         state.position += 1
-        return self.output(self.read_out(x[:, 0])).float().log_softmax(-1), state
+        return self.read_out(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         return {}

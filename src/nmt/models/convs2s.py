@@ -169,7 +169,7 @@ class ConvS2S(nn.Module):
             attended, _ = attention(found.view(*beams.shape[:2], -1), beams, state.memory)
             x = (attended.view(found.shape) + project(x)) * HALVED
         state.position += 1
-        return self.output(self.leave_decoder(x[:, 0])).float().log_softmax(-1), state
+        return self.leave_decoder(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         maps = self.decode(self.encode(source), target_in)[1]

@@ -12,14 +12,14 @@ from nmt.models.attention import causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.positions import positions
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.transformer import EncoderLayer, LayerCache, last_norm, table
+from nmt.models.transformer import Cache, EncoderLayer, last_norm, table
 
 # B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, R = B * beam rows
 
 
 @dataclass
 class Memory:
-    caches: list[tuple[Tensor, Tensor]]  # keys and values of each layer, (B, H, P, ...)
+    caches: list[Cache]  # of each layer
     hidden: Tensor  # (B, P, D)
     padding: Tensor  # (B, P), true at padding, which stands before each sentence
     lengths: Tensor  # (B,): tag and EOS counted
@@ -27,7 +27,7 @@ class Memory:
 
 @dataclass
 class State:
-    caches: list[LayerCache]
+    caches: list[Cache]
     mask: Tensor  # (R, 1, 1, P)
     position: Tensor  # (R,): of the next target token
 
@@ -35,7 +35,7 @@ class State:
         rows = rows.flatten()
         self.mask, self.position = self.mask[rows], self.position[rows]
         for cache in self.caches:
-            cache.keys, cache.values = cache.keys[rows], cache.values[rows]
+            cache.reorder(rows)
 
 
 def to_the_right(sequence: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,10 +89,10 @@ class DecoderOnly(nn.Module):
         # A place of padding sees at least itself: a softmax over nothing would be no number.
         mask = mask.expand(-1, -1, x.size(1), -1).clone()
         mask.diagonal(dim1=-2, dim2=-1).zero_()
-        caches = [LayerCache() for _ in self.layers]
+        caches = [Cache() for _ in self.layers]
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache)
-        return Memory([(cache.keys, cache.values) for cache in caches], x, padding, lengths)
+        return Memory(caches, x, padding, lengths)
 
     def decode(self, memory: Memory, target_in: Tensor, maps: list[Tensor] | None = None) -> Tensor:
         """(B, T) -> (B, T, D)"""
@@ -100,8 +100,8 @@ class DecoderOnly(nn.Module):
         own = causal_mask(target_in.size(1), x)
         source = padding_mask(memory.padding, x.dtype)
         mask = torch.cat([part.expand(len(x), 1, len(own), -1) for part in (source, own)], -1)  # (B, 1, T, P + T)
-        for layer, (keys, values) in zip(self.layers, memory.caches, strict=True):
-            x = layer(x, mask, LayerCache(keys, values), maps)
+        for layer, cache in zip(self.layers, memory.caches, strict=True):
+            x = layer(x, mask, Cache(cache.past), maps)
         return self.norm(x)
 
     def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
@@ -114,7 +114,7 @@ class DecoderOnly(nn.Module):
         return Hidden(hidden, source=(self.norm(memory.hidden), predicted))
 
     def start(self, memory: Memory, beam: int) -> State:
-        caches = [LayerCache(*(part.repeat_interleave(beam, 0) for part in pair)) for pair in memory.caches]
+        caches = [Cache(cache.past.repeat_interleave(beam, 1)) for cache in memory.caches]
         mask = padding_mask(memory.padding, memory.hidden.dtype)
         return State(caches, mask.repeat_interleave(beam, 0), memory.lengths.repeat_interleave(beam))
 
@@ -124,7 +124,7 @@ class DecoderOnly(nn.Module):
         for layer, cache in zip(self.layers, state.caches, strict=True):
             x = layer(x, mask, cache)
         state.position = state.position + 1
-        return self.output(self.norm(x[:, 0])).float().log_softmax(-1), state
+        return self.norm(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         """What falls on the source's tokens, in proportion: the tag and the target have their share too."""

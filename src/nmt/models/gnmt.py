@@ -164,7 +164,7 @@ class GNMT(nn.Module):
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
         x, _ = self.above(state.hidden[0][:, None], context[:, None], real, states)
         state.hidden, state.cell = ([part[0] for part in parts] for parts in zip(*states, strict=True))
-        return self.output(x[:, 0]).float().log_softmax(-1), state
+        return x[:, 0], state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         return {"attention": self.decode(self.encode(source)[0], target_in)[2][:, None]}

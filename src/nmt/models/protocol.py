@@ -31,7 +31,7 @@ class State(Protocol):
 
 
 class Model(Protocol):
-    """`output` maps the hidden states that teacher forcing gives to logits over the target vocabulary.
+    """`output` maps the hidden states that teacher forcing and steps give to logits over the target vocabulary.
 
     Sources end with EOS, target inputs begin with BOS, and both are filled up with PAD.
     """
@@ -48,7 +48,7 @@ class Model(Protocol):
         """The state before the first step, each sentence `beam` times."""
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """One position: the rows' last tokens (R,) -> log probabilities of the next (R, V), and the state after."""
+        """One position: the rows' last tokens (R,) -> what `output` tells the next from (R, D), and the state."""
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         """Named maps, each (B, heads, T, S): every target position's weights over the source; {} without attention."""

@@ -109,7 +109,7 @@ class RNNSearch(nn.Module):
         context = self.attend(state.hidden.unflatten(0, (-1, state.beam)), state.memory)[0].flatten(0, 1)
         read_out = self.deep_output(state.hidden, embedded, context)
         state.hidden = self.advance(embedding_gates(self.decoder, embedded), context, state.hidden)
-        return self.output(read_out).float().log_softmax(-1), state
+        return read_out, state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         return {"attention": self.decode(source, target_in)[1][:, None]} if self.alignment else {}

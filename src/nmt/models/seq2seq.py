@@ -119,7 +119,7 @@ class Seq2Seq(nn.Module):
         top, state.hidden, state.cell = one_step(self.decoder, x, state.hidden, state.cell)
         found, _ = self.attentional(top.unflatten(0, (-1, state.beam)), state.memory)
         state.fed = found.flatten(0, 1)
-        return self.output(state.fed).float().log_softmax(-1), state
+        return state.fed, state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         """Local-p's weights, which sum to less than one, are drawn in proportion."""

@@ -52,35 +52,48 @@ def last_norm(config: SelfAttention) -> nn.Module:
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
-@dataclass
-class LayerCache:
-    """keys (R, H, t, K) and values (R, H, t, U) of positions so far; memory: those of the source, (B, H, S, ...)."""
+class Cache:
+    """Keys and values of a layer's positions so far.
 
-    keys: Tensor | None = None
-    values: Tensor | None = None
-    memory: tuple[Tensor, Tensor] | None = None
+    Positions come first, (t, R, H, K + U): so one more is written behind the others, and following the beams is one
+    copy, which leaves room for it.
+    """
 
-    @property
-    def length(self) -> int:
-        return 0 if self.keys is None else self.keys.size(2)
+    def __init__(self, past: Tensor | None = None):
+        self.past, self.length = past, 0 if past is None else len(past)
 
-    def append(self, k: Tensor, v: Tensor) -> None:
-        self.keys = k if self.keys is None else torch.cat([self.keys, k], dim=2)
-        self.values = v if self.values is None else torch.cat([self.values, v], dim=2)
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """(R, H, n, K), (R, H, n, U) of n more positions -> those of all, (R, H, t + n, ...)."""
+        new = torch.cat([k, v], -1).permute(2, 0, 1, 3)
+        end = self.length + len(new)
+        if self.length == 0:
+            self.past = new
+        elif end <= len(self.past):
+            self.past[self.length : end] = new
+        else:
+            self.past = torch.cat([self.past, new])
+        self.length = end
+        return self.past.permute(1, 2, 0, 3).split([k.size(-1), v.size(-1)], -1)
+
+    @torch.no_grad()
+    def reorder(self, rows: Tensor) -> None:
+        """Keeps `rows` (R',) of the R."""
+        kept = self.past.new_empty(self.length + 1, len(rows), *self.past.shape[2:])
+        torch.index_select(self.past[: self.length], 1, rows, out=kept[: self.length])
+        self.past = kept
 
 
 def attend_itself(
     attention: MultiHeadAttention,
     x: Tensor,
     mask: Tensor | None,
-    cache: LayerCache | None = None,
+    cache: Cache | None = None,
     maps: list[Tensor] | None = None,
 ) -> Tensor:
     """Self-attention of (B, T, D), which stands behind what the cache holds and is added to it."""
     q, k, v = attention.project(x, cache.length if cache else 0)
     if cache:
-        cache.append(k, v)
-        k, v = cache.keys, cache.values
+        k, v = cache.append(k, v)
     return attention(q, k, v, mask, maps)
 
 
@@ -90,9 +103,7 @@ class EncoderLayer(nn.Module):
         self.self_attention, self.after_self = self_attention(config), Residual(config)
         self.feed_forward, self.after_feed_forward = FeedForward(config), Residual(config)
 
-    def forward(
-        self, x: Tensor, mask: Tensor, cache: LayerCache | None = None, maps: list[Tensor] | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, cache: Cache | None = None, maps: list[Tensor] | None = None) -> Tensor:
         """(B, S, D) -> (B, S, D)"""
         x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, mask, cache, maps))
         return self.after_feed_forward(x, self.feed_forward)
@@ -113,13 +124,13 @@ class DecoderLayer(nn.Module):
         x = self.after_cross(x, lambda y: self.cross_attention(self.cross_attention.queries(y), *memory, padding, maps))
         return self.after_feed_forward(x, self.feed_forward)
 
-    def step(self, x: Tensor, cache: LayerCache, padding: Tensor) -> Tensor:
+    def step(self, x: Tensor, cache: Cache, memory: tuple[Tensor, Tensor], padding: Tensor) -> Tensor:
         """One position: (R, 1, D) -> (R, 1, D); the cache gains this position's keys and values."""
 
         def crossed(y: Tensor) -> Tensor:
             # All beams of a sentence look at one copy of its memory: they are the queries of one batch entry.
             beams = y.view(padding.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
-            return self.cross_attention(self.cross_attention.queries(beams), *cache.memory, padding).view(y.shape)
+            return self.cross_attention(self.cross_attention.queries(beams), *memory, padding).view(y.shape)
 
         x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, None, cache))
         x = self.after_cross(x, crossed)
@@ -128,18 +139,17 @@ class DecoderLayer(nn.Module):
 
 @dataclass
 class State:
-    caches: list[LayerCache]
+    caches: list[Cache]
+    memory: list[tuple[Tensor, Tensor]]  # the source's keys and values for each layer, (B, H, S, ...)
     padding: Tensor  # (B, 1, 1, S)
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
-        same_sentences = len(sentences) == len(self.padding)
         for cache in self.caches:
-            cache.keys, cache.values = cache.keys[rows], cache.values[rows]
-            if not same_sentences:
-                cache.memory = tuple(part[sentences] for part in cache.memory)
-        if not same_sentences:
+            cache.reorder(rows.flatten())
+        if len(rows) < len(self.padding):
+            sentences = rows[:, 0] // self.beam
+            self.memory = [(keys[sentences], values[sentences]) for keys, values in self.memory]
             self.padding = self.padding[sentences]
 
 
@@ -194,15 +204,16 @@ class Transformer(nn.Module):
 
     def start(self, memory: tuple[Tensor, Tensor], beam: int) -> State:
         states, padding = memory
-        return State(
-            [LayerCache(memory=layer.cross_attention.keys_values(states)) for layer in self.decoder], padding, beam
-        )
+        projected = [layer.cross_attention.keys_values(states) for layer in self.decoder]
+        # Every step multiplies by them: in one piece, they need no copy then.
+        whole = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
+        return State([Cache() for _ in self.decoder], whole, padding, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         x = self.embed(tokens[:, None], self.target_embedding, self.target_positions, state.caches[0].length)
-        for layer, cache in zip(self.decoder, state.caches, strict=True):
-            x = layer.step(x, cache, state.padding)
-        return self.output(self.decoder_norm(x[:, 0])).float().log_softmax(-1), state
+        for layer, cache, memory in zip(self.decoder, state.caches, state.memory, strict=True):
+            x = layer.step(x, cache, memory, state.padding)
+        return self.decoder_norm(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         """Cross-attention of every decoder layer, "layer 1" and so on: (B, H, T, S) each."""

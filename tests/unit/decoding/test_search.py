@@ -41,15 +41,17 @@ def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
 
 def test_a_beam_of_one_is_greedy(model):
     sentences = random_sentences(LENGTHS)
-    found = search(model, sources(sentences), [12] * 4, beam=1, alpha=0.6)
-    assert [best.tokens for best in found] == [greedy(model, sources([s]), 12) for s in sentences]
+    found = search(model, sources(sentences), [12] * 4, Decoding(beam=1))
+    assert [best.tokens for (best,) in found] == [greedy(model, sources([s]), 12) for s in sentences]
 
 
 def test_the_score_is_that_of_forced_decoding(model):
     sentences = random_sentences(LENGTHS)
-    for sentence, best in zip(sentences, search(model, sources(sentences), [12] * 4, 4, 0.6), strict=True):
-        assert best.log_probability == pytest.approx(forced(model, sources([sentence]), best.tokens), abs=1e-4)
-        assert best.score == pytest.approx(best.log_probability / length_penalty(len(best.tokens) + 1, 0.6), rel=1e-6)
+    for sentence, found in zip(sentences, search(model, sources(sentences), [12] * 4, Decoding(), 3), strict=True):
+        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        for each in found:
+            assert each.log_probability == pytest.approx(forced(model, sources([sentence]), each.tokens), abs=1e-9)
+            assert each.score == pytest.approx(each.log_probability / ((6 + len(each.tokens)) / 6) ** 0.6, abs=1e-9)
 
 
 def test_batching_and_order_change_nothing(model):
@@ -64,45 +66,102 @@ def test_batching_and_order_change_nothing(model):
 
     together = all_found(sentences)
     alone = [all_found([sentence])[0] for sentence in sentences]
-    assert [best.tokens for best in together] == [best.tokens for best in alone]
-    assert [best.score for best in together] == pytest.approx([best.score for best in alone], abs=1e-6)
-    assert together[4].tokens == []
+    assert [best.tokens for (best,) in together] == [best.tokens for (best,) in alone]
+    assert [best.score for (best,) in together] == pytest.approx([best.score for (best,) in alone], abs=1e-12)
+    assert together[4][0].tokens == []
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+class ThreeWords:
+    """A model with a vocabulary of three words, so that every translation can be tried."""
+
+    words = (1, EOS + 1, EOS + 2)
+
+    def __init__(self, family: str, seed: int):
+        self.model = random_model(family, seed)
+        self.encode, self.start, self.step = self.model.encode, self.model.start, self.model.step
+        self.source = sources(random_sentences([4], seed))
+        self.allowed = torch.full((VOCABULARY,), -1e4, dtype=torch.float64)
+        self.allowed[[EOS, *self.words]] = 0
+
+    def output(self, hidden: torch.Tensor) -> torch.Tensor:
+        return (self.model.output(hidden) + self.allowed).log_softmax(-1)
+
+    @torch.no_grad()
+    def following(self, tokens: tuple[int, ...]) -> dict[int, float]:
+        """Log probabilities of what may come next."""
+        hidden = self.model(self.source, torch.tensor([[BOS, *tokens]])).target[0, -1]
+        steps = self.output(hidden).tolist()
+        return {token: steps[token] for token in (EOS, *self.words)}
+
+
+PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("none", 0.0)]
+
+
+@pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
 @pytest.mark.parametrize("family", ["transformer", "rnnsearch"])
-def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all(family, alpha):
-    limit, words = 3, [1, EOS + 1, EOS + 2]
-    model = random_model(family, seed=5)
-    source = sources(random_sentences([4]))
-    allowed = torch.full((VOCABULARY,), -1e4, dtype=torch.float64)
-    allowed[[EOS, *words]] = 0
-
-    class Restricted:
-        """The model with a vocabulary of three words, so that every translation can be tried."""
-
-        encode, start = model.encode, model.start
-
-        @staticmethod
-        def step(tokens, state):
-            log_probabilities, state = model.step(tokens, state)
-            return (log_probabilities.double() + allowed).log_softmax(-1), state
+def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all(family, penalty, alpha):
+    limit, decoding = 3, Decoding(beam=11, penalty=penalty, alpha=alpha)
+    model = ThreeWords(family, seed=5)
 
     def score(tokens):
-        logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target) + allowed
-        steps = logits.log_softmax(-1).gather(2, torch.tensor([[*tokens, EOS]])[..., None])
-        return steps.sum().item() / length_penalty(len(tokens) + 1, alpha)
+        steps = [model.following(tokens[:place])[token] for place, token in enumerate((*tokens, EOS))]
+        return sum(steps) / length_penalty(len(steps), decoding)
 
-    every = [tokens for n in range(limit + 1) for tokens in product(words, repeat=n)]
-    best = max(every, key=score)
-    (found,) = search(Restricted, source, [limit], beam=11, alpha=alpha)
-    assert found.tokens == list(best)
-    assert found.score == pytest.approx(score(best), abs=1e-5)
+    every = [tokens for n in range(limit + 1) for tokens in product(model.words, repeat=n)]
+    best = sorted(every, key=score, reverse=True)[:3]
+    (found,) = search(model, model.source, [limit], decoding, n_best=3)
+    assert [each.tokens for each in found] == [list(tokens) for tokens in best]
+    assert [each.score for each in found] == pytest.approx([score(tokens) for tokens in best], abs=1e-9)
+
+
+def never_stopping(model: ThreeWords, limit: int, decoding: Decoding) -> list[tuple[float, tuple[int, ...]]]:
+    """Beam search that goes on until the limit, whatever is finished: scores and tokens, the best first."""
+    open_ones, finished = [(0.0, ())], []
+    for length in range(1, limit + 2):
+        every = [
+            (so_far + step, tokens, token)
+            for so_far, tokens in open_ones
+            for token, step in model.following(tokens).items()
+            if length <= limit or token == EOS
+        ]
+        every = sorted(every, reverse=True)[: 2 * decoding.beam]
+        ended = [(total / length_penalty(length, decoding), tokens) for total, tokens, token in every[: decoding.beam]]
+        finished += [one for one, (_, _, token) in zip(ended, every, strict=False) if token == EOS]
+        open_ones = [(total, (*tokens, token)) for total, tokens, token in every if token != EOS][: decoding.beam]
+    return sorted(finished, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("beam", [2, 3])
+@pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
+def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
+    decoding, model = Decoding(beam=beam, penalty=penalty, alpha=alpha), ThreeWords("transformer", seed)
+    for n_best in (1, beam):
+        (found,) = search(model, model.source, [6], decoding, n_best)
+        expected = never_stopping(model, 6, decoding)[:n_best]
+        assert [tuple(each.tokens) for each in found] == [tokens for _, tokens in expected]
+        assert [each.score for each in found] == pytest.approx([score for score, _ in expected], abs=1e-9)
+
+
+def test_the_looser_rule_stops_at_as_many_as_the_beam():
+    """A model that ends with 1 in 4 at each step: two are finished after two, and longer ones are not looked for."""
+
+    class Even(ThreeWords):
+        steps = 0
+
+        def output(self, hidden):
+            return self.allowed.expand(len(hidden), -1).log_softmax(-1)
+
+    model = Even("transformer", seed=0)
+    for stop, most in (("beam", 2), ("exact", 12)):
+        decoding = Decoding(beam=4, penalty="power", alpha=3.0, stop=stop)
+        (found,) = search(model, model.source, [12], decoding, n_best=4)
+        assert max(len(each.tokens) for each in found) <= most
 
 
 def test_no_translation_is_longer_than_its_limit(model):
-    found = search(model, sources(random_sentences(LENGTHS)), [0, 1, 2, 3], beam=4, alpha=5.0)
-    assert all(len(best.tokens) <= limit for best, limit in zip(found, range(4), strict=True))
+    found = search(model, sources(random_sentences(LENGTHS)), [0, 1, 2, 3], Decoding(beam=4, alpha=5.0), n_best=4)
+    assert all(len(each.tokens) <= limit for of_one, limit in zip(found, range(4), strict=True) for each in of_one)
 
 
 def test_rows_helper_pads_behind():

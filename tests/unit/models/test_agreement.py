@@ -32,14 +32,14 @@ from transformers.models.nllb_moe.modeling_nllb_moe import NllbMoeExperts
 from transformers.models.vits.modeling_vits import VitsAttention
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
-from nmt.configuration import DecoderOnly
+from nmt.configuration import DecoderOnly, Decoding
 from nmt.decoding.search import search
 from nmt.models.attention import MultiHeadAttention, self_attention
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import embedding_gates
-from nmt.models.transformer import LayerCache, Residual, Transformer, attend_itself
+from nmt.models.transformer import Cache, Residual, Transformer, attend_itself
 
 # T target length, D d_model
 
@@ -194,7 +194,7 @@ def test_search(agrees, beam, options):
     for name, parameter in ours.named_parameters():
         if name.endswith("norm.weight"):
             parameter.normal_()  # a tied model that takes tokens as they are says the same one again and again
-    found = [each.tokens for each in search(ours, SOURCE, [30] * len(SOURCE), beam, alpha=0.0)]
+    found = [best.tokens for (best,) in search(ours, SOURCE, [30] * len(SOURCE), Decoding(beam=beam, penalty="none"))]
     assert all(2 < len(tokens) < 30 for tokens in found)
     expected = marian(ours).generate(
         SOURCE, attention_mask=~HIDDEN, num_beams=beam, max_length=32, suppress_tokens=[PAD, BOS], **options
@@ -238,7 +238,7 @@ def test_rotary_positions_step_by_step(agrees):
     ours = random(self_attention(transformer(positions="rotary")))
     theirs = unbiased(GPTJAttention(GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64), layer_idx=0))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
-    x, cache = torch.randn(4, 9, 16, dtype=torch.float64), LayerCache()
+    x, cache = torch.randn(4, 9, 16, dtype=torch.float64), Cache()
     found = torch.cat([attend_itself(ours, x[:, [place]], None, cache) for place in range(9)], 1)
     expected, _ = theirs(x, attention_mask=added(FUTURE), position_ids=torch.arange(9)[None])
     agrees("Rotary positions, cached steps", "GPT-J", found, expected)

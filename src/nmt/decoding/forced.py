@@ -1,0 +1,37 @@
+"""What a model thinks of translations that are given."""
+
+import torch
+from torch import Tensor
+
+from nmt.configuration import Decoding
+from nmt.decoding.search import ROWS, Hypothesis, hypothesis, normalised
+from nmt.models.protocol import BOS, EOS, PAD, Model
+
+# B sentences, T longest target
+
+
+@torch.inference_mode()
+def force(model: Model, source: Tensor, targets: list[list[int]], decoding: Decoding) -> list[list[Hypothesis]]:
+    """The target of each source (B, S), scored as search scores what it finds: a list of one for each.
+
+    Step by step, as search does: so it serves all that search serves, ensembles too.
+    """
+    longest = max(map(len, targets))
+    wanted = torch.tensor([[*target, EOS, *[PAD] * (longest - len(target))] for target in targets])
+    wanted = wanted.to(source.device)
+    state = model.start(model.encode(source), beam=1)
+    tokens = torch.full_like(wanted[:, 0], BOS)
+    total = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
+    for following in wanted.unbind(1):
+        hidden, state = model.step(tokens, state)
+        size = ROWS[hidden.device.type]
+        steps = [
+            normalised(model.output(part)).gather(1, right[:, None])[:, 0]
+            for part, right in zip(hidden.split(size), following.split(size), strict=True)
+        ]
+        total += torch.cat(steps).where(following != PAD, 0.0)
+        tokens = following
+    return [
+        [hypothesis(target, log_probability, decoding)]
+        for target, log_probability in zip(targets, total.tolist(), strict=True)
+    ]
