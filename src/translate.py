@@ -1,46 +1,137 @@
-"""Translates plain text, line by line, with a trained model or an ensemble of several."""
+"""Translates plain text, line by line, with a trained model or an ensemble of several.
+
+A line of text gives a line of text, as soon as it is there. --n-best gives several lines for each, which begin with
+its number, from 0; --scores puts the score (log probability / length penalty) before the text, and --alignments puts
+pairs of word numbers, source-target, behind it: fields are separated by tabs. Words are those that subwords are made
+of: of a vocabulary that tokenises, its tokens.
+"""
 
 import argparse
+import queue
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 
 import torch
 
 from nmt import command
+from nmt.configuration import Decoding
 from nmt.decoding.folder import TranslationModel
+from nmt.decoding.sampling import Sampling
+from nmt.decoding.translator import Batch, force_tokens, sample_tokens, translate_tokens
+from nmt.errors import UserError
 from nmt.files import decode_lines, read_lines, write_lines
 from nmt.progress import Progress
 
 LINES_AT_A_TIME = 4000  # sorted by length among each other
+PAUSE = 0.1  # seconds without a new line after which those that came are translated
+
+# From sources in tokens to batches of hypotheses
+Method = Callable[[list[list[int]]], Iterator[Batch]]
 
 
 def main(args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(*args.model)
-    changes = {key: value for key, value in (("beam", args.beam), ("alpha", args.alpha)) if value is not None}
-    decoding = model.experiment.decoding.model_copy(update=changes)
+    model = TranslationModel(*args.model, precision=getattr(torch, args.precision))
     lines = read_lines(args.input) if args.input else decode_lines(sys.stdin.buffer, "standard input")
-    translations = translated(model, lines, decoding)
+    found = translated(model, lines, method(model, args), args)
     if args.output:
-        write_lines(args.output, translations)
+        write_lines(args.output, found)
     else:
         sys.stdout.reconfigure(encoding="utf-8")
-        for line in translations:
-            print(line)
+        for line in found:
+            print(line, flush=True)
 
 
-def translated(model: TranslationModel, lines: Iterable[str], decoding) -> Iterator[str]:
-    lines = iter(lines)
+def method(model: TranslationModel, args: argparse.Namespace) -> Method:
+    """Search, sampling or scoring, as the arguments say. Raises UserError for arguments that do not go together."""
+    named = {"beam": args.beam, "alpha": args.alpha, "penalty": args.penalty, "stop": args.stop}
+    changes = {key: value for key, value in named.items() if value is not None}
+    decoding: Decoding = model.experiment.decoding.model_copy(update=changes)
+    chosen = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p, "seed": args.seed}
+    sampling = Sampling(**{key: value for key, value in chosen.items() if value is not None})
+    count = args.n_best or 1
+    if args.alignments and len(args.model) > 1:
+        raise UserError("several models have no common attention, so there are no alignments: give one.")
+    if not args.sample and sampling != Sampling():
+        raise UserError(
+            "--temperature, --top-k, --top-p and --seed are for translations drawn at random: add --sample."
+        )
+    if args.forced:
+        if args.sample or args.n_best:
+            raise UserError("--forced scores one given translation a line: leave --sample and --n-best out.")
+        given = read_lines(args.forced)
+        return lambda tokens: force_tokens(model.model, tokens, following(model, given, len(tokens)), decoding)
+    if args.sample:
+        return lambda tokens: sample_tokens(model.model, tokens, decoding, sampling, count)
+    if count > decoding.beam:
+        raise UserError(f"a beam of {decoding.beam} does not find {count} translations: add --beam {count}.")
+    return lambda tokens: translate_tokens(model.model, tokens, decoding, count)
+
+
+def following(model: TranslationModel, given: Iterator[str], count: int) -> list[list[int]]:
+    """The next so many of the given translations, in tokens."""
+    lines = list(islice(given, count))
+    if len(lines) < count:
+        raise UserError("the file of --forced has fewer lines than the source: they must be parallel.")
+    return model.encode_target(lines)
+
+
+def translated(
+    model: TranslationModel, lines: Iterable[str], method: Method, args: argparse.Namespace
+) -> Iterator[str]:
+    done = 0
     with Progress("translating", None, "lines") as progress:
-        while block := list(islice(lines, LINES_AT_A_TIME)):
-            found: dict[int, str] = {}
-            for batch in model.translate(block, decoding):
-                found.update(batch)
-                progress.update(len(batch))
-            yield from (found[number] for number in range(len(block)))
+        for block in blocks(lines):
+            sources, found = model.encode(block), {}
+            for numbers, hypotheses in method(sources):
+                found.update(zip(numbers, hypotheses, strict=True))
+                progress.update(len(numbers))
+            for number, source in enumerate(sources):
+                for hypothesis in found[number]:
+                    fields = [str(done + number)] if args.n_best else []
+                    fields += [f"{hypothesis.score:.4f}"] if args.scores else []
+                    fields.append(model.decode(hypothesis.tokens))
+                    if args.alignments:
+                        fields.append(
+                            " ".join(f"{here}-{there}" for here, there in model.align(source, hypothesis.tokens))
+                        )
+                    yield "\t".join(fields)
+            done += len(block)
+
+
+def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lists of lines, each as soon as it is full or no other line comes: who writes into a pipe need not end it."""
+    arrived: queue.Queue = queue.Queue(LINES_AT_A_TIME)
+    end = object()
+
+    def read() -> None:
+        try:
+            for line in lines:
+                arrived.put(line)
+            arrived.put(end)
+        except Exception as error:  # raised again where it is waited for
+            arrived.put(error)
+
+    Thread(target=read, daemon=True).start()
+    block: list[str] = []
+    while True:
+        try:
+            line = arrived.get(timeout=PAUSE if block else None)
+        except queue.Empty:
+            line = None
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, str):
+            block.append(line)
+        if block and (not isinstance(line, str) or len(block) == LINES_AT_A_TIME):
+            yield block
+            block = []
+        if line is end:
+            return
 
 
 if __name__ == "__main__":
@@ -55,7 +146,23 @@ if __name__ == "__main__":
     )
     parser.add_argument("--input", type=Path, metavar="FILE", help="source text; standard input without it")
     parser.add_argument("--output", type=Path, metavar="FILE", help="translations; standard output without it")
+    parser.add_argument("--n-best", type=command.whole_number(1), metavar="N", help="so many of each line")
+    parser.add_argument("--scores", action="store_true", help="with the score of each")
+    parser.add_argument("--alignments", action="store_true", help="with the words that attention joins")
     parser.add_argument("--beam", type=command.whole_number(1), help="beam width instead of the model's own")
     parser.add_argument("--alpha", type=command.number(0), help="length penalty's exponent instead of the model's own")
+    parser.add_argument(
+        "--penalty", choices=["wu", "power", "none"], help="((5 + |Y|) / 6)^alpha, |Y|^alpha or 1, instead of its own"
+    )
+    parser.add_argument(
+        "--stop", choices=["exact", "beam"], help="when nothing better can come, or as soon as BEAM are finished"
+    )
+    parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching")
+    parser.add_argument("--temperature", type=command.number(1e-6), help="of sampling, 1 without it")
+    parser.add_argument("--top-k", type=command.whole_number(1), metavar="K", help="sample among the K likeliest")
+    parser.add_argument("--top-p", type=command.number(1e-9), metavar="P", help="among the likeliest that make up P")
+    parser.add_argument("--seed", type=command.whole_number(0), help="of sampling, 1 without it")
+    parser.add_argument("--forced", type=Path, metavar="FILE", help="translations to score instead, parallel to INPUT")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights")
     parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
     command.run(main, parser)

@@ -1,6 +1,8 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 import tiny_models
@@ -131,3 +133,79 @@ def test_models_of_two_vocabularies_do_not(models, tmp_path, run_script):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"error: {other} has not the vocabulary and languages of")
     assert done.stderr.count("\n") == 1
+
+
+def fields(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_several_of_each_line_with_scores_and_alignments(models, run_script):
+    text = "a man sits on a bench .\n\ntwo dogs run .\n"
+    plain = translate(run_script, models / "transformer", text).splitlines()
+    found = fields(translate(run_script, models / "transformer", text, "--n-best=3", "--scores", "--alignments"))
+    assert [number for number, *_ in found] == ["0", "0", "0", "1", "2", "2", "2"]
+    assert [found[place][2] for place in (0, 3, 4)] == plain
+    assert found[3] == ["1", "0.0000", "", ""]
+    for number in ("0", "2"):
+        scores = [float(line[1]) for line in found if line[0] == number]
+        assert scores == sorted(scores, reverse=True)
+        words = len(text.splitlines()[int(number)].split())
+        for line in found:
+            if line[0] == number and line[2].strip():
+                pairs = [tuple(map(int, pair.split("-"))) for pair in line[3].split()]
+                assert pairs
+                assert all(here < words for here, _ in pairs)
+
+
+@pytest.mark.parametrize("family", ["transformer", "seq2seq"])
+def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, run_script, family):
+    """Unless the text has more than one way into subwords, which the first line has not."""
+    text, given = "a man sits on a bench .\ntwo dogs run .\n", tmp_path / "given.txt"
+    given.write_text("a dog sits .\ntwo men run .\n")
+    found = fields(translate(run_script, models / family, text, f"--forced={given}", "--scores"))
+    assert [line[1] for line in found] == given.read_text().splitlines()
+    again = fields(translate(run_script, models / family, text, f"--forced={given}", "--scores", "--penalty=none"))
+    assert all(float(plain[0]) > float(whole[0]) for plain, whole in zip(found, again, strict=True))
+
+
+def test_samples_depend_on_the_seed_alone(models, run_script):
+    text = "a man sits on a bench .\ntwo dogs run .\n"
+    once, again, other = (
+        translate(run_script, models / "transformer", text, "--sample", "--top-p=0.9", f"--seed={seed}")
+        for seed in (1, 1, 2)
+    )
+    assert once == again != other
+
+
+def test_half_precision(models, run_script):
+    found = fields(translate(run_script, models / "transformer", "two dogs run .\n", "--scores"))
+    half = fields(translate(run_script, models / "transformer", "two dogs run .\n", "--scores", "--precision=bfloat16"))
+    assert float(half[0][0]) == pytest.approx(float(found[0][0]), abs=0.05)
+
+
+def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
+    command = [sys.executable, root / "src" / "translate.py", f"--model={models / 'rnnsearch'}", "--threads=1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for line in ("a dog sits .\n", "two dogs run .\n"):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline().endswith("\n")
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--top-k=3"], "add --sample"),
+        (["--n-best=9"], "add --beam 9"),
+        (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
+        (["--forced=FILE"], "has fewer lines than the source"),
+        (["--alignments"], "this model has no attention"),
+    ],
+)
+def test_what_does_not_go_together(models, tmp_path, run_failing, options, message):
+    (tmp_path / "one.txt").write_text("two dogs\n")
+    options = [option.replace("FILE", str(tmp_path / "one.txt")) for option in options]
+    error = run_failing("translate", f"--model={models / 'seq2seq'}", *options, input="a dog .\na man .\n")
+    assert message in error

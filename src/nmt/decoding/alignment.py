@@ -19,6 +19,8 @@ def align(model: Model, source: list[int], target: list[int]) -> list[int]:
     The mean over heads, in the last layer but one where there are several: there attention is nearest to what
     people align (Garg et al. 2019, section 4.1). Raises UserError for a model without attention.
     """
+    if not source or not target:
+        return []
     device = next(model.parameters()).device
     inputs = pad_sources([source]).to(device), torch.tensor([[BOS, *target]], device=device)
     maps = list(model.attention(*inputs).values())

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
+from nmt.decoding.alignment import align, word_links
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
@@ -59,11 +60,11 @@ def read_configuration(folder: Path) -> dict:
 class TranslationModel:
     """A model, or several as an ensemble, with all it needs to read and write plain text.
 
-    experiment: the first folder's. Raises UserError for a folder that is no model's, and for one that does not read
-    and write as the first does.
+    experiment: the first folder's. precision: of weights and states; probabilities are in float32 at least. Raises
+    UserError for a folder that is no model's, and for one that does not read and write as the first does.
     """
 
-    def __init__(self, *folders: Path):
+    def __init__(self, *folders: Path, precision: torch.dtype = torch.float32):
         found = [read_configuration(folder) for folder in folders]
         self.configuration, first = found[0], folders[0]
         for folder, other in zip(folders, found, strict=True):
@@ -78,6 +79,7 @@ class TranslationModel:
         self.before = Preprocessing(vocabulary, self.configuration["source"])
         self.after = Preprocessing(vocabulary, self.configuration["target"])
         self.subwords = SubwordPair.load(first)
+        self.precision = precision
         models = [self.load(folder, other) for folder, other in zip(folders, found, strict=True)]
         self.model: Model = models[0] if len(models) == 1 else Ensemble(models)
 
@@ -86,13 +88,21 @@ class TranslationModel:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         model = build(experiment.model, self.subwords.source.size, self.subwords.target.size).to(device)
         set_parameters(model, load_tensors(folder / "model.safetensors")[0])
-        return model.eval()
+        return model.to(self.precision).eval()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         return self.subwords.source.encode([self.before.apply(line) for line in lines])
 
+    def encode_target(self, lines: list[str]) -> list[list[int]]:
+        return self.subwords.target.encode([self.after.apply(line) for line in lines])
+
     def decode(self, tokens: list[int]) -> str:
         return self.after.undo(self.subwords.target.decode(tokens))
+
+    def align(self, source: list[int], target: list[int]) -> list[tuple[int, int]]:
+        """Pairs of word numbers, source and target, of texts as subwords see them. Raises UserError as align does."""
+        pieces = self.subwords.source.pieces(source), self.subwords.target.pieces(target)
+        return word_links(align(self.model, source, target), *pieces)
 
     def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
         """Yields (line number, translation) batch by batch, in the order that suits the model."""
