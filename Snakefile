@@ -22,6 +22,7 @@ rule all:
     input:
         tables(),
         figures(),
+        cards(),
 
 
 for table in REPRODUCTION.tables:

@@ -9,6 +9,8 @@ train together, each on a GPU of its own where there are GPUs.
 import argparse
 import logging
 import os
+import shlex
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -111,6 +113,7 @@ def peak(experiment: Experiment) -> float:
 
 def made_by(processes: Processes) -> dict:
     return {
+        "command": shlex.join(sys.argv),
         "commit": commit(),
         "device": device_name(processes.device),
         "processes": processes.size,

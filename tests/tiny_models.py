@@ -16,6 +16,16 @@ from nmt.text.subwords import SubwordPair
 SOURCE = ["a man sits on a bench .", "two dogs run .", "a dog sits .", "two men sit on two benches ."]
 TARGET = ["ein mann sitzt auf einer bank .", "zwei hunde laufen .", "ein hund sitzt .", "zwei männer sitzen ."]
 VOCABULARY = configuration.Vocabulary(size=50)
+PROVENANCE = {
+    "checkpoints": ["00000001.safetensors"],
+    "training": {
+        "updates": 1,
+        "settings": {"seed": 7},
+        "made_by": [
+            {"command": "src/train.py", "commit": "abc", "torch": "2", "processes": 1, "threads": 2, "device": "a CPU"}
+        ],
+    },
+}
 FAMILIES: dict[str, configuration.Model] = {
     "transformer": Transformer(layers=2, d_model=16, d_ff=16, heads=4, dropout=0.1),
     "rnnsearch": RNNSearch(d_embedding=8, d_hidden=8, dropout=0.1),
@@ -49,5 +59,5 @@ def make_model(folder: Path, family: str) -> Path:
     )
     torch.manual_seed(1)
     weights = parameters(build(FAMILIES[family], VOCABULARY.size, VOCABULARY.size))
-    save_model(folder / family, weights, subwords, experiment, VOCABULARY, corpus, {})
+    save_model(folder / family, weights, subwords, experiment, VOCABULARY, corpus, PROVENANCE)
     return folder / family

@@ -4,6 +4,7 @@ import pytest
 import tiny_training
 import torch
 from safetensors.torch import load_file
+from tiny_models import PROVENANCE
 
 from nmt.configuration import load_catalogue
 from nmt.files import read_json, write_json
@@ -26,7 +27,7 @@ def run(prepared, tmp_path):
         save_tensors(
             tmp_path / "checkpoints" / f"{number:08d}.safetensors", parameters(build(experiment.model, 300, 300))
         )
-    write_json(tmp_path / "training.json", {"updates": 3})
+    write_json(tmp_path / "training.json", PROVENANCE["training"])
     return tmp_path
 
 
@@ -56,7 +57,7 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     configuration = read_json(run / "model" / "configuration.json")
     assert configuration["provenance"] == {
         "checkpoints": ["00000002.safetensors", "00000003.safetensors"],
-        "training": {"updates": 3},
+        "training": PROVENANCE["training"],
     }
     assert configuration["licence"]
 

@@ -121,6 +121,14 @@ def models(wildcards):
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
+def scores_of_a_run(wildcards):
+    """Of each split for which a table shows the row."""
+    tables = [table for table in REPRODUCTION.tables.values() if not table.on_request]
+    splits = [table.split for table in tables if wildcards.experiment in table.experiments]
+    folder = f"results/runs/{wildcards.corpus}/{wildcards.experiment}/seed-{wildcards.seed}"
+    return [f"{folder}/{split}.scores.json" for split in dict.fromkeys(splits)]
+
+
 # What each figure is drawn from: a file of every run in the first table.
 FIGURES = {
     "learning-curves": "metrics.jsonl",
@@ -141,6 +149,10 @@ def tables():
 
 def figures():
     return [f"results/{REPRODUCTION.name}/figures/{figure}.png" for figure in FIGURES]
+
+
+def cards():
+    return trained("card.md", [row for row in ROWS if row not in CATALOGUE.ensembles])
 
 
 def table_inputs(wildcards):

@@ -48,6 +48,27 @@ rule score:
         " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
 
 
+rule describe:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        scores=scores_of_a_run,
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/card.md",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/describe.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+        gpu=0,
+    shell:
+        "python src/describe.py --model {input.model} --scores {input.scores} --output {output} --log {log}"
+
+
 rule attend:
     input:
         "results/runs/{corpus}/{experiment}/seed-{seed}/model",

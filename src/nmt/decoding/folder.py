@@ -7,10 +7,11 @@ import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
 from nmt.decoding.alignment import align, word_links
+from nmt.decoding.card import card
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
-from nmt.files import read_json, write_json, written_whole
+from nmt.files import read_json, write_json, write_text, written_whole
 from nmt.models.build import build
 from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
@@ -27,7 +28,8 @@ def save_model(
     corpus: Corpus,
     provenance: dict,
 ) -> None:
-    """Writes model.safetensors, source.model, target.model and configuration.json, the folder whole or not at all."""
+    """Writes a folder, whole or not at all: model.safetensors, source.model, target.model, configuration.json and
+    README.md."""
     with written_whole(folder) as beside:
         beside.mkdir()
         save_tensors(beside / "model.safetensors", weights)
@@ -45,6 +47,7 @@ def save_model(
                 "provenance": provenance,
             },
         )
+        write_text(beside / "README.md", card(read_json(beside / "configuration.json"), {}))
 
 
 def read_configuration(folder: Path) -> dict:

@@ -1,0 +1,34 @@
+"""describe.py through its command line: what a model's folder says of itself."""
+
+import tiny_models
+
+from nmt.evaluation.scores import score
+from nmt.files import write_json
+
+
+def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
+    model = tiny_models.make_model(tmp_path, "rnnsearch")
+    assert "None have been written here." in (model / "README.md").read_text()
+    found = score(["ein hund sitzt ."] * 3, [["ein hund sitzt ."] * 3], "de")
+    scores = {name: vars(value) for name, value in found.items()} | {"sentences": 3, "target_language": "de"}
+    write_json(tmp_path / "dev.scores.json", scores)
+    done = run_script(
+        "describe", f"--model={model}", f"--scores={tmp_path / 'dev.scores.json'}", f"--output={tmp_path / 'card.md'}"
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    text = (model / "README.md").read_text()
+    assert text == (tmp_path / "card.md").read_text()
+    for part in (
+        "Trained on: Tiny.",
+        "Licence of the data: free.",
+        "Seed 7, 1 updates.",
+        "| dev | 3 | bleu | 100.00 | nrefs:1 case:mixed",
+        "commit abc, torch 2, 1 process(es) of 2 thread(s) on a CPU: `src/train.py`",
+        '"family": "rnnsearch"',
+    ):
+        assert part in text
+
+
+def test_what_is_no_model(tmp_path, run_failing):
+    error = run_failing("describe", f"--model={tmp_path}", f"--output={tmp_path / 'card.md'}")
+    assert "it has no configuration.json" in error
