@@ -22,7 +22,6 @@ from nmt.configuration import Decoding, Experiment, load_catalogue
 from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
-from nmt.evaluation.scores import corpus_score
 from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
 from nmt.models.products import products
@@ -75,7 +74,7 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
             texts = (text.undo(subwords.target.decode(best.tokens)) for (best,) in hypotheses)
             found.update(zip(numbers, texts, strict=True))
         translations = [found[number] for number in range(len(sources))]
-        return corpus_score(BLEU(lowercase=vocabulary.lowercase), [translations, references]).score
+        return BLEU(lowercase=vocabulary.lowercase).corpus_score(translations, [references]).score
 
     sources = [dev_tokens.source[number].tolist() for number in range(len(dev_tokens.source))]
     settings = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_reproduction, read_yaml
-from nmt.files import write_text
+from nmt.files import read_json, write_text
 from nmt.paper.markup import csv, latex, markdown
 from nmt.paper.tables import printed
 
@@ -13,7 +13,8 @@ from nmt.paper.tables import printed
 def main(args: argparse.Namespace) -> None:
     values = read_yaml(args.reproduction, dict) | {"catalogue": str(args.catalogue)}
     reproduction, catalogue = load_reproduction(values, str(args.reproduction))
-    table = printed(args.table, reproduction, catalogue, args.runs)
+    significance = read_json(args.significance) if args.significance else {}
+    table = printed(args.table, reproduction, catalogue, args.runs, significance)
     write_text(args.csv, csv(table))
     write_text(args.markdown, markdown(table))
     write_text(args.latex, latex(table, f"{reproduction.name}-{args.table}"))
@@ -25,6 +26,7 @@ if __name__ == "__main__":
     parser.add_argument("--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables")
     parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
+    parser.add_argument("--significance", type=Path, metavar="FILE", help="made by compare.py of the table's rows")
     parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
     parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
     parser.add_argument("--latex", type=Path, required=True, metavar="FILE")

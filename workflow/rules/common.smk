@@ -164,6 +164,24 @@ def table_inputs(wildcards):
     return needed
 
 
+def compared_metrics(table):
+    """All that are scores of translations, sentence by sentence."""
+    return [metric for metric in REPRODUCTION.tables[table].metrics if metric != "perplexity"]
+
+
+def first_translations(wildcards):
+    """Of each row of a table: an experiment's with the first seed, an ensemble's."""
+    table = REPRODUCTION.tables[wildcards.table]
+    found = [translated(f"{table.split}.translations.txt", [row]) for row in table.experiments]
+    return [paths[0] for paths in found]
+
+
+def significance_of_a_table(wildcards):
+    if not compared_metrics(wildcards.table):
+        return []
+    return f"results/{wildcards.reproduction}/tables/{wildcards.table}.significance.json"
+
+
 def figure_inputs(figure):
     name, rows = FIGURES[figure], MAIN_TABLE.experiments
     if name is None:

@@ -21,9 +21,38 @@ rule resolve_configuration:
         "printf '%s\\n' {params.values:q} >{output} 2>{log}"
 
 
+rule compare:
+    input:
+        translations=first_translations,
+        references=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
+        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.target}",
+    output:
+        "results/{reproduction}/tables/{table}.significance.json",
+    log:
+        "results/logs/{reproduction}/compare.{table}.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/compare.{table}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=60,
+        gpu=0,
+    params:
+        names=lambda wildcards: REPRODUCTION.tables[wildcards.table].experiments,
+        metrics=lambda wildcards: compared_metrics(wildcards.table),
+        language=CORPUS.target,
+    shell:
+        "python src/compare.py --translations {input.translations} --names {params.names}"
+        " --references {input.references} --target-language {params.language} --metrics {params.metrics}"
+        " --output {output} --log {log}"
+
+
 rule tabulate:
     input:
         table_inputs,
+        significance=significance_of_a_table,
         configuration="results/{reproduction}/configuration.json",
     output:
         csv="results/{reproduction}/tables/{table}.csv",
@@ -47,10 +76,11 @@ rule tabulate:
         gpu=0,
     params:
         catalogue=REPRODUCTION.catalogue,
+        significance=lambda wildcards, input: f"--significance {input.significance}" if input.significance else "",
         published=[entry.model_dump() for entry in CATALOGUE.published],
     shell:
         "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
-        " --table {wildcards.table} --csv {output.csv} --markdown {output.markdown} --latex {output.latex}"
+        " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown} --latex {output.latex}"
         " --log {log}"
 
 

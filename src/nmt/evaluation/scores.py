@@ -5,8 +5,9 @@ in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import pairwise
 
 import sacremoses
@@ -28,10 +29,27 @@ class Score:
     signature: str
 
 
-def score(translations: list[str], references: list[list[str]], target_language: str) -> dict[str, Score]:
-    """The corpus scores by name.
+@dataclass(frozen=True)
+class Measure:
+    """A metric of sacreBLEU, what is done to texts before it, and what its signature says of that."""
 
-    `references` is one or more sets, each as long as `translations`; `target_language` is a code such as "de".
+    metric: Callable[[], Metric]
+    prepare: Callable[[tuple[str, ...]], list[str]] = list
+    described: dict[str, str] = field(default_factory=dict)
+
+    def texts(self, texts: Sequence[list[str]]) -> list[list[str]]:
+        return [self.prepare(tuple(text)) for text in texts]
+
+    def signed(self, metric: Metric) -> str:
+        """The signature of what `metric` was last used for."""
+        signature = metric.get_signature()
+        for key, description in self.described.items():
+            signature.update(key, description)
+        return str(signature)
+
+
+def measures(target_language: str) -> dict[str, Measure]:
+    """The measures by name; `target_language` is a code such as "de".
 
     - bleu: sacreBLEU, its own 13a tokens.
     - chrf: chrF2 (Popović 2016).
@@ -41,44 +59,49 @@ def score(translations: list[str], references: list[list[str]], target_language:
     - lowercased_tokenized_bleu: lower-cased, normalised, tokenized, the measure of most Multi30k papers.
 
     The last three count as Moses's multi-bleu.perl does, except that an n-gram order without any match is smoothed
-    where multi-bleu.perl prints 0.
-
-    Raises UserError for what `check` finds, and for a target language that is not a code.
+    where multi-bleu.perl prints 0. Raises UserError for a target language that is not a code.
     """
-    check(translations, references)
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(f"The target language {target_language!r} is not a language code: give one such as de or fr.")
 
-    texts = [translations, *references]
-    tokens = [tokenized(text, target_language) for text in texts]
-    split = [compounds_split(text) for text in tokens]
-    lowercased = [tokenized(lowercased_and_normalised(text, target_language), target_language) for text in texts]
+    @cache
+    def moses(lines: tuple[str, ...]) -> list[str]:
+        return tokenized(lines, target_language)
 
-    tokenizer = f"sacremoses-{sacremoses.__version__}-{target_language}"
+    def lowercased(lines: tuple[str, ...]) -> list[str]:
+        return tokenized(lowercased_and_normalised(lines, target_language), target_language)
+
+    tok = f"sacremoses-{sacremoses.__version__}-{target_language}"
+    of_tokens = partial(BLEU, tokenize="none", force=True)
     return {
-        "bleu": corpus_score(BLEU(), texts),
-        "chrf": corpus_score(CHRF(), texts),
-        "ter": corpus_score(TER(), texts),
-        "tokenized_bleu": token_bleu(tokens, tok=tokenizer),
-        "compound_split_bleu": token_bleu(split, tok=f"{tokenizer}|split:compound"),
-        "lowercased_tokenized_bleu": token_bleu(lowercased, case="lc", tok=f"{tokenizer}|norm:moses"),
+        "bleu": Measure(BLEU),
+        "chrf": Measure(CHRF),
+        "ter": Measure(TER),
+        "tokenized_bleu": Measure(of_tokens, moses, {"tok": tok}),
+        "compound_split_bleu": Measure(
+            of_tokens, lambda lines: compounds_split(moses(lines)), {"tok": f"{tok}|split:compound"}
+        ),
+        "lowercased_tokenized_bleu": Measure(of_tokens, lowercased, {"case": "lc", "tok": f"{tok}|norm:moses"}),
     }
 
 
-def corpus_score(metric: Metric, texts: list[list[str]]) -> Score:
-    """The metric of the first text against all others."""
-    value = metric.corpus_score(texts[0], texts[1:]).score
-    return Score(value, str(metric.get_signature()))
+def score(translations: list[str], references: list[list[str]], target_language: str) -> dict[str, Score]:
+    """The corpus scores by name, as `measures` has them.
+
+    `references` is one or more sets, each as long as `translations`. Raises UserError for what `check` and `measures`
+    find.
+    """
+    found = measures(target_language)
+    check(translations, references)
+    return {name: corpus_score(measure, [translations, *references]) for name, measure in found.items()}
 
 
-def token_bleu(texts: list[list[str]], **described: str) -> Score:
-    """BLEU of the first text's tokens, as they are, against all others'; `described` goes into the signature."""
-    metric = BLEU(tokenize="none", force=True)
-    value = metric.corpus_score(texts[0], texts[1:]).score
-    signature = metric.get_signature()
-    for key, description in described.items():
-        signature.update(key, description)
-    return Score(value, str(signature))
+def corpus_score(measure: Measure, texts: Sequence[list[str]]) -> Score:
+    """Of the first text against all others."""
+    translations, *references = measure.texts(texts)
+    metric = measure.metric()
+    value = metric.corpus_score(translations, references).score
+    return Score(value, measure.signed(metric))
 
 
 def by_source_length(
@@ -100,7 +123,7 @@ def by_source_length(
         inside = [index for index, length in enumerate(source_lengths) if low <= length < high]
         if inside:
             texts = [[text[index] for index in inside] for text in (translations, *references)]
-            bleu = corpus_score(BLEU(force=True), texts).score
+            bleu = BLEU(force=True).corpus_score(texts[0], texts[1:]).score
             buckets.append({"from": low, "to": high, "sentences": len(inside), "bleu": bleu})
     return buckets
 

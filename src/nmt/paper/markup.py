@@ -46,7 +46,7 @@ def latex(table: Printed, label: str) -> str:
 def tabular(cells: pd.DataFrame, kinds: pd.Series) -> str:
     """A rule divides the rows that are published only from ours, which follow."""
     align = "".join("l" if column in LEFT else "r" for column in cells)
-    texts = cells.map(escaped).set_axis([stacked(column) for column in cells], axis="columns")
+    texts = cells.map(marked).set_axis([stacked(column) for column in cells], axis="columns")
     lines = texts.to_latex(index=False, escape=False, column_format=align).splitlines()
     cited = int((kinds == "published only").sum())
     if cited:
@@ -58,6 +58,12 @@ def stacked(header: str) -> str:
     r"""A header over several lines, so that its column stays narrow: "BLEU (cased)" -> \shortstack{BLEU\\(cased)}."""
     lines = [escaped(line) for line in re.split(r" (?=\()|(?<=,) ", header)]
     return "\\shortstack{" + "\\\\".join(lines) + "}"
+
+
+def marked(text: str) -> str:
+    """Text for LaTeX, bold where Markdown's is."""
+    bold = re.fullmatch(r"\*\*(.*)\*\*", text)
+    return f"\\textbf{{{escaped(bold[1])}}}" if bold else escaped(text)
 
 
 def escaped(text: str) -> str:
@@ -88,7 +94,12 @@ def cells(table: Printed, measures: list[str]) -> pd.DataFrame:
     for measure in measures:
         form = FORMS[measure]
         spread = numbers(rows[f"{measure}_sd"], " ± " + form) if measure in METRICS else ""
-        columns.append((numbers(rows[measure], form) + spread).rename(LABELS[measure]))
+        texts = numbers(rows[measure], form) + spread
+        if f"{measure}_may_be_best" in rows and (rows.kind == "run").sum() > 1:
+            texts = texts.where(~rows[f"{measure}_may_be_best"].eq(True), "**" + texts + "**")
+        columns.append(texts.rename(LABELS[measure]))
+        if f"{measure}_interval" in rows and measure == measures[0]:
+            columns.append(numbers(rows[f"{measure}_interval"], "± {:.2f}").rename("interval (95%)"))
         if rows[f"{measure}_published"].notna().any():
             marks = rows[f"{measure}_source"].map(lambda source: f" [{table.sources.index(source) + 1}]", "ignore")
             texts = numbers(rows[f"{measure}_published"], PRINTED[measure]) + marks.fillna("")

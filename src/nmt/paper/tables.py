@@ -37,12 +37,13 @@ class Printed:
     sources: list[str]
 
 
-def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path) -> Printed:
-    """The reproduction's table `name`, from the folders of its runs.
+def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path, significance: dict) -> Printed:
+    """The reproduction's table `name`, from the folders of its runs and what compare.py wrote of the first of each row.
 
     Each measure (the table's metrics, parameters_millions and flops_6nd) has columns: its own name for the mean over
     seeds, _sd for the sample standard deviation (empty with one seed), _published and _source for what a paper prints
     and where, _difference for ours minus the published. There is no difference of FLOPs: papers count them otherwise.
+    Metrics that were compared have _interval, _p_bootstrap, _p_randomisation and _may_be_best too, as in Comparison.
 
     Raises UserError for an unknown table, for what `find_runs` finds, and for scores of different signatures.
     """
@@ -67,12 +68,15 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
             {"kind": "run", "experiment": experiment, "title": catalogue.rows[experiment].title}
             | measures(table.metrics, ours, own)
             | cost(ours)
+            | chances(experiment, significance)
         )
     about = {"corpus": reproduction.corpus, "corpus_title": corpus.title, "split": table.split}
     about |= {f"{metric}_signature": text for metric, text in signatures.items()}
     frame = pd.DataFrame(rows).assign(**about)
     sources = list(dict.fromkeys(row[key] for row in rows for key in row if key.endswith("_source") and row[key]))
     lines = notes(frame, measured, signatures, [run for run in found if run.members])
+    if len(table.experiments) > 1:
+        lines += chance_notes(significance)
     return Printed(table.title, table.metrics, frame, lines, sources)
 
 
@@ -113,6 +117,24 @@ def cost(ours: pd.DataFrame) -> dict:
         "seeds": joined(ours.seed),
         "commit": joined(ours.commit),
     }
+
+
+def chances(row: str, significance: dict) -> dict:
+    """The columns that say how far the row's scores may be chance."""
+    return {
+        f"{metric}_{key}": found["systems"][row][key]
+        for metric, found in significance.items()
+        for key in ("interval", "p_bootstrap", "p_randomisation", "may_be_best")
+    }
+
+
+def chance_notes(significance: dict) -> list[str]:
+    signatures = "; ".join(signature for found in list(significance.values())[:1] for signature in found["signatures"])
+    return significance and [
+        "Bold: the best row, and those that may be as good: a row is worse where paired bootstrap resampling and "
+        f"approximate randomisation over the sentences both say p < 0.05 against the best ({signatures}). The tests, "
+        "and the 95% interval (± half its width, by resampling sentences), are of the first seed."
+    ]
 
 
 def joined(values: pd.Series) -> str:

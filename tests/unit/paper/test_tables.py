@@ -40,9 +40,27 @@ def made(tmp_path, root):
     return make
 
 
-def table(made, name="systems"):
+def table(made, name="systems", significance=None):
     folder, reproduction, catalogue = made
-    return printed(name, reproduction, catalogue, folder / "runs")
+    return printed(name, reproduction, catalogue, folder / "runs", significance or {})
+
+
+# The Transformer is the best, the RNN with attention may be; what TER says is not known.
+CHANCES = {
+    "bleu": {
+        "signatures": ["bs:1000", "ar:10000"],
+        "systems": {
+            "demo-rnnencdec": {"interval": 1.5, "p_bootstrap": 0.001, "p_randomisation": 0.002, "may_be_best": False},
+            "demo-rnnsearch": {"interval": 1.25, "p_bootstrap": 0.04, "p_randomisation": 0.06, "may_be_best": True},
+            "demo-transformer": {
+                "interval": 1.0,
+                "p_bootstrap": None,
+                "p_randomisation": None,
+                "may_be_best": True,
+            },
+        },
+    }
+}
 
 
 def test_cited_systems_first_then_our_rows_in_order(made):
@@ -185,7 +203,7 @@ def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
     catalogue = publishing(paper_runs.make_runs(tmp_path, root, reproduction))
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / "dev.perplexity.json"
     write_json(path, read_json(path) | {"tokens": 4321})
-    text = markdown(printed("dev", reproduction, catalogue, tmp_path / "runs"))
+    text = markdown(printed("dev", reproduction, catalogue, tmp_path / "runs", {}))
     assert "(4321 subwords, 5000 subwords)" in text
     assert "Another split" not in text  # its metric is no column
 
@@ -197,3 +215,23 @@ def test_an_unknown_table_is_an_error(made):
 
 def test_every_metric_has_its_meaning():
     assert list(MEANINGS) == list(METRICS)
+
+
+def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
+    given = table(made(), significance=CHANCES)
+    _, scores, *_ = markdown(given).split("\n\n")
+    lines = {line.split("|")[1].strip(): line.split("|") for line in scores.splitlines() if line.startswith("|")}
+    header, without, attention, transformer = (
+        lines[name] for name in ("system", "RNN without attention", "RNN with attention", "Transformer")
+    )
+    assert [name.strip() for name in header[2:4]] == ["BLEU", "interval (95%)"]
+    assert not without[2].strip().startswith("**")
+    assert attention[2].strip().startswith("**")
+    assert transformer[2].strip().endswith("**")
+    assert [line[3].strip() for line in (without, attention, transformer)] == ["± 1.50", "± 1.25", "± 1.00"]
+    assert "approximate randomisation over the sentences both say p < 0.05" in markdown(given)
+    assert "(bs:1000; ar:10000)" in markdown(given)
+    assert "\\textbf{" in latex(given, "x")
+    assert "**" not in latex(given, "x")
+    rows = given.rows.set_index("experiment")
+    assert rows.loc["demo-rnnsearch", "bleu_p_randomisation"] == 0.06
