@@ -224,7 +224,7 @@ def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
     header, without, attention, transformer = (
         lines[name] for name in ("system", "RNN without attention", "RNN with attention", "Transformer")
     )
-    assert [name.strip() for name in header[2:4]] == ["BLEU", "interval (95%)"]
+    assert [name.strip() for name in header[2:4]] == ["BLEU (sacreBLEU)", "interval (95%)"]
     assert not without[2].strip().startswith("**")
     assert attention[2].strip().startswith("**")
     assert transformer[2].strip().endswith("**")
