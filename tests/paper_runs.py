@@ -66,6 +66,11 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
         scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}
         write_json(folder / f"{split}.scores.json", scores)
     write_json(folder / "attention.json", attention(experiment, random))
+    sweep = {
+        key: [{key: value, "bleu": skill - 1 / (1 + value), "length": 1.0} for value in values]
+        for key, values in (("beam", [1, 2, 4, 8]), ("alpha", [0, 0.6, 1.2]))
+    }
+    write_json(folder / "dev.sweep.json", sweep | {"signature": "nrefs:1|made-up:bleu"})
 
 
 def metrics(experiment: Experiment, random: np.random.Generator) -> list[dict]:

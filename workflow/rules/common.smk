@@ -136,7 +136,9 @@ FIGURES = {
     "positional-encodings": None,
     "attention": "attention.json",
     "bleu-by-length": f"{MAIN_TABLE.split}.scores.json",
+    "search": "dev.sweep.json",
 }
+FIGURES_ON_REQUEST = {"search"}  # which translate many times
 
 
 def tables():
@@ -148,7 +150,9 @@ def tables():
 
 
 def figures():
-    return [f"results/{REPRODUCTION.name}/figures/{figure}.png" for figure in FIGURES]
+    return [
+        f"results/{REPRODUCTION.name}/figures/{figure}.png" for figure in FIGURES if figure not in FIGURES_ON_REQUEST
+    ]
 
 
 def cards():

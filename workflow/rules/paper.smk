@@ -80,8 +80,8 @@ rule tabulate:
         published=[entry.model_dump() for entry in CATALOGUE.published],
     shell:
         "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
-        " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown} --latex {output.latex}"
-        " --log {log}"
+        " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
+        " --latex {output.latex} --log {log}"
 
 
 # A caption's file name knows no wildcards, so that each figure has a rule, named like it.

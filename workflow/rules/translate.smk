@@ -48,6 +48,29 @@ rule score:
         " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
 
 
+rule sweep:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
+        references=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/dev.sweep.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/sweep.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/sweep.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: threads_of_a_run()
+    resources:
+        mem_mb=3000,
+        runtime=120,
+        gpu=0,
+    shell:
+        "python src/sweep.py --model {input.model} --source {input.source} --references {input.references}"
+        " --output {output} --threads {threads} --log {log}"
+
+
 rule describe:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",

@@ -120,6 +120,29 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, text), axes)
 
 
+def search(drawing: Drawing) -> Figure:
+    """BLEU of the dev set against the beam and against the length penalty's exponent, the mean over seeds."""
+    figure = sheet(COLUMN, 2.0)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (key, label) in zip(panels, {"beam": "beam", "alpha": "length penalty, alpha"}.items(), strict=True):
+        for experiment in dict.fromkeys(run.experiment for run in drawing.single):
+            sweeps = [run.sweep()[key] for run in drawing.of(experiment)]
+            settings = [point[key] for point in sweeps[0]]
+            bleu = np.mean([[point["bleu"] for point in sweep] for sweep in sweeps], 0)
+            name = drawing.title(experiment)
+            axes.plot(settings, bleu, **drawing.look(experiment), label=name, marker="o", markersize=3)
+        axes.set_xlabel(label)
+    panels[0].set_xscale("log", base=2)
+    panels[0].set_xticks(settings_of(drawing, "beam"), labels=map(str, settings_of(drawing, "beam")))
+    panels[0].set_ylabel("dev BLEU (sacreBLEU)")
+    text = f"What is not varied is the row's own. Means over seeds. {drawing.single[0].sweep()['signature']}."
+    return finish(figure, drawing.small_print("Split dev", drawing.single, text), panels[0])
+
+
+def settings_of(drawing: Drawing, key: str) -> list[float]:
+    return [point[key] for point in drawing.single[0].sweep()[key]]
+
+
 def large_buckets(scores: dict) -> list[dict]:
     return [bucket for bucket in scores["bleu_by_source_length"] if bucket["sentences"] >= FEWEST]
 
@@ -136,4 +159,5 @@ FIGURES: dict[str, Callable[[Drawing], Figure]] = {
     "positional-encodings": positional_encodings,
     "attention": attention,
     "bleu-by-length": bleu_by_length,
+    "search": search,
 }

@@ -17,6 +17,7 @@ MADE_BY = {
     "metrics.jsonl": "train.py",
     "dev.perplexity.json": "perplexity.py",
     "attention.json": "attend.py",
+    "dev.sweep.json": "sweep.py",
     "scores.json": "score.py",
 }
 
@@ -62,6 +63,9 @@ class Run:
 
     def perplexity(self) -> dict:
         return read_json(self.path("dev.perplexity.json"))
+
+    def sweep(self) -> dict:
+        return read_json(self.path("dev.sweep.json"))
 
     def attention(self) -> dict:
         return read_json(self.path("attention.json"))

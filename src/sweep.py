@@ -1,0 +1,49 @@
+"""Translates the same text with several beams and several exponents of the length penalty, and scores each.
+
+OUTPUT gets {"signature", "beam": [...], "alpha": [...]}, lists of {"beam", "alpha", "bleu", "length"}: length is that
+of the translations, in words, divided by the references'. What is not varied is the model's own.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from sacrebleu.metrics import BLEU
+
+from nmt import command
+from nmt.decoding.folder import TranslationModel
+from nmt.evaluation.scores import check
+from nmt.files import read_lines, write_json
+from nmt.progress import progress
+
+
+def main(args: argparse.Namespace) -> None:
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    model = TranslationModel(args.model)
+    lines, references = list(read_lines(args.source)), list(read_lines(args.references))
+    check(lines, [references], [str(args.source), str(args.references)])
+    bleu = BLEU(lowercase=model.before.lowercase)
+    own = model.experiment.decoding
+    settings = [own.model_copy(update={"beam": beam}) for beam in args.beams]
+    settings += [own.model_copy(update={"alpha": alpha}) for alpha in args.alphas]
+    found = []
+    for decoding in progress(settings, "sweeping", len(settings), "settings"):
+        texts = dict(pair for batch in model.translate(lines, decoding) for pair in batch)
+        score = bleu.corpus_score([texts[number] for number in range(len(lines))], [references])
+        length = score.sys_len / score.ref_len
+        found.append({"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score, "length": length})
+    count = len(args.beams)
+    write_json(args.output, {"signature": str(bleu.get_signature()), "beam": found[:count], "alpha": found[count:]})
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="made by average.py")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--references", type=Path, required=True, metavar="FILE", help="parallel to it")
+    parser.add_argument("--beams", type=command.whole_number(1), nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--alphas", type=command.number(0), nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    command.run(main, parser)
