@@ -10,9 +10,10 @@ import argparse
 import queue
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import repeat, zip_longest
 from pathlib import Path
 from threading import Thread
+from typing import TypeVar
 
 import torch
 
@@ -28,8 +29,9 @@ from nmt.progress import Progress
 LINES_AT_A_TIME = 4000  # sorted by length among each other
 PAUSE = 0.1  # seconds without a new line after which those that came are translated
 
-# From sources in tokens to batches of hypotheses
-Method = Callable[[list[list[int]]], Iterator[Batch]]
+Item = TypeVar("Item")
+# From sources in tokens, and what --forced has for them, to batches of hypotheses
+Method = Callable[[list[list[int]], list[str]], Iterator[Batch]]
 
 
 def main(args: argparse.Namespace) -> None:
@@ -37,7 +39,8 @@ def main(args: argparse.Namespace) -> None:
         torch.set_num_threads(args.threads)
     model = TranslationModel(*args.model, precision=getattr(torch, args.precision))
     lines = read_lines(args.input) if args.input else decode_lines(sys.stdin.buffer, "standard input")
-    found = translated(model, lines, method(model, args), args)
+    pairs = parallel(lines, read_lines(args.forced)) if args.forced else zip(lines, repeat(""))
+    found = translated(model, pairs, method(model, args), args)
     if args.output:
         write_lines(args.output, found)
     else:
@@ -63,31 +66,30 @@ def method(model: TranslationModel, args: argparse.Namespace) -> Method:
     if args.forced:
         if args.sample or args.n_best:
             raise UserError("--forced scores one given translation a line: leave --sample and --n-best out.")
-        given = read_lines(args.forced)
-        return lambda tokens: force_tokens(model.model, tokens, following(model, given, len(tokens)), decoding)
+        return lambda tokens, given: force_tokens(model.model, tokens, model.encode_target(given), decoding)
     if args.sample:
-        return lambda tokens: sample_tokens(model.model, tokens, decoding, sampling, count)
+        return lambda tokens, _: sample_tokens(model.model, tokens, decoding, sampling, count)
     if count > decoding.beam:
         raise UserError(f"a beam of {decoding.beam} does not find {count} translations: add --beam {count}.")
-    return lambda tokens: translate_tokens(model.model, tokens, decoding, count)
+    return lambda tokens, _: translate_tokens(model.model, tokens, decoding, count)
 
 
-def following(model: TranslationModel, given: Iterator[str], count: int) -> list[list[int]]:
-    """The next so many of the given translations, in tokens."""
-    lines = list(islice(given, count))
-    if len(lines) < count:
-        raise UserError("the file of --forced has fewer lines than the source: they must be parallel.")
-    return model.encode_target(lines)
+def parallel(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for pair in zip_longest(lines, given):
+        if None in pair:
+            raise UserError("the source and the file of --forced differ in their number of lines: make them parallel.")
+        yield pair
 
 
 def translated(
-    model: TranslationModel, lines: Iterable[str], method: Method, args: argparse.Namespace
+    model: TranslationModel, pairs: Iterable[tuple[str, str]], method: Method, args: argparse.Namespace
 ) -> Iterator[str]:
     done = 0
     with Progress("translating", None, "lines") as progress:
-        for block in blocks(lines):
-            sources, found = model.encode(block), {}
-            for numbers, hypotheses in method(sources):
+        for block in blocks(pairs):
+            lines, given = (list(side) for side in zip(*block, strict=True))
+            sources, found = model.encode(lines), {}
+            for numbers, hypotheses in method(sources, given):
                 found.update(zip(numbers, hypotheses, strict=True))
                 progress.update(len(numbers))
             for number, source in enumerate(sources):
@@ -103,34 +105,34 @@ def translated(
             done += len(block)
 
 
-def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of lines, each as soon as it is full or no other line comes: who writes into a pipe need not end it."""
+def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Lists of items, each as soon as it is full or no other comes: who writes into a pipe need not end it."""
     arrived: queue.Queue = queue.Queue(LINES_AT_A_TIME)
-    end = object()
+    end, nothing = object(), object()
 
     def read() -> None:
         try:
-            for line in lines:
-                arrived.put(line)
+            for item in items:
+                arrived.put(item)
             arrived.put(end)
         except Exception as error:  # raised again where it is waited for
             arrived.put(error)
 
     Thread(target=read, daemon=True).start()
-    block: list[str] = []
+    block: list[Item] = []
     while True:
         try:
-            line = arrived.get(timeout=PAUSE if block else None)
+            item = arrived.get(timeout=PAUSE if block else None)
         except queue.Empty:
-            line = None
-        if isinstance(line, Exception):
-            raise line
-        if isinstance(line, str):
-            block.append(line)
-        if block and (not isinstance(line, str) or len(block) == LINES_AT_A_TIME):
+            item = nothing
+        if isinstance(item, Exception):
+            raise item
+        if item is not end and item is not nothing:
+            block.append(item)
+        if block and (item is end or item is nothing or len(block) == LINES_AT_A_TIME):
             yield block
             block = []
-        if line is end:
+        if item is end:
             return
 
 

@@ -200,7 +200,7 @@ def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
         (["--top-k=3"], "add --sample"),
         (["--n-best=9"], "add --beam 9"),
         (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
-        (["--forced=FILE"], "has fewer lines than the source"),
+        (["--forced=FILE"], "differ in their number of lines"),
         (["--alignments"], "this model has no attention"),
     ],
 )
