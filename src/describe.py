@@ -22,7 +22,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="made by average.py")
     parser.add_argument(
-        "--scores", type=Path, nargs="+", default=[], metavar="FILE", help=f"SPLIT{SUFFIX}, made by score.py"
+        "--scores", type=Path, nargs="*", default=[], metavar="FILE", help=f"SPLIT{SUFFIX}, made by score.py"
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the copy")
     command.run(main, parser)

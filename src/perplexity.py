@@ -30,7 +30,7 @@ def main(args: argparse.Namespace) -> None:
     # Training may have run in half precision; what is printed is measured in full.
     training = model.experiment.training.model_copy(update={"precision": "float32"})
     batches = Batches(tokens, max(training.batch_tokens, 4096), seed=0)
-    nll = dev_nll(model.model, batches, training, Processes(torch.device("cpu")))
+    nll = dev_nll(model.model, batches, training, Processes(next(model.model.parameters()).device))
     result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
     write_json(args.output, result)
     logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")

@@ -1,19 +1,20 @@
 """Translates plain text, line by line, with a trained model or an ensemble of several.
 
 A line of text gives a line of text, as soon as it is there. --n-best gives several lines for each, which begin with
-its number, from 0; --scores puts the score (log probability / length penalty) before the text, and --alignments puts
-pairs of word numbers, source-target, behind it: fields are separated by tabs. Words are those that subwords are made
-of: of a vocabulary that tokenises, its tokens.
+its number, from 0; --scores (and --forced) puts the score (log probability / length penalty) before the text, and
+--alignments puts pairs of word numbers, source-target, behind it: fields are separated by tabs. Words are those that
+subwords are made of: of a vocabulary that tokenises, its tokens.
 """
 
 import argparse
 import queue
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat, zip_longest
+from itertools import islice, repeat, zip_longest
 from pathlib import Path
 from threading import Thread
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import torch
 
@@ -27,20 +28,21 @@ from nmt.files import decode_lines, read_lines, write_lines
 from nmt.progress import Progress
 
 LINES_AT_A_TIME = 4000  # sorted by length among each other
-PAUSE = 0.1  # seconds without a new line after which those that came are translated
+PAUSE = 0.1  # seconds for which lines from a pipe are gathered
 
 Item = TypeVar("Item")
-# From sources in tokens, and what --forced has for them, to batches of hypotheses
-Method = Callable[[list[list[int]], list[str]], Iterator[Batch]]
+# From sources in tokens, what --forced has for them, and the number of the first, to batches of hypotheses
+Method = Callable[[list[list[int]], list[str], int], Iterator[Batch]]
 
 
 def main(args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(*args.model, precision=getattr(torch, args.precision))
-    lines = read_lines(args.input) if args.input else decode_lines(sys.stdin.buffer, "standard input")
+    lines = read_lines(args.input) if args.input else decode_lines(standard_input(), "standard input")
     pairs = parallel(lines, read_lines(args.forced)) if args.forced else zip(lines, repeat(""))
-    found = translated(model, pairs, method(model, args), args)
+    blocks = full_blocks(pairs) if args.input else blocks_as_they_come(pairs)
+    found = translated(model, blocks, method(model, args), args)
     if args.output:
         write_lines(args.output, found)
     else:
@@ -63,15 +65,17 @@ def method(model: TranslationModel, args: argparse.Namespace) -> Method:
         raise UserError(
             "--temperature, --top-k, --top-p and --seed are for translations drawn at random: add --sample."
         )
+    if sampling.top_p > 1:
+        raise UserError("--top-p is a probability: give one up to 1.")
     if args.forced:
         if args.sample or args.n_best:
             raise UserError("--forced scores one given translation a line: leave --sample and --n-best out.")
-        return lambda tokens, given: force_tokens(model.model, tokens, model.encode_target(given), decoding)
+        return lambda tokens, given, _: force_tokens(model.model, tokens, model.encode_target(given), decoding)
     if args.sample:
-        return lambda tokens, _: sample_tokens(model.model, tokens, decoding, sampling, count)
+        return lambda tokens, _, first: sample_tokens(model.model, tokens, decoding, sampling, count, first)
     if count > decoding.beam:
         raise UserError(f"a beam of {decoding.beam} does not find {count} translations: add --beam {count}.")
-    return lambda tokens, _: translate_tokens(model.model, tokens, decoding, count)
+    return lambda tokens, *_: translate_tokens(model.model, tokens, decoding, count)
 
 
 def parallel(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -82,31 +86,37 @@ def parallel(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def translated(
-    model: TranslationModel, pairs: Iterable[tuple[str, str]], method: Method, args: argparse.Namespace
+    model: TranslationModel, blocks: Iterable[list[tuple[str, str]]], method: Method, args: argparse.Namespace
 ) -> Iterator[str]:
     done = 0
     with Progress("translating", None, "lines") as progress:
-        for block in blocks(pairs):
+        for block in blocks:
             lines, given = (list(side) for side in zip(*block, strict=True))
             sources, found = model.encode(lines), {}
-            for numbers, hypotheses in method(sources, given):
-                found.update(zip(numbers, hypotheses, strict=True))
+            for numbers, hypotheses in method(sources, given, done):
+                targets = [[each.tokens for each in of_one] for of_one in hypotheses]
+                links = model.align([sources[number] for number in numbers], targets) if args.alignments else targets
+                found.update(zip(numbers, zip(hypotheses, links, strict=True), strict=True))
                 progress.update(len(numbers))
-            for number, source in enumerate(sources):
-                for hypothesis in found[number]:
+            for number in range(len(sources)):
+                for hypothesis, pairs in zip(*found[number], strict=True):
                     fields = [str(done + number)] if args.n_best else []
-                    fields += [f"{hypothesis.score:.4f}"] if args.scores else []
+                    fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
                     fields.append(model.decode(hypothesis.tokens))
                     if args.alignments:
-                        fields.append(
-                            " ".join(f"{here}-{there}" for here, there in model.align(source, hypothesis.tokens))
-                        )
+                        fields.append(" ".join(f"{here}-{there}" for here, there in pairs))
                     yield "\t".join(fields)
             done += len(block)
 
 
-def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Lists of items, each as soon as it is full or no other comes: who writes into a pipe need not end it."""
+def full_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    items = iter(items)
+    while block := list(islice(items, LINES_AT_A_TIME)):
+        yield block
+
+
+def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """What comes within PAUSE of a block's first item: who writes into a pipe need not end it."""
     arrived: queue.Queue = queue.Queue(LINES_AT_A_TIME)
     end, nothing = object(), object()
 
@@ -118,22 +128,30 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         except Exception as error:  # raised again where it is waited for
             arrived.put(error)
 
-    Thread(target=read, daemon=True).start()
-    block: list[Item] = []
-    while True:
+    def receive(seconds: float | None = None) -> Item | object:
         try:
-            item = arrived.get(timeout=PAUSE if block else None)
+            item = arrived.get(timeout=seconds)
         except queue.Empty:
-            item = nothing
+            return nothing
         if isinstance(item, Exception):
             raise item
-        if item is not end and item is not nothing:
+        return item
+
+    Thread(target=read, daemon=True).start()
+    item = receive()
+    while item is not end:
+        block, deadline = [], time.monotonic() + PAUSE
+        while item is not end and item is not nothing and len(block) < LINES_AT_A_TIME:
             block.append(item)
-        if block and (item is end or item is nothing or len(block) == LINES_AT_A_TIME):
-            yield block
-            block = []
-        if item is end:
-            return
+            item = receive(max(0.0, deadline - time.monotonic()))
+        yield block
+        if item is nothing:
+            item = receive()
+
+
+def standard_input() -> BinaryIO:
+    """A reader of its own for the thread: Python waits for sys.stdin's when it ends, and then gives up with a dump."""
+    return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 if __name__ == "__main__":

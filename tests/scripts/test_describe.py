@@ -3,7 +3,7 @@
 import tiny_models
 
 from nmt.evaluation.scores import score
-from nmt.files import write_json
+from nmt.files import read_json, write_json
 
 
 def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
@@ -27,6 +27,16 @@ def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
         '"family": "rnnsearch"',
     ):
         assert part in text
+
+
+def test_without_scores_and_from_a_training_of_before_commands_were_kept(tmp_path, run_script):
+    model = tiny_models.make_model(tmp_path, "rnnsearch")
+    configuration = read_json(model / "configuration.json")
+    del configuration["provenance"]["training"]["made_by"][0]["command"]
+    write_json(model / "configuration.json", configuration)
+    done = run_script("describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "on a CPU\n" in (tmp_path / "card.md").read_text()
 
 
 def test_what_is_no_model(tmp_path, run_failing):

@@ -106,10 +106,15 @@ def test_safetensors_carries_everything(tmp_path, family):
     assert all(torch.equal(half[name], own[name].half()) for name in own)
 
 
-@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "safetensors"])
-def test_its_readme_says_how_to_use_it(tmp_path, run_script, to):
+@pytest.mark.parametrize(
+    ("to", "precision"),
+    [("ctranslate2", "float16"), ("ctranslate2", "int8"), ("huggingface", "float32"), ("safetensors", "bfloat16")],
+)
+def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     folder = tmp_path / "an export"
-    done = run_script("export", f"--model={make(tmp_path)}", f"--to={to}", f"--output={folder}")
+    done = run_script(
+        "export", f"--model={make(tmp_path)}", f"--to={to}", f"--output={folder}", f"--precision={precision}"
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     text = (folder / "README.md").read_text()
     assert "Licence of the data: free." in text
@@ -143,6 +148,16 @@ def test_what_a_format_cannot_carry(tmp_path, changes, to, precision, message):
     with pytest.raises(UserError, match=message):
         exported(make(tmp_path, **changes), to, tmp_path / "exported", precision)
     assert not (tmp_path / "exported").exists()
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
+def test_word_pieces_are_refused_by_name(tmp_path, to):
+    model = make(tmp_path)
+    configuration = read_json(model / "configuration.json")
+    configuration["vocabulary"]["kind"] = "wordpiece"
+    write_json(model / "configuration.json", configuration)
+    with pytest.raises(UserError, match="cannot carry word pieces"):
+        exported(model, to, tmp_path / "exported")
 
 
 def test_other_families_are_refused_by_name(tmp_path):

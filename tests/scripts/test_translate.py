@@ -1,6 +1,7 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 import tiny_models
 
 from nmt.decoding.folder import TranslationModel
+from nmt.decoding.translator import translate_tokens
 from nmt.files import read_json, write_json
 
 FAMILIES = list(tiny_models.FAMILIES)
@@ -157,15 +159,21 @@ def test_several_of_each_line_with_scores_and_alignments(models, run_script):
                 assert all(here < words for here, _ in pairs)
 
 
-@pytest.mark.parametrize("family", ["transformer", "seq2seq"])
-def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, run_script, family):
-    """Unless the text has more than one way into subwords, which the first line has not."""
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, run_script, beam):
     text, given = "a man sits on a bench .\ntwo dogs run .\n", tmp_path / "given.txt"
-    given.write_text("a dog sits .\ntwo men run .\n")
-    found = fields(translate(run_script, models / family, text, f"--forced={given}", "--scores"))
-    assert [line[1] for line in found] == given.read_text().splitlines()
-    again = fields(translate(run_script, models / family, text, f"--forced={given}", "--scores", "--penalty=none"))
-    assert all(float(plain[0]) > float(whole[0]) for plain, whole in zip(found, again, strict=True))
+    found = fields(translate(run_script, models / "transformer", text, f"--beam={beam}", "--scores"))
+    given.write_text("".join(f"{line}\n" for _, line in found))
+    model = TranslationModel(models / "transformer")
+    again = fields(translate(run_script, models / "transformer", text, f"--beam={beam}", f"--forced={given}"))
+    for (score, line), (same, echo), source in zip(found, again, text.splitlines(), strict=True):
+        assert echo == line
+        ((_, ((best,),)),) = translate_tokens(
+            model.model, model.encode([source]), model.experiment.decoding.model_copy(update={"beam": beam})
+        )
+        if model.encode_target([line]) == [best.tokens]:  # text may have more than one way into subwords
+            assert float(same) == pytest.approx(float(score), abs=2e-4)
+        assert float(score) == pytest.approx(best.score, abs=2e-4)
 
 
 def test_samples_depend_on_the_seed_alone(models, run_script):
@@ -194,10 +202,39 @@ def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
     assert process.returncode == 0
 
 
+def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, root):
+    command = [sys.executable, root / "src" / "translate.py", f"--model={models / 'rnnsearch'}", "--threads=1"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        process.stdin.write("a dog sits .\n")
+        process.stdin.flush()
+        assert process.stdout.readline().endswith("\n")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read() == "interrupted: run the same command again to go on.\n"
+
+
+def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):
+    lines = ["a man sits on a bench .\n", "two dogs run .\n", "two dogs run .\n"]
+    (tmp_path / "source.txt").write_text("".join(lines))
+    command = [sys.executable, root / "src" / "translate.py", f"--model={models / 'transformer'}", "--threads=1"]
+    whole = translate(run_script, models / "transformer", "", "--sample", f"--input={tmp_path / 'source.txt'}")
+    with subprocess.Popen([*command, "--sample"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        found = []
+        for line in lines:
+            process.stdin.write(line)
+            process.stdin.flush()
+            found.append(process.stdout.readline())
+        process.stdin.close()
+    assert "".join(found) == whole
+    assert found[1] != found[2]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--top-k=3"], "add --sample"),
+        (["--sample", "--top-p=90"], "--top-p is a probability"),
         (["--n-best=9"], "add --beam 9"),
         (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
         (["--forced=FILE"], "differ in their number of lines"),

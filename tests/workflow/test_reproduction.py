@@ -119,6 +119,11 @@ def test_a_figure_is_a_target(made, figure):
     assert planned_jobs(made, figure, "--forcerun", figure) == {figure}
 
 
+def test_search_is_swept_when_asked_for(made):
+    jobs = {each.split()[0] for each in planned_jobs(made, "search")}
+    assert jobs == {"sweep", "search"}
+
+
 def test_status_prints_a_line_a_run(made):
     done = snakemake(made, "status", "--quiet", "all")
     assert done.returncode == 0

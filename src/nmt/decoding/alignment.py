@@ -5,7 +5,7 @@ from torch import Tensor
 
 from nmt.data.batches import pad_sources
 from nmt.errors import UserError
-from nmt.models.protocol import BOS, Model
+from nmt.models.protocol import BOS, PAD, Model
 
 # S source subwords, T target subwords, H heads
 
@@ -13,21 +13,27 @@ WORD = "▁"  # which begins the first subword of a word
 
 
 @torch.inference_mode()
-def align(model: Model, source: list[int], target: list[int]) -> list[int]:
-    """For each target token, EOS left out, the place of the source token that it attends to most.
+def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> list[list[int]]:
+    """For each token of each target, EOS left out, the place of the source token that it attends to most.
 
     The mean over heads, in the last layer but one where there are several: there attention is nearest to what
     people align (Garg et al. 2019, section 4.1). Raises UserError for a model without attention.
     """
-    if not source or not target:
-        return []
     device = next(model.parameters()).device
-    inputs = pad_sources([source]).to(device), torch.tensor([[BOS, *target]], device=device)
-    maps = list(model.attention(*inputs).values())
+    inputs = pad_sources(sources), torch.tensor(padded([[BOS, *target] for target in targets]))
+    maps = list(model.attention(*(part.to(device) for part in inputs)).values())
     if not maps:
         raise UserError("this model has no attention, so there are no alignments: leave --alignments out.")
-    weights: Tensor = maps[max(len(maps) - 2, 0)][0].mean(0)  # (T + 1, S + 1)
-    return weights[: len(target), : len(source)].argmax(1).tolist()
+    weights: Tensor = maps[max(len(maps) - 2, 0)].mean(1)  # (B, T + 1, S + 1)
+    return [
+        one[: len(target), : len(source)].argmax(1).tolist() if source else []
+        for one, source, target in zip(weights, sources, targets, strict=True)
+    ]
+
+
+def padded(rows: list[list[int]]) -> list[list[int]]:
+    longest = max(map(len, rows))
+    return [[*row, *[PAD] * (longest - len(row))] for row in rows]
 
 
 def words_of(pieces: list[str]) -> list[int]:

@@ -13,8 +13,9 @@ USAGE = {
         import sentencepiece
 
         source, target = (sentencepiece.SentencePieceProcessor(f"{{side}}.model") for side in ("source", "target"))
-        translator = ctranslate2.Translator(".", compute_type="{precision}")
-        found = translator.translate_batch([source.encode("{text}", out_type=str)], beam_size={beam})
+        pieces = source.encode("{text}", out_type=str)
+        translator = ctranslate2.Translator(".")
+        found = translator.translate_batch([pieces], beam_size={beam}, max_decoding_length=len(pieces) + {extra})
         print(target.decode(found[0].hypotheses[0]))
         """,
     "huggingface": """
@@ -57,7 +58,7 @@ def card(configuration: dict, scores: dict[str, dict]) -> str:
         "",
         *(
             f"- commit {call['commit']}, torch {call['torch']}, {call['processes']} process(es) of {call['threads']} "
-            f"thread(s) on {call['device']}: `{call['command']}`"
+            f"thread(s) on {call['device']}" + (f": `{call['command']}`" if "command" in call else "")
             for call in training["made_by"]
         ),
         "",
@@ -91,12 +92,14 @@ def usage(configuration: dict, to: str, precision: str) -> str:
     """Of an export: code that runs in its folder, and what its text must be like."""
     decoding = Decoding(**configuration["experiment"]["decoding"])
     text = "a dog is running" if configuration["source"] == "en" else "..."
-    code = textwrap.dedent(USAGE[to]).strip().format(precision=precision, beam=decoding.beam, text=text)
+    code = textwrap.dedent(USAGE[to]).strip()
+    code = code.format(beam=decoding.beam, extra=decoding.max_extra, text=text)
     lines = [
         f"# {configuration['experiment']['title']}, {configuration['source']} to {configuration['target']}, for {to}",
         "",
         f"Trained on: {configuration['corpus']}. Licence of the data: {configuration['licence']}.",
-        f"Weights in {precision}.",
+        f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty {decoding.penalty} with alpha "
+        f"{decoding.alpha:g} made the scores of the model's own card; other libraries divide by |Y|^length_penalty.",
         "",
         text_needs(configuration),
         "",

@@ -34,10 +34,6 @@ class Ensemble(nn.Module):
     def start(self, memory: list[object], beam: int) -> Together:
         return Together([model.start(own, beam) for model, own in zip(self.members, memory, strict=True)])
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """None: its members' need not go together."""
-        return {}
-
     def step(self, tokens: Tensor, state: Together) -> tuple[Tensor, Together]:
         """(R,) -> (R, D), the members' own states side by side"""
         steps = [model.step(tokens, own) for model, own in zip(self.members, state.states, strict=True)]

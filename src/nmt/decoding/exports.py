@@ -33,6 +33,8 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
     config = model.experiment.model
     if to != "safetensors" and not isinstance(config, Transformer):
         raise UserError(f"{to} cannot carry a {config.family}: export it to safetensors.")
+    if to != "safetensors":
+        refuse(to, word_pieces=model.configuration["vocabulary"]["kind"] == "wordpiece")
     match to:
         case "ctranslate2":
             to_ctranslate2(model, precision, output)
@@ -125,7 +127,7 @@ def fill_norm(their: object, our: nn.LayerNorm) -> None:
 
 
 def array(tensor: Tensor):
-    return tensor.detach().float().contiguous().numpy()
+    return tensor.detach().float().cpu().contiguous().numpy()
 
 
 def encodings(places: nn.Module, d_model: int) -> Tensor:

@@ -60,6 +60,9 @@ def read_configuration(folder: Path) -> dict:
     return found
 
 
+ALIGNED_AT_ONCE = 64  # translations: the maps of all layers and heads are held
+
+
 class TranslationModel:
     """A model, or several as an ensemble, with all it needs to read and write plain text.
 
@@ -102,10 +105,20 @@ class TranslationModel:
     def decode(self, tokens: list[int]) -> str:
         return self.after.undo(self.subwords.target.decode(tokens))
 
-    def align(self, source: list[int], target: list[int]) -> list[tuple[int, int]]:
-        """Pairs of word numbers, source and target, of texts as subwords see them. Raises UserError as align does."""
-        pieces = self.subwords.source.pieces(source), self.subwords.target.pieces(target)
-        return word_links(align(self.model, source, target), *pieces)
+    def align(self, sources: list[list[int]], targets: list[list[list[int]]]) -> list[list[list[tuple[int, int]]]]:
+        """For each target of each source pairs of word numbers, of texts as subwords see them.
+
+        Raises UserError as nmt.decoding.alignment.align does.
+        """
+        pairs = [(source, target) for source, several in zip(sources, targets, strict=True) for target in several]
+        links = []
+        for start in range(0, len(pairs), ALIGNED_AT_ONCE):
+            links += align(self.model, *map(list, zip(*pairs[start : start + ALIGNED_AT_ONCE], strict=True)))
+        read, written = self.subwords.source.pieces, self.subwords.target.pieces
+        found = iter(
+            word_links(each, read(source), written(target)) for each, (source, target) in zip(links, pairs, strict=True)
+        )
+        return [[next(found) for _ in several] for several in targets]
 
     def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
         """Yields (line number, translation) batch by batch, in the order that suits the model."""

@@ -84,11 +84,9 @@ def drawn(model: Model, hidden: Tensor, draws: Tensor, at_limit: Tensor, samplin
         log_probabilities = normalised(model.output(part))
         allowed = log_probabilities.clone()
         allowed[:, [PAD, BOS]] = -torch.inf
-        p, order = (allowed / sampling.temperature).softmax(1).double().sort(1, descending=True)
-        before = p.cumsum(1) - p
-        p = p.where(before < sampling.top_p, 0.0)
-        if sampling.top_k:
-            p[:, sampling.top_k :] = 0.0
+        p = (allowed / sampling.temperature).softmax(1).double()
+        p, order = p.topk(min(sampling.top_k or p.size(1), p.size(1)))  # the likeliest first
+        p = p.where(p.cumsum(1) - p < sampling.top_p, 0.0)
         reached = p.cumsum(1)
         place = torch.searchsorted(reached, draw[:, None] * reached[:, -1:], right=True)
         token = order.gather(1, place.clamp(max=(p > 0).sum(1, keepdim=True) - 1))[:, 0]

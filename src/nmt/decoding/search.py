@@ -51,11 +51,10 @@ def search(
     no open hypothesis can still beat the last of its N best finished ones: log probabilities only fall, so an open one
     is worth at most its own over the largest penalty that its sentence's limit allows. With the stop "beam" it is left
     as soon as `beam` are finished, whatever the open ones might come to.
-    A beam of 1 is greedy search: it ends with the first EOS, so no penalty compares lengths.
+    A beam of 1 is greedy search: it ends with the first EOS.
     """
     device, beam = source.device, decoding.beam
-    if beam == 1:
-        decoding = decoding.model_copy(update={"penalty": "none"})
+    stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
     sentences = torch.arange(len(source), device=device)  # which sentence each open place holds
     limit = torch.tensor(limits, device=device)
@@ -91,7 +90,7 @@ def search(
 
         log_probabilities, kept = candidates.masked_fill(token == EOS, -torch.inf).topk(beam)
         origin, tokens = origin.gather(1, kept), token.gather(1, kept)
-        match decoding.stop:
+        match stop:
             case "exact":
                 going_on = log_probabilities[:, 0] / largest_penalty > best[:, -1]
             case "beam":

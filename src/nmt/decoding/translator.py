@@ -27,12 +27,20 @@ def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decodin
 
 
 def sample_tokens(
-    model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1
+    model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1, first: int = 0
 ) -> Iterator[Batch]:
-    """The same with translations drawn at random."""
+    """The same with translations drawn at random; `first` is the number of the first sentence, on which they depend."""
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
-        return sample(model, source, numbers, limits(sentences, numbers, decoding), decoding, sampling, samples)
+        return sample(
+            model,
+            source,
+            [first + number for number in numbers],
+            limits(sentences, numbers, decoding),
+            decoding,
+            sampling,
+            samples,
+        )
 
     yield from in_batches(model, sentences, samples, method)
 

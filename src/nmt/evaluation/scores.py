@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import sacremoses
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.base import Metric, Signature
 
 from nmt.errors import UserError
 from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, tokenized
@@ -40,9 +40,7 @@ class Measure:
     def texts(self, texts: Sequence[list[str]]) -> list[list[str]]:
         return [self.prepare(tuple(text)) for text in texts]
 
-    def signed(self, metric: Metric) -> str:
-        """The signature of what `metric` was last used for."""
-        signature = metric.get_signature()
+    def described_in(self, signature: Signature) -> str:
         for key, description in self.described.items():
             signature.update(key, description)
         return str(signature)
@@ -101,7 +99,7 @@ def corpus_score(measure: Measure, texts: Sequence[list[str]]) -> Score:
     translations, *references = measure.texts(texts)
     metric = measure.metric()
     value = metric.corpus_score(translations, references).score
-    return Score(value, measure.signed(metric))
+    return Score(value, measure.described_in(metric.get_signature()))
 
 
 def by_source_length(

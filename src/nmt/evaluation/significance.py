@@ -51,7 +51,7 @@ def compared(
         )()
         (results,) = (values for column, values in columns.items() if column != "System")
         found[test] = dict(zip(order, results, strict=True))
-        signatures += [str(signature) for signature in signed.values()]
+        signatures += [measure.described_in(signature) for signature in signed.values()]
 
     def p_value(test: str, name: str) -> float | None:
         if name == best:

@@ -67,8 +67,9 @@ class Cache:
         new = torch.cat([k, v], -1).permute(2, 0, 1, 3)
         end = self.length + len(new)
         if self.length == 0:
-            self.past = new
-        elif end <= len(self.past):
+            self.past, self.length = new, end
+            return k, v
+        if end <= len(self.past):
             self.past[self.length : end] = new
         else:
             self.past = torch.cat([self.past, new])

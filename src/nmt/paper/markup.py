@@ -98,7 +98,7 @@ def cells(table: Printed, measures: list[str]) -> pd.DataFrame:
         if f"{measure}_may_be_best" in rows and (rows.kind == "run").sum() > 1:
             texts = texts.where(~rows[f"{measure}_may_be_best"].eq(True), "**" + texts + "**")
         columns.append(texts.rename(LABELS[measure]))
-        if f"{measure}_interval" in rows and measure == measures[0]:
+        if measure == next((name for name in measures if f"{name}_interval" in rows), None):
             columns.append(numbers(rows[f"{measure}_interval"], "± {:.2f}").rename("interval (95%)"))
         if rows[f"{measure}_published"].notna().any():
             marks = rows[f"{measure}_source"].map(lambda source: f" [{table.sources.index(source) + 1}]", "ignore")

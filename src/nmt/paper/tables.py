@@ -75,8 +75,7 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
     frame = pd.DataFrame(rows).assign(**about)
     sources = list(dict.fromkeys(row[key] for row in rows for key in row if key.endswith("_source") and row[key]))
     lines = notes(frame, measured, signatures, [run for run in found if run.members])
-    if len(table.experiments) > 1:
-        lines += chance_notes(significance)
+    lines += chance_notes(significance, several=len(table.experiments) > 1)
     return Printed(table.title, table.metrics, frame, lines, sources)
 
 
@@ -128,13 +127,18 @@ def chances(row: str, significance: dict) -> dict:
     }
 
 
-def chance_notes(significance: dict) -> list[str]:
-    signatures = "; ".join(signature for found in list(significance.values())[:1] for signature in found["signatures"])
-    return significance and [
-        "Bold: the best row, and those that may be as good: a row is worse where paired bootstrap resampling and "
-        f"approximate randomisation over the sentences both say p < 0.05 against the best ({signatures}). The tests, "
-        "and the 95% interval (± half its width, by resampling sentences), are of the first seed."
-    ]
+def chance_notes(significance: dict, several: bool) -> list[str]:
+    if not significance:
+        return []
+    signatures = "; ".join(next(iter(significance.values()))["signatures"])
+    lines = [f"Interval (95%): of the first seed's score, ± half its width, by resampling sentences ({signatures})."]
+    if several:
+        lines.append(
+            "Bold: the row that is best with the first seed, and those that may be as good: a row is worse where "
+            "paired bootstrap resampling and approximate randomisation over the sentences both say p < 0.05 against "
+            "the best."
+        )
+    return lines
 
 
 def joined(values: pd.Series) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import random_model
+from families import random_model, random_sentences
 
 from nmt.decoding.alignment import align, word_links, words_of
 from nmt.errors import UserError
@@ -29,17 +29,27 @@ class Named:
         return iter([torch.zeros(1)])
 
     def attention(self, source, target_in):
-        assert source.shape[1] == self.maps[0].shape[-1]
+        assert (target_in.shape[1], source.shape[1]) == self.maps[0].shape[2:]
         return {str(number): each for number, each in enumerate(self.maps)}
 
 
 def test_it_is_the_likeliest_source_token_of_the_last_layer_but_one():
     right = torch.tensor([[[0.1, 0.6, 0.3], [0.2, 0.0, 0.8], [1, 0, 0]], [[0.1, 0.8, 0.1], [0.5, 0.4, 0.1], [1, 0, 0]]])
     wrong = torch.eye(3).expand(1, 2, 3, 3)
-    assert align(Named(wrong, right[None], wrong), [7, 8], [5, 6]) == [1, 0]  # the third source token is EOS
-    assert align(Named(right[None]), [7, 8], [5, 6]) == [1, 0]
+    assert align(Named(wrong, right[None], wrong), [[7, 8]], [[5, 6]]) == [[1, 0]]  # the third source token is EOS
+    assert align(Named(right[None]), [[7, 8]], [[5, 6]]) == [[1, 0]]
+
+
+@pytest.mark.parametrize("family", ["transformer", "decoder-only", "rnnsearch", "convs2s"])
+def test_together_is_as_alone(family):
+    model = random_model(family)
+    sources, targets = random_sentences([5, 1, 9, 0]), random_sentences([3, 8, 0, 2], seed=1)
+    together = align(model, sources, targets)
+    assert [len(links) for links in together] == [3, 8, 0, 0]
+    for source, target, links in zip(sources[:3], targets, together, strict=False):
+        assert align(model, [source], [target]) == [links]
 
 
 def test_without_attention_there_is_none():
     with pytest.raises(UserError, match="this model has no attention"):
-        align(random_model("seq2seq"), [5, 6], [7])
+        align(random_model("seq2seq"), [[5, 6]], [[7]])

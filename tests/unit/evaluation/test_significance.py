@@ -34,8 +34,9 @@ def test_a_real_difference_is_told_from_chance(metric):
     assert "ar:10000" in signatures[1]
 
 
-def test_scores_are_those_of_score():
-    found, _ = compared(SYSTEMS, [REFERENCE], MEASURES["tokenized_bleu"])
+def test_scores_and_signatures_are_those_of_score():
+    found, signatures = compared(SYSTEMS, [REFERENCE], MEASURES["tokenized_bleu"])
+    assert all("tok:sacremoses" in signature for signature in signatures)
     for name, text in SYSTEMS.items():
         assert found[name].score == score(text, [REFERENCE], "de")["tokenized_bleu"].score
 

@@ -230,6 +230,7 @@ def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
     assert transformer[2].strip().endswith("**")
     assert [line[3].strip() for line in (without, attention, transformer)] == ["± 1.50", "± 1.25", "± 1.00"]
     assert "approximate randomisation over the sentences both say p < 0.05" in markdown(given)
+    assert "Interval (95%)" in markdown(given)
     assert "(bs:1000; ar:10000)" in markdown(given)
     assert "\\textbf{" in latex(given, "x")
     assert "**" not in latex(given, "x")
