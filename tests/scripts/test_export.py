@@ -124,6 +124,14 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     assert done.stdout.count("\n") == 1
 
 
+def test_quantising_leaves_the_model_as_it_was(tmp_path):
+    model = make(tmp_path)
+    loaded = TranslationModel(model)
+    before = {name: tensor.clone() for name, tensor in parameters(loaded.model).items()}
+    export(loaded, model, "ctranslate2", "int8", tmp_path / "exported")
+    assert all(torch.equal(before[name], tensor) for name, tensor in parameters(loaded.model).items())
+
+
 def test_eight_bits_take_less_room(tmp_path):
     model = make(tmp_path)
     whole, small = (

@@ -127,7 +127,8 @@ def fill_norm(their: object, our: nn.LayerNorm) -> None:
 
 
 def array(tensor: Tensor):
-    return tensor.detach().float().cpu().contiguous().numpy()
+    """A copy, for the converter quantises in place."""
+    return tensor.detach().float().cpu().clone(memory_format=torch.contiguous_format).numpy()
 
 
 def encodings(places: nn.Module, d_model: int) -> Tensor:
