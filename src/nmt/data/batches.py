@@ -179,5 +179,10 @@ def padded(ragged: Ragged, numbers: np.ndarray) -> Tensor:
 
 def pad_sources(sentences: list[list[int]]) -> Tensor:
     """Sources for search from lists of tokens: (B, longest + 1)."""
-    longest = max(map(len, sentences)) + 1
-    return torch.tensor([[*tokens, EOS] + [PAD] * (longest - 1 - len(tokens)) for tokens in sentences])
+    return pad([[*tokens, EOS] for tokens in sentences])
+
+
+def pad(rows: list[list[int]]) -> Tensor:
+    """(B, longest), filled up with PAD"""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])

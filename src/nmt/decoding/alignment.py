@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from nmt.data.batches import pad_sources
+from nmt.data.batches import pad, pad_sources
 from nmt.errors import UserError
-from nmt.models.protocol import BOS, PAD, Model
+from nmt.models.protocol import BOS, Model
 
 # S source subwords, T target subwords, H heads
 
@@ -20,7 +20,7 @@ def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> l
     people align (Garg et al. 2019, section 4.1). Raises UserError for a model without attention.
     """
     device = next(model.parameters()).device
-    inputs = pad_sources(sources), torch.tensor(padded([[BOS, *target] for target in targets]))
+    inputs = pad_sources(sources), pad([[BOS, *target] for target in targets])
     maps = list(model.attention(*(part.to(device) for part in inputs)).values())
     if not maps:
         raise UserError("this model has no attention, so there are no alignments: leave --alignments out.")
@@ -29,11 +29,6 @@ def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> l
         one[: len(target), : len(source)].argmax(1).tolist() if source else []
         for one, source, target in zip(weights, sources, targets, strict=True)
     ]
-
-
-def padded(rows: list[list[int]]) -> list[list[int]]:
-    longest = max(map(len, rows))
-    return [[*row, *[PAD] * (longest - len(row))] for row in rows]
 
 
 def words_of(pieces: list[str]) -> list[int]:

@@ -3,9 +3,7 @@
 import json
 import textwrap
 
-from nmt.configuration import Decoding, Vocabulary
-
-SCORES = ("bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu")
+from nmt.configuration import METRICS, Decoding, Vocabulary
 
 USAGE = {
     "ctranslate2": """
@@ -83,7 +81,7 @@ def score_table(scores: dict[str, dict]) -> list[str]:
     rows = [
         f"| {split} | {found['sentences']} | {name} | {score['score']:.2f} | {score['signature'].replace('|', ' ')} |"
         for split, found in scores.items()
-        for name, score in ((name, found[name]) for name in SCORES)
+        for name, score in ((name, found[name]) for name in METRICS if name in found)
     ]
     return rows and ["| split | sentences | score | value | signature |", "|---|---:|---|---:|---|", *rows]
 

@@ -193,6 +193,7 @@ def marian(ours: nn.Module, config: Transformer, size: int) -> MarianMTModel:
             forced_eos_token_id=None,
         )
     )
+    theirs.to(ours.output.weight.dtype)
     order = [*range(0, config.d_model, 2), *range(1, config.d_model, 2)]
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():

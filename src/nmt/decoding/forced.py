@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import ROWS, Hypothesis, hypothesis, normalised
+from nmt.data.batches import pad
+from nmt.decoding.search import Hypothesis, hypothesis, in_parts
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
 # B sentences, T longest target
@@ -16,19 +17,13 @@ def force(model: Model, source: Tensor, targets: list[list[int]], decoding: Deco
 
     Step by step, as search does: so it serves all that search serves, ensembles too.
     """
-    longest = max(map(len, targets))
-    wanted = torch.tensor([[*target, EOS, *[PAD] * (longest - len(target))] for target in targets])
-    wanted = wanted.to(source.device)
+    wanted = pad([[*target, EOS] for target in targets]).to(source.device)
     state = model.start(model.encode(source), beam=1)
     tokens = torch.full_like(wanted[:, 0], BOS)
     total = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
     for following in wanted.unbind(1):
         hidden, state = model.step(tokens, state)
-        size = ROWS[hidden.device.type]
-        steps = [
-            normalised(model.output(part)).gather(1, right[:, None])[:, 0]
-            for part, right in zip(hidden.split(size), following.split(size), strict=True)
-        ]
+        steps = [found.gather(1, right[:, None])[:, 0] for found, right in in_parts(model.output, hidden, following)]
         total += torch.cat(steps).where(following != PAD, 0.0)
         tokens = following
     return [

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import ROWS, Hypothesis, hypothesis, normalised
+from nmt.decoding.search import Hypothesis, hypothesis, in_parts
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
 # B sentences still open, N samples of each, R = B * N rows, V vocabulary
@@ -79,9 +79,7 @@ def sample(
 def drawn(model: Model, hidden: Tensor, draws: Tensor, at_limit: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
     """Tokens (R,) and their log probabilities (R,): the place where a uniform draw falls among them, sorted."""
     parts = []
-    size = ROWS[hidden.device.type]
-    for part, draw, ending in zip(hidden.split(size), draws.split(size), at_limit.split(size), strict=True):
-        log_probabilities = normalised(model.output(part))
+    for log_probabilities, draw, ending in in_parts(model.output, hidden, draws, at_limit):
         allowed = log_probabilities.clone()
         allowed[:, [PAD, BOS]] = -torch.inf
         p = (allowed / sampling.temperature).softmax(1).double()

@@ -1,6 +1,6 @@
 """Batched beam search with cached steps; all it knows of a model is the protocol."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -90,11 +90,8 @@ def search(
 
         log_probabilities, kept = candidates.masked_fill(token == EOS, -torch.inf).topk(beam)
         origin, tokens = origin.gather(1, kept), token.gather(1, kept)
-        match stop:
-            case "exact":
-                going_on = log_probabilities[:, 0] / largest_penalty > best[:, -1]
-            case "beam":
-                going_on = (ends < beam) & (log_probabilities[:, 0] > -torch.inf)
+        enough = best[:, -1] if stop == "exact" else torch.where(ends < beam, -torch.inf, torch.inf)
+        going_on = log_probabilities[:, 0] / largest_penalty > enough
         places = torch.nonzero(going_on)[:, 0]
         rows = places[:, None] * beam + origin[places]  # (B', beam)
         prefixes = torch.cat([prefixes.flatten(0, 1)[rows], tokens[places][..., None]], dim=-1)
@@ -111,11 +108,10 @@ def likeliest(
 ) -> tuple[Tensor, Tensor]:
     """Log probabilities of each row's likeliest next tokens, and these: (R, C) both. At the limit there is only EOS.
 
-    hidden (R, ...), at_limit (R,). The logits of all rows together are never held.
+    hidden (R, D), at_limit (R,)
     """
     parts = []
-    for part in hidden.split(ROWS[hidden.device.type]):
-        log_probabilities = normalised(output(part))
+    for (log_probabilities,) in in_parts(output, hidden):
         end = log_probabilities[:, EOS].clone()
         log_probabilities[:, [PAD, BOS]] = -torch.inf
         parts.append((*log_probabilities.topk(min(count, log_probabilities.size(1))), end))
@@ -124,6 +120,14 @@ def likeliest(
     only_end[:, 0] = end
     steps = torch.where(at_limit[:, None], only_end, steps)
     return steps, tokens.masked_fill(at_limit[:, None], EOS)
+
+
+def in_parts(output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Log probabilities (., V) of some rows after the other, with the same rows of `others`; those of all are never
+    held together."""
+    size = ROWS[hidden.device.type]
+    for part, *rest in zip(hidden.split(size), *(other.split(size) for other in others), strict=True):
+        yield normalised(output(part)), *rest
 
 
 def normalised(logits: Tensor) -> Tensor:

@@ -17,8 +17,6 @@ from transformers import (
     GPT2LMHeadModel,
     GPTJConfig,
     GraniteMoeConfig,
-    MarianConfig,
-    MarianMTModel,
     NllbMoeConfig,
     RoFormerConfig,
     RoFormerModel,
@@ -33,13 +31,14 @@ from transformers.models.vits.modeling_vits import VitsAttention
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
 from nmt.configuration import DecoderOnly, Decoding
+from nmt.decoding.exports import marian
 from nmt.decoding.search import search
 from nmt.models.attention import MultiHeadAttention, self_attention
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import embedding_gates
-from nmt.models.transformer import Cache, Residual, Transformer, attend_itself
+from nmt.models.transformer import Cache, Residual, attend_itself
 
 # T target length, D d_model
 
@@ -97,16 +96,16 @@ def matrices(attention: MultiHeadAttention) -> list[Tensor]:
     return [*attention.qkv.weight.split(attention.widths), attention.out.weight]
 
 
-def parameters(layer: nn.Module, order=slice(None)) -> list[Tensor]:
-    """Of a layer: its attentions', its feed-forward's and its norms', with the dimensions of D in this order."""
+def parameters(layer: nn.Module) -> list[Tensor]:
+    """Of a layer: its attentions', its feed-forward's and its norms'."""
     attentions = [part for part in layer.children() if isinstance(part, MultiHeadAttention)]
     norms = [part.norm for part in layer.children() if isinstance(part, Residual)]
     inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
     found: list[Tensor] = []
     for *into, out in map(matrices, attentions):
-        found += [*(weight[:, order] for weight in into), out[order]]
-    found += [inner.weight[:, order], inner.bias, outer.weight[order], outer.bias[order]]
-    return found + [tensor[order] for tensor in both(*norms)]
+        found += [*into, out]
+    found += [inner.weight, inner.bias, outer.weight, outer.bias]
+    return found + both(*norms)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
@@ -146,44 +145,10 @@ def test_stacks_of_layers(agrees, norm, activation):
     agrees(f"Decoder, {norm} norm, {activation}", "torch.nn", model.decode(memory, TARGET)[REAL], expected[REAL])
 
 
-def marian(ours: Transformer) -> MarianMTModel:
-    """Marian's Transformer with our weights; the sinusoids, the scale and the ties are its own."""
-    config = MarianConfig(
-        vocab_size=VOCABULARY,
-        d_model=16,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=24,
-        decoder_ffn_dim=24,
-        activation_function="relu",
-        scale_embedding=True,
-        max_position_embeddings=64,
-        pad_token_id=PAD,
-        decoder_start_token_id=BOS,
-        eos_token_id=EOS,
-        forced_eos_token_id=None,
-    )
-    theirs = unbiased(MarianMTModel(config))
-    order = [*range(0, 16, 2), *range(1, 16, 2)]  # all sines come before all cosines, where ours are interleaved
-    copy(weights(theirs.model.shared), [ours.target_embedding.weight[:, order]])
-    for stack, own in ((theirs.model.encoder, ours.encoder), (theirs.model.decoder, ours.decoder)):
-        for layer, our_layer in zip(stack.layers, own, strict=True):
-            attentions, norms = [layer.self_attn], [layer.self_attn_layer_norm]
-            if own is ours.decoder:
-                attentions.append(layer.encoder_attn)
-                norms.append(layer.encoder_attn_layer_norm)
-            inside = [linear for a in attentions for linear in (a.q_proj, a.k_proj, a.v_proj, a.out_proj)]
-            others = both(layer.fc1, layer.fc2, *norms, layer.final_layer_norm)
-            copy([*weights(*inside), *others], parameters(our_layer, order))
-    return theirs
-
-
 def test_the_whole_transformer(agrees):
     ours = random(build(transformer(), VOCABULARY, VOCABULARY))
     found = ours.output(ours(SOURCE, TARGET).target)
-    expected = marian(ours)(SOURCE, ~HIDDEN, TARGET, REAL).logits
+    expected = marian(ours, transformer(), VOCABULARY)(SOURCE, ~HIDDEN, TARGET, REAL).logits
     agrees("Transformer, tokens to logits", "Marian", found[REAL], expected[REAL])
 
 
@@ -196,7 +161,7 @@ def test_search(agrees, beam, options):
             parameter.normal_()  # a tied model that takes tokens as they are says the same one again and again
     found = [best.tokens for (best,) in search(ours, SOURCE, [30] * len(SOURCE), Decoding(beam=beam, penalty="none"))]
     assert all(2 < len(tokens) < 30 for tokens in found)
-    expected = marian(ours).generate(
+    expected = marian(ours, transformer(), VOCABULARY).generate(
         SOURCE, attention_mask=~HIDDEN, num_beams=beam, max_length=32, suppress_tokens=[PAD, BOS], **options
     )
     expected = [row[1 : row.index(EOS)] for row in expected.tolist()]
