@@ -24,7 +24,7 @@ dependencies:
 
 def conda() -> str:
     """The text of nmt.yaml."""
-    pins = [str(pin).replace('"', "'") for pin in requirements(ENVS / "requirements.txt")]
+    pins = [str(pin) for pin in requirements(ENVS / "requirements.txt")]
     # Not as constraints, which are a file of their own: Snakemake copies this one elsewhere to install from it.
     pins += [f"{pin}; sys_platform == 'linux'" for pin in requirements(ENVS / "cuda.txt")]
     return HEAD + "".join(f'      - "{pin}"\n' for pin in pins)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -73,25 +72,20 @@ def needed(direct: Iterable[Requirement]) -> dict[str, set[str]]:
     return asked_by
 
 
-def pin(name: str, asked_by: Iterable[str] = (), marker: Marker | None = None) -> str:
-    where = f"; {marker}" if marker else ""
+def pin(name: str, asked_by: Iterable[str] = ()) -> str:
     why = f"  # {', '.join(sorted(asked_by))}" if asked_by else ""
-    return f"{name}=={Version(distribution(name).version).public}{where}{why}\n"
+    return f"{name}=={Version(distribution(name).version).public}{why}\n"
 
 
 def main() -> None:
-    direct = requirements(ENVS / "requirements.in")
     try:
-        asked_by = needed(direct)
+        asked_by = needed(requirements(ENVS / "requirements.in"))
     except PackageNotFoundError as error:
         sys.exit(f"{error.name} is not installed: follow the steps in {__file__}.")
-    markers = {canonicalize_name(requirement.name): requirement.marker for requirement in direct if requirement.marker}
-    # A package that only such ones ask for goes with them.
-    markers |= {name: markers[next(iter(by))] for name, by in asked_by.items() if by and by <= markers.keys()}
     cuda = sorted(name for name in asked_by if CUDA.match(name))
     if not cuda:
         sys.exit("this torch brings no CUDA libraries, so cuda.txt cannot be written: install PyPI's torch, on Linux.")
-    pins = (pin(name, asked_by[name], markers.get(name)) for name in sorted(asked_by) if name not in cuda)
+    pins = (pin(name, asked_by[name]) for name in sorted(asked_by) if name not in cuda)
     (ENVS / "requirements.txt").write_text(REQUIREMENTS + "".join(pins), encoding="utf-8")
     (ENVS / "cuda.txt").write_text(CONSTRAINTS + "".join(map(pin, cuda)), encoding="utf-8")
 

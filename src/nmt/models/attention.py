@@ -64,7 +64,6 @@ class MultiHeadAttention(nn.Module):
             attended = weights(q, k, mask)
             if maps is not None:
                 maps.append(attended)
-            attended = attended.to(q.dtype)
             context = attended @ v
             if self.relation.needs_weights:
                 context = context + self.relation.context(attended)
@@ -77,8 +76,10 @@ def weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """softmax(Q K^T / sqrt(d_k)): AIAYN equation 1. (B, H, T, K), (B, H, S, K) -> (B, H, T, S)"""
     scores = (q * (1 / math.sqrt(q.size(-1)))) @ k.transpose(-1, -2)
     if mask is not None:
-        scores = scores + mask
-    return scores.softmax(-1)
+        scores = scores + mask.to(scores.dtype)
+    # Autocast would copy the scores to float32 and what comes out back again; softmax adds in float32 as it is.
+    with torch.autocast(q.device.type, enabled=False):
+        return scores.softmax(-1)
 
 
 def self_attention(config: SelfAttention) -> MultiHeadAttention:

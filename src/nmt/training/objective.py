@@ -65,7 +65,10 @@ class CrossEntropy(torch.autograd.Function):
                     p[rows[: len(p)], target[:, 0]] += smoothing - 1  # scatter_add_ copies all of a bfloat16 p
                     p = p.to(dtype)
                     grad_hidden[part] = p @ cast
-                    grad_weight += p.T @ state
+                    if p.dtype == grad_weight.dtype:
+                        grad_weight.addmm_(p.T, state)  # saves a matrix as large as the weights
+                    else:
+                        grad_weight += p.T @ state
                     if bias is not None:
                         grad_bias += p.T @ counts[:, 0].to(dtype)
             grad_hidden -= (share * totals[0]).to(dtype)
