@@ -5,8 +5,6 @@ With --against, another checkout of this repository is measured too, turn about,
 """
 
 import argparse
-import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import torch
 from nmt import command
 from nmt.errors import UserError
 from nmt.files import write_text
+from nmt.measurement import measured
 from nmt.paper.drawing import save
 from nmt.paper.provenance import commit
 from nmt.paper.speeds import drawn, markdown, medians
@@ -39,7 +38,9 @@ def main(args: argparse.Namespace) -> None:
     turns = [(*row, version) for _ in range(args.rounds) for row in rows for version in versions]
     lines = []
     for name, tokens, version in progress(turns, "benchmark", len(turns), "measurements"):
-        lines.append({"experiment": name, "version": version} | measured(versions[version], name, tokens, args))
+        named = {"catalogue": args.catalogue, "experiment": name, "tokens": tokens}
+        named |= {"seconds": args.seconds, "threads": args.threads}
+        lines.append({"experiment": name, "version": version} | measured(name, versions[version], named))
     measurements = pd.DataFrame(lines)
     table = medians(measurements)
     machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
@@ -48,17 +49,6 @@ def main(args: argparse.Namespace) -> None:
     write_text(args.markdown, markdown(table, about))
     save(drawn(table, about), args.pdf, args.png)
     print(markdown(table, about), end="")
-
-
-def measured(start: list, experiment: str, tokens: Path, args: argparse.Namespace) -> dict:
-    """One measurement, in a process of its own. Raises UserError when it fails."""
-    named = {"catalogue": args.catalogue, "experiment": experiment, "tokens": tokens}
-    named |= {"seconds": args.seconds, "threads": args.threads}
-    command = [*start, *(f"--{name}={value}" for name, value in named.items())]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise UserError(f"{experiment} could not be measured by {' '.join(map(str, start))}: see above.")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -9,19 +9,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from nmt.configuration import Reproduction, load_reproduction
+from nmt.environment import SETTINGS
 from nmt.errors import UserError
 
 # `snakemake` may be called by its path, without the environment being activated.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]))
-
-# Threads spin only briefly while they wait for each other: as fast as ever on idle cores, and several times faster where
-# something else uses one.
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-# Memory once had is kept for the next update, in large pages: to give it back and have it cleared again would be a
-# fifth to a third of the time on a CPU. Small pieces are joined with their neighbours at once; otherwise they scatter
-# the tensors of changing sizes that training makes, and it spends ever more time looking for room.
-MEMORY = {"mmap_max": 0, "trim_threshold": 2**40, "hugetlb": 1, "tcache_count": 0, "mxfast": 0}
-os.environ.setdefault("GLIBC_TUNABLES", ":".join(f"glibc.malloc.{name}={value}" for name, value in MEMORY.items()))
+os.environ.update(SETTINGS | os.environ)
 
 try:
     where = " with ".join(map(str, workflow.configfiles)) or "--config"
