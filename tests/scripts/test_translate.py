@@ -210,7 +210,7 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, r
         process.stdin.flush()
         assert process.stdout.readline().endswith("\n")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(120) == 130
         assert process.stderr.read() == "interrupted: run the same command again to go on.\n"
 
 
