@@ -128,7 +128,7 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
         except Exception as error:  # raised again where it is waited for
             arrived.put(error)
 
-    def receive(seconds: float | None = None) -> Item | object:
+    def receive(seconds: float) -> Item | object:
         try:
             item = arrived.get(timeout=seconds)
         except queue.Empty:
@@ -137,8 +137,14 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
             raise item
         return item
 
+    def awaited() -> Item | object:
+        # In a wait without an end, an interrupt would go unnoticed that comes in the moment before it.
+        while (item := receive(1.0)) is nothing:
+            pass
+        return item
+
     Thread(target=read, daemon=True).start()
-    item = receive()
+    item = awaited()
     while item is not end:
         block, deadline = [], time.monotonic() + PAUSE
         while item is not end and item is not nothing and len(block) < LINES_AT_A_TIME:
@@ -146,7 +152,7 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
             item = receive(max(0.0, deadline - time.monotonic()))
         yield block
         if item is nothing:
-            item = receive()
+            item = awaited()
 
 
 def standard_input() -> BinaryIO:
