@@ -53,7 +53,8 @@ def test_all_that_is_needed_is_pinned_and_nothing_else(root, pin):
 def test_all_that_is_imported_is_a_direct_requirement(root, pin):
     modules, ours = set(), set()
     for path in (path for folder in ("src", "envs", "tests") for path in (root / folder).rglob("*.py")):
-        ours |= {path.stem, path.parent.name}
+        inside = (path.parent / "__init__.py").exists()  # a package, whose modules have its name before their own
+        ours |= {path.parent.name} if inside else {path.parent.name, path.stem}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 modules |= {alias.name.split(".")[0] for alias in node.names}
