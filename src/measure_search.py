@@ -22,7 +22,7 @@ from nmt.decoding.folder import TranslationModel
 from nmt.decoding.search import search
 from nmt.errors import UserError
 from nmt.files import read_lines
-from nmt.models.protocol import EOS
+from nmt.models.protocol import EOS, PAD
 from nmt.peers import TOOLKITS, build
 
 Search = Callable[[Tensor, int, int], list[list[int]]]
@@ -63,6 +63,8 @@ def translator(toolkit: str, model: TranslationModel, threads: int) -> Search:
             return ctranslate2(model, "float32", threads)
         case "ctranslate2-int8":
             return ctranslate2(model, "int8", threads)
+    if model.subwords.source.size != model.subwords.target.size:
+        raise UserError("other toolkits are built with one vocabulary for both languages: give a model that has one.")
     peer = build(toolkit, model.experiment.model, model.subwords.target.size, smoothing=0.1)
     if peer.search is None:
         raise UserError(f"{toolkit} has no search.")
@@ -94,7 +96,7 @@ def ctranslate2(model: TranslationModel, precision: str, threads: int) -> Search
     pieces = model.subwords.source.pieces
 
     def translate(source: Tensor, length: int, beam: int) -> list[list[int]]:
-        texts = [pieces([token for token in line if token > EOS]) for line in source.tolist()]
+        texts = [pieces([token for token in line if token not in (EOS, PAD)]) for line in source.tolist()]
         exactly = {"min_decoding_length": length, "max_decoding_length": length}
         return [found.hypotheses[0] for found in serving.translate_batch(texts, beam_size=beam, **exactly)]
 
