@@ -12,9 +12,11 @@ from nmt.text.subwords import SubwordPair
 
 
 def main(args: Namespace) -> None:
-    corpus = load_catalogue(args.catalogue).corpus(args.corpus)
+    catalogue = load_catalogue(args.catalogue)
+    corpus, vocabulary = catalogue.corpus(args.corpus), catalogue.vocabulary(args.vocabulary)
     lookup(dict.fromkeys(corpus.split_names), args.split, "split")
-    cleaning = corpus.cleaning if args.split == "train" else None
+    own = {"max_length": vocabulary.max_length or corpus.cleaning.max_length}
+    cleaning = corpus.cleaning.model_copy(update=own) if args.split == "train" else None
     subwords = SubwordPair.load(args.subwords)
     with written_whole(args.output) as beside:
         meta = write_tokens(beside, subwords, args.source, args.target, cleaning, args.jobs)
@@ -23,8 +25,9 @@ def main(args: Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, required=True, help="the folder of corpora.yaml")
+    parser.add_argument("--catalogue", type=Path, required=True, help="the folder of corpora.yaml and experiments.yaml")
     parser.add_argument("--corpus", required=True)
+    parser.add_argument("--vocabulary", required=True, metavar="NAME", help="an entry of experiments.yaml")
     parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--split", required=True, help="train is cleaned, others are not")
     parser.add_argument("--source", type=Path, required=True, help="normalised source text")

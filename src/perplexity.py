@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> None:
         )
     # Training may have run in half precision; what is printed is measured in full.
     training = model.experiment.training.model_copy(update={"precision": "float32"})
-    batches = Batches(tokens, max(training.batch_tokens, 4096), seed=0)
+    batches = Batches.for_evaluation(tokens)
     nll = dev_nll(model.model, batches, training, Processes(next(model.model.parameters()).device))
     result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
     write_json(args.output, result)

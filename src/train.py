@@ -24,15 +24,14 @@ from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
 from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
-from nmt.models.products import products
 from nmt.models.protocol import Model
 from nmt.models.size import count
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
-from nmt.training.learner import AUTOCAST, Learner
+from nmt.training.learner import Learner
 from nmt.training.loop import Stopped, checkpoints, train
-from nmt.training.machine import Machine, device_name, matrix_product_rate
+from nmt.training.machine import Machine, device_name
 from nmt.training.processes import Processes, joined
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked
@@ -55,13 +54,9 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
     tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)
     subwords = SubwordPair.load(args.subwords)
     batches = Batches.of(tokens, experiment.training, args.seed)
-    dev = Batches(dev_tokens, max(experiment.training.batch_tokens, 4096), args.seed)
+    dev = Batches.for_evaluation(dev_tokens)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
-    machine = Machine(
-        processes.device,
-        matrix_product_rate(processes.device, AUTOCAST[experiment.training.precision] or torch.get_default_dtype()),
-        products(model, source_too=bool(experiment.training.source_loss)),
-    )
+    machine = Machine.of(processes.device, experiment, model)
     model.to(processes.device)
     learner = Learner(model, experiment.training, processes, args.seed)
     references = list(read_lines(args.dev_reference))

@@ -36,7 +36,7 @@ FAMILIES = {
     "decoder-only-relative": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="relative"),
     "decoder-only-learned": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned"),
     "seq2seq": stacked(),
-    "seq2seq-forwards": stacked(reverse_source=False, forget_bias=True),
+    "seq2seq-forwards": stacked(reverse_source=False),
     "luong-dot": stacked(attention="global", score="dot"),
     "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),

@@ -29,6 +29,7 @@ def folder(tmp_path, catalogue):
         {
             "small": {"size": 60, "tokenise": True, "lowercase": True},
             "large": {"size": 60000},
+            "brief": {"size": 60, "max_length": 1},
             "apart": {"size": 60, "source_size": 50},
         },
     )
@@ -52,7 +53,7 @@ def learn(folder, **others):
 
 
 def binarise(folder, **others):
-    named = {"corpus": "tiny", "split": "train", "subwords": folder / "model"}
+    named = {"corpus": "tiny", "vocabulary": "small", "split": "train", "subwords": folder / "model"}
     named |= {"source": folder / "text.en", "target": folder / "text.de"}
     return command("binarise", folder, named, others)
 
@@ -139,6 +140,11 @@ def test_binarise_cleans_training_text_alone(folder, model, run_script):
         assert len(tokens) == sentences
         assert tokens.meta["dropped"] == ({"empty": 4, "too_long": 0, "ratio": 0} if split == "train" else {})
         assert [path.name for path in (folder / "out").iterdir()] == ["made"]
+
+
+def test_a_vocabulary_may_have_a_limit_of_its_own(folder, model, run_failing):
+    error = run_failing(*binarise(folder, vocabulary="brief"))
+    assert "after cleaning (dropped: 4 empty, 16 too_long, 0 ratio)" in error
 
 
 def test_binarise_refuses_what_it_cannot_use(folder, model, run_failing):

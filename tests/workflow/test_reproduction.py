@@ -7,7 +7,10 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+import torch
 from workflows import copy_repository, environment, planned_jobs, snakemake
+
+from nmt.models.weights import load_tensors
 
 TABLES = ("systems", "dev")
 FIGURES = ("learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length")
@@ -81,6 +84,22 @@ def test_decoding_changed_trains_nothing(made):
         jobs = planned_jobs(made)
     assert not any(each.startswith("train ") for each in jobs)
     assert "translate corpus=tiny, row=tiny-rnnsearch, run=seed-1, split=test" in jobs
+
+
+def test_a_row_that_shares_its_training_has_checkpoints_of_its_own(made):
+    own, shared = (made / f"results/runs/tiny/{name}/seed-1" for name in ("tiny-last", "tiny-transformer"))
+    assert (own / "training.json").read_bytes() == (shared / "training.json").read_bytes()
+    assert not list(own.glob("state-*"))
+    last, averaged, model = (
+        load_tensors(path)[0]["encoder.0.feed_forward.inner.weight"]
+        for path in (
+            max((shared / "checkpoints").iterdir()),
+            shared / "model" / "model.safetensors",
+            own / "model" / "model.safetensors",
+        )
+    )
+    assert torch.equal(model, last)
+    assert not torch.equal(model, averaged)
 
 
 def test_an_ensemble_follows_its_members(made):

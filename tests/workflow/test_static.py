@@ -48,7 +48,8 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
     assert {f"tabulate reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(by_default)
     assert "all" in by_default <= jobs
-    ensembles = read(clone / said.get("catalogue", "config") / "experiments.yaml").get("ensembles", {})
+    catalogue = Path(said.get("catalogue", "config")) / "experiments.yaml"
+    ensembles = read(clone / catalogue).get("ensembles", {})
     trained = set()
     for name, table in said["tables"].items():
         assert f"tabulate reproduction={said['name']}, table={name}" in jobs
@@ -61,9 +62,15 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
             if "perplexity" in table["metrics"]:
                 wildcards = [f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in said["seeds"]]
                 assert {f"perplexity {run}" for run in wildcards} <= jobs
-    for rule in ("train", "average"):
-        runs = {each.partition("experiment=")[2] for each in jobs if each.startswith(f"{rule} ")}
-        assert runs == trained
+    runs = {rule: set() for rule in ("train", "share_training", "average")}
+    for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
+        if rule in runs:
+            runs[rule].add(each.partition("experiment=")[2])
+    assert runs["average"] == trained
+    sharing = {name for name, row in read(clone / catalogue)["experiments"].items() if row.get("trained_as")}
+    assert runs["share_training"] == {run for run in trained if run.partition(",")[0] in sharing}
+    assert runs["train"] >= trained - runs["share_training"]
+    assert not runs["train"] & runs["share_training"]
     assert {"learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length"} <= jobs
 
 

@@ -81,6 +81,16 @@ def vocabulary_file(name):
     return path
 
 
+def shared_training(name):
+    """A function of wildcards: a file of the run that is trained in the place of theirs."""
+
+    def path(wildcards):
+        shared = CATALOGUE.experiment(wildcards.experiment).trained_as
+        return f"results/runs/{wildcards.corpus}/{shared}/seed-{wildcards.seed}/{name}"
+
+    return path
+
+
 def trained(name, rows):
     """A file of every training that these rows rest on, each once."""
     runs = [run for row in rows for run in CATALOGUE.trainings(row, REPRODUCTION.seeds)]

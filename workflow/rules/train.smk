@@ -16,6 +16,8 @@ rule train:
         "results/logs/{corpus}/{experiment}/seed-{seed}/train.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
+    wildcard_constraints:
+        experiment="|".join(name for name, row in CATALOGUE.experiments.items() if row.trained_as is None),
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -35,6 +37,33 @@ rule train:
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --device-tokens {resources.device_tokens} --log {log}"
+
+
+rule share_training:
+    input:
+        training=shared_training("training.json"),
+        metrics=shared_training("metrics.jsonl"),
+        checkpoints=shared_training("checkpoints"),
+    output:
+        training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
+        metrics="results/runs/{corpus}/{experiment}/seed-{seed}/metrics.jsonl",
+        checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/share_training.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/share_training.tsv"
+    wildcard_constraints:
+        experiment="|".join(name for name, row in CATALOGUE.experiments.items() if row.trained_as) or "none",
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=100,
+        runtime=30,
+        gpu=0,
+    shell:
+        "(mkdir {output.checkpoints} && ln {input.checkpoints}/*.safetensors {output.checkpoints}"
+        " && cp {input.metrics} {output.metrics} && cp {input.training} {output.training}) 2>{log}"
 
 
 rule average:

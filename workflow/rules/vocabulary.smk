@@ -47,7 +47,8 @@ rule binarise:
     params:
         catalogue=REPRODUCTION.catalogue,
         cleaning=CORPUS.cleaning.model_dump(),
+        max_length=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).max_length,
     shell:
         "python src/binarise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
-        " --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
+        " --vocabulary {wildcards.vocabulary} --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"

@@ -23,6 +23,7 @@ class Vocabulary(Strict):
     normalise: Moses punctuation normalisation and removal of non-printing characters.
     tokenise: Moses tokenisation before subwords, undone after translation.
     lowercase: the text is lower-cased, and so are the translations.
+    max_length: pairs with a longer side are left out of training, in subwords; without it the corpus's own.
     """
 
     size: Size
@@ -32,6 +33,7 @@ class Vocabulary(Strict):
     normalise: bool = True
     tokenise: bool = False
     lowercase: bool = False
+    max_length: Count | None = None
 
     @model_validator(mode="after")
     def check(self) -> "Vocabulary":
@@ -117,9 +119,14 @@ class Decoding(Strict):
 
 
 class Experiment(Strict):
-    """What a paper's table row is."""
+    """What a paper's table row is.
+
+    trained_as: another row, whose training serves this one as well: it differs at most in `average` and in search.
+      Not passed on to entries that have this one as their base.
+    """
 
     title: str
+    trained_as: Name | None = None
     vocabulary: Name
     model: Model = Field(discriminator="family")
     training: Training
@@ -188,10 +195,10 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
         group = next((group for group, cls in groups.items() if key in cls.model_fields), None)
         if group is not None:
             values[group][key] = value
-        elif key in ("title", "vocabulary"):
+        elif key in ("title", "trained_as", "vocabulary"):
             values[key] = value
         else:
-            known = {"base", "title", "vocabulary"}.union(*(cls.model_fields for cls in groups.values()))
+            known = {"base", "title", "trained_as", "vocabulary"}.union(*(cls.model_fields for cls in groups.values()))
             raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
     experiment = validated(Experiment, values, where)
     if experiment.vocabulary not in vocabularies:
@@ -217,4 +224,26 @@ def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dic
         return entry
     if str(base) not in entries:
         raise UserError(f"{file}, entry {name}: unknown base {base!r}: {nearest(str(base), entries)}")
-    return {**with_base(base, entries, file, (*seen, name)), "title": name, **entry}
+    return {**with_base(base, entries, file, (*seen, name)), "title": name, "trained_as": None, **entry}
+
+
+def check_shared_training(name: str, experiments: dict[str, Experiment], file: str) -> None:
+    """Raises UserError where the row that it is `trained_as` has another training, or too few checkpoints."""
+    own, other = experiments[name], experiments[name].trained_as
+    if other is None:
+        return
+    where = f"{file}, entry {name}, trained_as"
+    if other not in experiments:
+        raise UserError(f"{where}: unknown experiment {other!r}: {nearest(other, experiments)}")
+    shared = experiments[other]
+    if shared.trained_as is not None:
+        raise UserError(f"{where}: {other} is itself trained as {shared.trained_as}: name that one.")
+    if own.training.average > shared.training.average:
+        raise UserError(f"{where}: {other} keeps {shared.training.average} checkpoints, average asks for more.")
+    same_average = {"average": shared.training.average}
+    if (own.vocabulary, own.model, own.training.model_copy(update=same_average)) != (
+        shared.vocabulary,
+        shared.model,
+        shared.training,
+    ):
+        raise UserError(f"{where}: only average and search may differ from {other}.")

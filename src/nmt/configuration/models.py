@@ -80,7 +80,6 @@ class Seq2Seq(Strict):
     input_feeding: what attention made of a step is part of the next step's input (Luong, section 3.3).
     reverse_source: it is read from its end (Sutskever, section 3.3).
     init_range: parameters start uniform in -init_range .. init_range (Sutskever, section 3.4).
-    forget_bias: 1 is added to the biases of the forget gates (Jozefowicz et al. 2015).
     """
 
     family: Literal["seq2seq"] = "seq2seq"
@@ -94,7 +93,6 @@ class Seq2Seq(Strict):
     input_feeding: bool = False
     reverse_source: bool = True
     init_range: Positive = 0.08
-    forget_bias: bool = False
 
     @model_validator(mode="after")
     def check(self):

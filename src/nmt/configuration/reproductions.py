@@ -11,6 +11,7 @@ from nmt.configuration.experiments import (
     Experiment,
     Seed,
     Vocabulary,
+    check_shared_training,
     resolved_ensemble,
     resolved_experiment,
 )
@@ -175,6 +176,8 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         for name in entries
         if (experiment := resolved_experiment(name, entries, vocabularies, str(experiments_file))) is not None
     }
+    for name in experiments:
+        check_shared_training(name, experiments, str(experiments_file))
     ensembles = {
         name: resolved_ensemble(name, values, experiments, str(experiments_file))
         for name, values in (declared.get("ensembles") or {}).items()

@@ -16,6 +16,8 @@ from nmt.text.subwords import BOS, EOS, PAD
 
 # B sentences, S source length, T target length
 
+EVALUATION_TOKENS = 4096  # of a side: where a model can be trained there is room for these
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -87,6 +89,12 @@ class Batches:
     def of(cls, tokens: ParallelTokens, training: Training, seed: int) -> "Batches":
         """Those that a row is trained on."""
         return cls(tokens, training.batch_tokens // training.batches, seed, training.batches)
+
+    @classmethod
+    def for_evaluation(cls, tokens: ParallelTokens) -> "Batches":
+        """Those that a loss is measured on: small, whatever the row's; a sentence that is longer is alone."""
+        longest = max(side.lengths.max(initial=0) + 1 for side in (tokens.source, tokens.target))
+        return cls(tokens, max(EVALUATION_TOKENS, int(longest)), seed=0)
 
     def in_order(self) -> list[np.ndarray]:
         """Sentence numbers batch by batch, shortest first: for the dev set."""

@@ -88,7 +88,7 @@ class ByteNet(nn.Module):
     def encode(self, source: Tensor) -> Tensor:
         """(B, S) -> columns (B, U, 2D), zero beyond each sentence's own."""
         lengths = (source != PAD).sum(1)
-        unfolded = (lengths * self.unfold).ceil().long()
+        unfolded = (lengths.double() * self.unfold).ceil().long()  # as exact as math.ceil below, or both differ
         longest = math.ceil(source.size(1) * self.unfold)
         here = torch.arange(longest, device=source.device)[None, :, None]
         real = here < unfolded[:, None, None]

@@ -1,7 +1,8 @@
 """Deep residual LSTMs with attention from the bottom decoder layer: GNMT (Wu et al. 2016), with experts MoE's.
 
 MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a layer of experts
-before the last encoder layer and before the last decoder layer, and an attention of its own.
+before the last encoder layer and before the last decoder layer, residual connections around all layers whose input is
+as wide as their output, and an attention of its own.
 """
 
 import warnings
@@ -38,7 +39,7 @@ def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) ->
 
 
 class Mixture(nn.Module):
-    """x + Dropout(Experts(x)) over the tokens that are real."""
+    """x + Dropout(sigmoid(Experts(x))) over the tokens that are real."""
 
     def __init__(self, config: configuration.GNMT):
         super().__init__()
@@ -48,9 +49,8 @@ class Mixture(nn.Module):
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T, D), (B, T) true at tokens -> the same, and the penalty."""
         mixed, balance = self.experts(x[real])
-        return x + self.dropout(torch.zeros_like(x).masked_scatter(real[..., None], mixed.to(x.dtype))), (
-            self.weight * balance
-        )
+        above = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
+        return x + self.dropout(above), self.weight * balance
 
 
 @dataclass
@@ -69,7 +69,8 @@ class State:
 class GNMT(nn.Module):
     """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3).
 
-    Only that layer needs a loop over time; those above it run over all positions at once.
+    Only that layer needs a loop over time; those above it run over all positions at once. LSTMs and tables start within
+    init_range, as the paper has it, but for forget gates, which start open (Jozefowicz et al. 2015).
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
@@ -82,6 +83,7 @@ class GNMT(nn.Module):
             lstm(config, 2 * width if layer == 1 else width, bidirectional=layer == 0) for layer in range(config.layers)
         )
         self.decoder = nn.ModuleList(lstm(config, 2 * width) for _ in range(config.decoder_layers or config.layers))
+        self.residual_from = 1 if config.experts else RESIDUAL_FROM  # in the decoder
         self.alignment = (Product if config.experts else Additive)(width, width, width)
         self.source_mixture = Mixture(config) if config.experts else None
         self.target_mixture = Mixture(config) if config.experts else None
@@ -122,7 +124,7 @@ class GNMT(nn.Module):
             if number == 0:
                 continue
             found, states[number] = layer(torch.cat([self.dropout(x), context], -1), states[number])
-            x = x + found if number >= RESIDUAL_FROM else found
+            x = x + found if number >= self.residual_from else found
         return self.dropout(x), penalty
 
     def zeros(self, memory: Memory, beam: int) -> State:

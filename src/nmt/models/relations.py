@@ -34,9 +34,10 @@ class NoRelation(nn.Module):
 
 
 class Relative(NoRelation):
-    """A vector for each distance up to C, added to keys and to values, the same for all heads.
+    """A vector for each distance up to C, added to keys and to values; each head has its own.
 
-    Shaw et al. 2018, equations 3 and 4. Products with the 2C + 1 vectors are made once and then looked up by distance.
+    Shaw et al. 2018, equations 3 and 4, and the base model of section 4.1. Products with the 2C + 1 vectors are made
+    once and then looked up by distance.
     """
 
     needs_weights = True
@@ -44,10 +45,12 @@ class Relative(NoRelation):
     def __init__(self, config: SelfAttention):
         super().__init__()
         self.limit = config.max_distance
-        self.keys = nn.Parameter(torch.empty(2 * self.limit + 1, config.key_width))
-        self.values = nn.Parameter(torch.empty(2 * self.limit + 1, config.value_width))
-        nn.init.xavier_uniform_(self.keys)
-        nn.init.xavier_uniform_(self.values)
+        self.keys, self.values = (
+            nn.Parameter(torch.empty(config.heads, 2 * self.limit + 1, width))
+            for width in (config.key_width, config.value_width)
+        )
+        for vectors in (*self.keys, *self.values):  # of one head
+            nn.init.xavier_uniform_(vectors)
 
     def places(self, like: Tensor, length: int) -> Tensor:
         """(B, H, T, S): which of the vectors belongs to each pair."""
@@ -56,11 +59,11 @@ class Relative(NoRelation):
 
     def bias(self, q: Tensor, length: int) -> Tensor:
         scaled = q * (1 / math.sqrt(q.size(-1)))
-        return (scaled @ self.keys.T.to(q.dtype)).gather(-1, self.places(q, length))
+        return (scaled @ self.keys.mT.to(q.dtype)).gather(-1, self.places(q, length))
 
     def context(self, weights: Tensor) -> Tensor:
         """What is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
-        by_distance = weights.new_zeros(*weights.shape[:3], len(self.values))
+        by_distance = weights.new_zeros(*weights.shape[:3], self.values.size(1))
         by_distance = by_distance.scatter_add(-1, self.places(weights, weights.size(-1)), weights)
         return by_distance @ self.values.to(weights.dtype)
 
@@ -70,13 +73,13 @@ class Rotary(NoRelation):
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        width = config.key_width
-        frequency = torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10000.0) / width))
-        self.register_buffer("frequency", frequency, persistent=False)
+        self.width = config.key_width
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
+        # No buffer: a model that is made bfloat16 would take these along.
         position = torch.arange(start, start + x.size(2), device=x.device, dtype=torch.float64)
-        angle = position[:, None] * self.frequency.double()  # (T, K/2)
+        pairs = torch.arange(0, self.width, 2, device=x.device, dtype=torch.float64)
+        angle = position[:, None] * torch.exp(pairs * (-math.log(10000.0) / self.width))  # (T, K/2)
         sine, cosine = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
         even, odd = x[..., ::2], x[..., 1::2]
         return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)

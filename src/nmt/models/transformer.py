@@ -24,7 +24,7 @@ class FeedForward(nn.Module):
     def __init__(self, config: SelfAttention):
         super().__init__()
         self.inner, self.outer = nn.Linear(config.d_model, config.d_ff), nn.Linear(config.d_ff, config.d_model)
-        self.activation = {"relu": torch.relu_, "gelu": F.gelu}[config.activation]
+        self.activation = {"relu": F.relu, "gelu": F.gelu}[config.activation]
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)

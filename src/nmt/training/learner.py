@@ -14,11 +14,10 @@ from nmt.configuration import Training
 from nmt.data.batches import Batch, Share
 from nmt.errors import UserError
 from nmt.models.protocol import PAD, Model
+from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
 from nmt.training.schedule import source_weight
-
-AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Objective(nn.Module):

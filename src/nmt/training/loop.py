@@ -22,7 +22,7 @@ from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
-from nmt.training.schedule import learning_rate
+from nmt.training.schedule import learning_rate, source_weight
 from nmt.training.state import Counters, load_state, require_space, save_state
 
 UPDATES_BETWEEN_METRICS = 20
@@ -50,8 +50,8 @@ def train(
 
     The state is written every minute, at every interval and when a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop,
     which then raises Stopped. Goes on from the state where there is one: interrupted and resumed equals
-    uninterrupted, bit for bit, on the same machine with the same division. `made_by` describes code and machine; the
-    state keeps those of all calls that made updates.
+    uninterrupted, on a CPU bit for bit, on the same machine with the same division. `made_by` describes code and
+    machine; the state keeps those of all calls that made updates.
 
     Raises UserError when `most_skipped` updates in a row find no gradient that is a number.
     """
@@ -71,7 +71,8 @@ def train(
     with stop_signals() as stop, progress:
         while not finished(counters, settings):
             share = next(stream)
-            counters.begin(share, machine.flops(share))
+            counters.begin(share)
+            counters.flops += machine.flops(share, source_weight(counters.update, settings.source_loss) > 0)
             rate = learning_rate(counters.update, settings, peak)
             learner.learn(share, rate, counters.update)
 

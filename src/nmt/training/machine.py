@@ -7,21 +7,35 @@ from dataclasses import dataclass
 
 import torch
 
+from nmt.configuration import Experiment
 from nmt.data.batches import Share
-from nmt.models.products import training_flops
+from nmt.models.products import products, training_flops
+from nmt.models.protocol import Model
+
+AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.products)."""
+    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.products),
+    `source_products` those where the source is learnt as well."""
 
     device: torch.device
     peak: float
     products: dict[str, float]
+    source_products: dict[str, float] | None = None
 
-    def flops(self, share: Share) -> float:
+    @classmethod
+    def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
+        """Measures the device's peak; the model must be on the CPU."""
+        training = experiment.training
+        peak = matrix_product_rate(device, AUTOCAST[training.precision] or torch.get_default_dtype())
+        return cls(device, peak, products(model), products(model, source_too=True) if training.source_loss else None)
+
+    def flops(self, share: Share, source_too: bool) -> float:
         """Of one update, all processes together."""
-        return training_flops(self.products, len(share.sentences), share.source_tokens, share.target_tokens)
+        counted = self.source_products if source_too else self.products
+        return training_flops(counted, len(share.sentences), share.source_tokens, share.target_tokens)
 
     def memory(self) -> int:
         """The most bytes that were taken at a time so far."""

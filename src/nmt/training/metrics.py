@@ -6,6 +6,8 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
+from nmt.files import write_lines
+
 
 class Metrics:
     """Appends lines; on resuming forgets those later than the state, which will be written again.
@@ -19,9 +21,7 @@ class Metrics:
         if path is None:
             return
         kept = [line for line in read_metrics(path) if line["update"] <= update]
-        beside = path.with_suffix(".partial")
-        beside.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        os.replace(beside, path)
+        write_lines(path, map(json.dumps, kept))
         self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 

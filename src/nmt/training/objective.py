@@ -8,7 +8,7 @@ from nmt.models.protocol import PAD
 # N target positions, D width, V vocabulary
 
 # Positions whose logits are held at a time: few enough for a CPU's cache, enough to fill a GPU
-ROWS = {"cpu": 256, "cuda": 4096}
+ROWS = {"cpu": 1024, "cuda": 4096}
 
 
 def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -17,7 +17,10 @@ def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing:
     hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the right word
     included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums are in nats.
     """
-    return CrossEntropy.apply(hidden.flatten(0, 1), output.weight, output.bias, targets.flatten(), smoothing)
+    tensors = hidden.flatten(0, 1), output.weight, output.bias
+    if not torch.is_grad_enabled():  # a Function is not told, and would make the gradients
+        tensors = (None if tensor is None else tensor.detach() for tensor in tensors)
+    return CrossEntropy.apply(*tensors, targets.flatten(), smoothing)
 
 
 class CrossEntropy(torch.autograd.Function):

@@ -16,10 +16,10 @@ from nmt.configuration import Experiment
 from nmt.data.batches import Batches, Division, Share
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
-from nmt.models.products import products
-from nmt.training.learner import AUTOCAST, Learner
-from nmt.training.machine import Machine, matrix_product_rate
+from nmt.training.learner import Learner
+from nmt.training.machine import Machine
 from nmt.training.processes import Processes
+from nmt.training.schedule import source_weight
 
 Result = TypeVar("Result")
 UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
@@ -44,8 +44,7 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     torch.manual_seed(1)
     model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
     settings, device = experiment.training, processes.device
-    peak = matrix_product_rate(device, AUTOCAST[settings.precision] or torch.get_default_dtype())
-    machine = Machine(device, peak, products(model, source_too=bool(settings.source_loss)))
+    machine = Machine.of(device, experiment, model)
     learner = Learner(model.to(device), settings, processes, seed=1)
     division = Division.coarsest(settings, processes.rank, processes.size)
     shares = Batches.of(tokens, settings, seed=1).shares(1, 0, division, device)
@@ -53,14 +52,14 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
 
     numbers = itertools.count(1)
     lines = repeated(lambda: update(learner, shares, clock, next(numbers)), seconds)
-    seen = [line["share"] for line in lines]
+    seen, source_too = [line["share"] for line in lines], source_weight(1, settings.source_loss) > 0
     spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
     target_tokens = sum(share.target_tokens for share in seen)
     real = target_tokens + sum(share.source_tokens for share in seen)
     return Speed(
         target_tokens_per_second=target_tokens / spent["whole"],
         padding=1 - real / sum(share.positions for share in seen),
-        mfu=sum(map(machine.flops, seen)) / spent["whole"] / peak / processes.size,
+        mfu=sum(machine.flops(share, source_too) for share in seen) / spent["whole"] / machine.peak / processes.size,
         memory=machine.memory(),
         **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimiser")},
     )

@@ -36,14 +36,13 @@ class Counters:
     # Code and machine of each call that made updates, in their order
     made_by: list[dict] = field(default_factory=list)
 
-    def begin(self, share: Share, flops: float) -> None:
-        """One more update, which learns from `share` and costs `flops`."""
+    def begin(self, share: Share) -> None:
+        """One more update, which learns from `share`."""
         self.update += 1
         self.epoch, self.position = share.epoch, share.position
         self.source_tokens += share.source_tokens
         self.target_tokens += share.target_tokens
         self.positions += share.positions
-        self.flops += flops
 
     def spend(self, seconds: float, processes: int) -> None:
         self.seconds += seconds

@@ -3,6 +3,7 @@
 import pytest
 
 from nmt.configuration import Vocabulary, resolved_ensemble, resolved_experiment
+from nmt.configuration.experiments import check_shared_training
 from nmt.errors import UserError
 
 VOCABULARIES = {"joint": Vocabulary(size=100), "apart": Vocabulary(size=100, source_size=90)}
@@ -67,6 +68,35 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
         resolved(family, **changes)
     assert fault in str(refused.value)
     assert str(refused.value).startswith("experiments.yaml, entry row")
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"trained_as": "rwo"}, "unknown experiment 'rwo': did you mean 'row'?"),
+        ({"trained_as": "other"}, "only average and search may differ from other."),
+        ({"trained_as": "row", "average": 6}, "row keeps 5 checkpoints, average asks for more."),
+        ({"trained_as": "row", "updates": 11}, "only average and search may differ from row."),
+        ({"trained_as": "same"}, "same is itself trained as row: name that one."),
+    ],
+)
+def test_a_training_is_not_shared_with_another(changes, fault):
+    experiments = {
+        "row": resolved("transformer"),
+        "same": resolved("transformer", trained_as="row", average=1, beam=1),
+        "other": resolved("transformer", layers=3),
+        "new": resolved("transformer", **changes),
+    }
+    check_shared_training("same", experiments, "experiments.yaml")
+    with pytest.raises(UserError) as refused:
+        check_shared_training("new", experiments, "experiments.yaml")
+    assert str(refused.value) == f"experiments.yaml, entry new, trained_as: {fault}"
+
+
+def test_whose_training_serves_is_not_passed_on():
+    entries = {"row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}}
+    entries["child"] = {"base": "row"}
+    assert resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").trained_as is None
 
 
 def test_bytes_need_their_room():

@@ -225,11 +225,18 @@ def test_alibi(agrees, heads):
     agrees(f"ALiBi, {heads} heads", "Bloom", found[REAL], expected[REAL])
 
 
+def shared_by_heads(*vectors):
+    """Gives all heads those of the first, and returns them: the other implementations have one set."""
+    for of_heads in vectors:
+        of_heads[1:] = of_heads[:1].clone()
+    return [of_heads[0] for of_heads in vectors]
+
+
 def test_relative_positions(agrees):
     ours = random(self_attention(transformer(positions="relative", max_distance=9)))  # VITS sees no distance beyond
     theirs = unbiased(VitsAttention(VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9)))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
-    copy([theirs.emb_rel_k[0], theirs.emb_rel_v[0]], [ours.relation.keys, ours.relation.values])
+    copy([theirs.emb_rel_k[0], theirs.emb_rel_v[0]], shared_by_heads(ours.relation.keys, ours.relation.values))
     x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
     found = attend_itself(ours, x, mask)
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
@@ -248,7 +255,7 @@ def test_relative_positions_that_are_clipped(agrees):
     )
     theirs = unbiased(Wav2Vec2BertSelfAttention(config))
     copy(weights(theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out), matrices(ours))
-    copy(weights(theirs.distance_embedding), [ours.relation.keys])
+    copy(weights(theirs.distance_embedding), shared_by_heads(ours.relation.keys))
     x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
     found = attend_itself(ours, x, mask)

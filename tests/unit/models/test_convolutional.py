@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 from families import random_model, random_sentences, sources, target_inputs
 
@@ -55,6 +56,15 @@ def test_bytenet_unfolds_each_source_by_its_own_length():
     assert memory.shape[1] == 12
     assert memory[1, :6].abs().sum(-1).min() > 0
     assert memory[1, 6:].abs().max() == 0
+
+
+@pytest.mark.parametrize("length", [25, 45, 50])  # 1.2 times which is a whole number, and more in float32
+def test_bytenet_unfolds_a_source_alone_as_beside_a_longer_one(length):
+    model = random_model("bytenet")
+    short, long = random_sentences([length - 1, 60])
+    alone, beside = model.encode(sources([short])), model.encode(sources([short, long]))[:1]
+    assert beside[:, alone.size(1) :].abs().max() == 0
+    torch.testing.assert_close(alone, beside[:, : alone.size(1)])
 
 
 def test_bytenet_s_decoder_may_outlast_the_source():

@@ -42,6 +42,20 @@ def test_gnmt_sends_one_context_to_every_layer():
     torch.testing.assert_close(hidden, x, **EXACT)
 
 
+def test_moe_s_layers_are_residual_and_its_experts_answer_through_a_sigmoid():
+    """Shazeer et al. 2017, appendix E."""
+    model = random_model("moe")
+    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    memory, _ = model.encode(source)
+    hidden, _, maps = model.decode(memory, target)
+    contexts = maps @ memory.states
+    below, _ = model.decoder[0](torch.cat([model.target_embedding(target), contexts], -1))
+    mixed = model.target_mixture.experts(below.flatten(0, 1))[0].view_as(below)
+    x = below + mixed.sigmoid()
+    above, _ = model.decoder[1](torch.cat([x, contexts], -1))
+    torch.testing.assert_close(hidden, x + above, **EXACT)
+
+
 def test_the_source_is_read_backwards_with_its_end_in_place():
     source = torch.tensor([[5, 6, 7, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     expected = torch.tensor([[7, 6, 5, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])

@@ -72,9 +72,9 @@ def test_relative_positions_are_the_paper_s_sums():
     relation, context = attention.relation, torch.zeros_like(q)
     for t in range(7):
         near = [min(max(s - t, -2), 2) + 2 for s in range(7)]
-        scores = [(q[:, :, t] * (k[:, :, s] + relation.keys[near[s]])).sum(-1) / math.sqrt(6) for s in range(7)]
+        scores = [(q[:, :, t] * (k[:, :, s] + relation.keys[:, near[s]])).sum(-1) / math.sqrt(6) for s in range(7)]
         weights = torch.stack(scores, -1).softmax(-1)
-        context[:, :, t] = sum(weights[..., s, None] * (v[:, :, s] + relation.values[near[s]]) for s in range(7))
+        context[:, :, t] = sum(weights[..., s, None] * (v[:, :, s] + relation.values[:, near[s]]) for s in range(7))
     expected = attention.out(context.transpose(1, 2).flatten(2))
     torch.testing.assert_close(attention(q, k, v, None), expected, **EXACT)
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.models.protocol import PAD
 from nmt.training import objective
@@ -18,6 +19,13 @@ def case(request, monkeypatch):
     targets = torch.randint(PAD, 37, (3, 21))
     targets[1, 15:] = PAD
     return hidden, output, targets
+
+
+def test_a_loss_alone_costs_one_product(case):
+    hidden, output, targets = case
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        cross_entropy(hidden, output, targets, 0.1)
+    assert counter.get_total_flops() == 2 * 63 * 8 * 37
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
