@@ -1,5 +1,7 @@
 """From many source sentences in tokens to translations in tokens: sorting, batching, order restored."""
 
+import logging
+import math
 from collections.abc import Callable, Iterator
 
 from torch import Tensor
@@ -9,6 +11,7 @@ from nmt.data.batches import pad_sources
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
+from nmt.models.positions import room
 from nmt.models.protocol import Model
 
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
@@ -18,10 +21,14 @@ Batch = tuple[list[int], list[list[Hypothesis]]]
 
 
 def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1) -> Iterator[Batch]:
-    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation."""
+    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation.
+
+    A source that is longer than the model's positions reach is cut.
+    """
+    sentences = fitted(model, sentences)
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
-        return search(model, source, limits(sentences, numbers, decoding), decoding, n_best)
+        return search(model, source, limits(model, sentences, numbers, decoding), decoding, n_best)
 
     yield from in_batches(model, sentences, decoding.beam, method)
 
@@ -30,13 +37,14 @@ def sample_tokens(
     model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1, first: int = 0
 ) -> Iterator[Batch]:
     """The same with translations drawn at random; `first` is the number of the first sentence, on which they depend."""
+    sentences = fitted(model, sentences)
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
         return sample(
             model,
             source,
             [first + number for number in numbers],
-            limits(sentences, numbers, decoding),
+            limits(model, sentences, numbers, decoding),
             decoding,
             sampling,
             samples,
@@ -58,8 +66,20 @@ def force_tokens(
         yield numbers, method(together(model, sentences, numbers), numbers)
 
 
-def limits(sentences: list[list[int]], numbers: list[int], decoding: Decoding) -> list[int]:
-    return [len(sentences[number]) + decoding.max_extra for number in numbers]
+def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
+    most = room(model)
+    if too_long := sum(len(sentence) > most for sentence in sentences) if most else 0:
+        logging.warning(
+            f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's learned positions: only "
+            f"the first {most} subwords are translated. Split such lines into sentences."
+        )
+    return [sentence[:most] for sentence in sentences]
+
+
+def limits(model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding) -> list[int]:
+    """The most tokens of each translation."""
+    most = room(model) or math.inf
+    return [min(len(sentences[number]) + decoding.max_extra, most) for number in numbers]
 
 
 def in_batches(

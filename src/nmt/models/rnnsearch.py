@@ -26,7 +26,7 @@ class State:
 
 
 class RNNSearch(nn.Module):
-    """GRU encoder and decoder with a maxout output: the paper's appendix A.
+    """GRU encoder and decoder with a maxout output: the paper's appendix A, with cuDNN's gated units (nn.GRU).
 
     With attention the encoder reads both ways and each step has a context of its own; without, the encoder's last
     state is the context of every step.

@@ -9,6 +9,7 @@ from families import FAMILIES, VOCABULARY, random_model, random_sentences, rows,
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search
 from nmt.decoding.translator import translate_tokens
+from nmt.models.positions import room
 from nmt.models.protocol import BOS, EOS, PAD
 
 LENGTHS = [5, 1, 9, 4]
@@ -52,6 +53,20 @@ def test_the_score_is_that_of_forced_decoding(model):
         for each in found:
             assert each.log_probability == pytest.approx(forced(model, sources([sentence]), each.tokens), abs=1e-9)
             assert each.score == pytest.approx(each.log_probability / ((6 + len(each.tokens)) / 6) ** 0.6, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["transformer-learned", "decoder-only-learned"])
+def test_what_is_longer_than_the_positions_is_cut(family, caplog):
+    model, decoding = random_model(family), Decoding(beam=2, max_extra=50)
+    short, long = random_sentences([5, 200])
+    found = {}
+    for numbers, hypotheses in translate_tokens(model, [short, long], decoding):
+        found.update(zip(numbers, hypotheses, strict=True))
+    most = room(model)
+    assert most == {"transformer-learned": 62, "decoder-only-learned": 30}[family]
+    assert f"1 source is longer than the model's learned positions: only the first {most} subwords" in caplog.text
+    assert found[1][0].tokens == search(model, sources([long[:most]]), [most], decoding)[0][0].tokens
+    assert found[0][0].tokens == search(model, sources([short]), [min(55, most)], decoding)[0][0].tokens
 
 
 def test_batching_and_order_change_nothing(model):
