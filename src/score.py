@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt.command import arguments, run
-from nmt.evaluation.scores import by_source_length, check, check_parallel, score
+from nmt.evaluation.scores import by_source_length, by_source_rank, check, check_parallel, score
 from nmt.files import read_lines, write_json
 
 SOURCE_LENGTHS = (0, 10, 15, 20, 25, 30, 40, 50, 1000)  # words; each bucket up to, not including, the next bound
+PARTS = 10  # of equally many sentences, by source length
 
 
 def parser():
@@ -38,6 +39,7 @@ def main(args: Namespace) -> None:
     if args.sources:
         lengths = [len(line.split()) for line in sources]
         result["bleu_by_source_length"] = by_source_length(translations, references, lengths, SOURCE_LENGTHS)
+        result["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
     write_json(args.output, result)
     for name, value in scores.items():
         logging.info(f"{name} {value.score:.2f} ({value.signature})")

@@ -61,6 +61,7 @@ def test_more_references_gzip_and_sources(folder):
         {"from": 0, "to": 10, "sentences": 2, "bleu": pytest.approx(100)},
         {"from": 10, "to": 15, "sentences": 1, "bleu": pytest.approx(100)},
     ]
+    assert sum(part["sentences"] for part in result["bleu_by_source_rank"]) == 3
 
 
 def test_only_a_newline_ends_a_line(folder):

@@ -120,10 +120,36 @@ def by_source_length(
     for low, high in pairwise(bounds):
         inside = [index for index, length in enumerate(source_lengths) if low <= length < high]
         if inside:
-            texts = [[text[index] for index in inside] for text in (translations, *references)]
-            bleu = BLEU(force=True).corpus_score(texts[0], texts[1:]).score
+            bleu = bleu_of(inside, translations, references)
             buckets.append({"from": low, "to": high, "sentences": len(inside), "bleu": bleu})
     return buckets
+
+
+def by_source_rank(
+    translations: list[str], references: list[list[str]], source_lengths: Sequence[int], parts: int
+) -> list[dict]:
+    """The same of `parts` equally many sentences each (but for one), from the shortest sources to the longest.
+
+    Returned as {"shortest", "longest", "sentences", "bleu"}, lengths in words; fewer parts where sentences are fewer.
+    """
+    order = sorted(range(len(source_lengths)), key=source_lengths.__getitem__)
+    cuts = [len(order) * part // parts for part in range(parts + 1)]
+    return [
+        {
+            "shortest": source_lengths[order[low]],
+            "longest": source_lengths[order[high - 1]],
+            "sentences": high - low,
+            "bleu": bleu_of(order[low:high], translations, references),
+        }
+        for low, high in pairwise(cuts)
+        if low < high
+    ]
+
+
+def bleu_of(numbers: Sequence[int], translations: list[str], references: list[list[str]]) -> float:
+    """sacreBLEU (13a) of these sentences alone."""
+    own, *theirs = ([text[number] for number in numbers] for text in (translations, *references))
+    return BLEU(force=True).corpus_score(own, theirs).score
 
 
 def check(translations: list[str], references: list[list[str]], names: Sequence[str] = ()) -> None:

@@ -15,7 +15,7 @@ import sacrebleu
 from sacrebleu.metrics import BLEU
 
 from nmt.errors import UserError
-from nmt.evaluation.scores import Measure, by_source_length, check, check_parallel, corpus_score, score
+from nmt.evaluation.scores import Measure, by_source_length, by_source_rank, check, check_parallel, corpus_score, score
 from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, tokenized
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
@@ -226,6 +226,24 @@ def test_buckets_hold_each_sentence_once():
 def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
     (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
     assert bucket == {"from": 10, "to": 20, "sentences": 3, "bleu": score(NEARLY, [GERMAN], "de")["bleu"].score}
+
+
+def test_equal_parts_hold_each_sentence_once_from_short_to_long():
+    translations, references = words(0, 40), [words(1, 40), words(2, 40)]
+    lengths = [39 - index for index in range(40)]
+    parts = by_source_rank(translations, references, lengths, 3)
+    assert [(part["shortest"], part["longest"], part["sentences"]) for part in parts] == [
+        (0, 12, 13),
+        (13, 25, 13),
+        (26, 39, 14),
+    ]
+    texts = [text[14:27][::-1] for text in (translations, *references)]
+    assert parts[1]["bleu"] == sacrebleu.corpus_bleu(texts[0], texts[1:]).score
+
+
+def test_there_are_no_more_parts_than_sentences():
+    parts = by_source_rank(NEARLY, [GERMAN], [10, 11, 19], 10)
+    assert [part["shortest"] for part in parts] == [part["longest"] for part in parts] == [10, 11, 19]
 
 
 def test_length_outside_all_buckets_is_refused():
