@@ -18,6 +18,7 @@ from nmt.measurement import measured
 from nmt.paper.drawing import save
 from nmt.paper.provenance import commit
 from nmt.paper.speeds import drawn, markdown, medians
+from nmt.peers import TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
 
@@ -57,7 +58,7 @@ if __name__ == "__main__":
     parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
     parser.add_argument("--tokens", nargs="+", type=Path, required=True, metavar="FOLDER", help="of each, binarised")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
-    parser.add_argument("--peers", nargs="+", default=[], metavar="TOOLKIT", help="as in measure_peer.py")
+    parser.add_argument("--peers", nargs="+", default=[], choices=TOOLKITS)
     parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
     parser.add_argument("--seconds", type=command.number(0), default=10, help="a measurement")

@@ -15,7 +15,7 @@ from nmt import command
 from nmt.files import write_text
 from nmt.measurement import measured
 from nmt.paper.provenance import commit
-from nmt.peers import TOOLKITS
+from nmt.peers import SEARCHES, TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
 
@@ -53,7 +53,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a Transformer, made by average.py")
     parser.add_argument("--sources", type=Path, required=True, metavar="FILE", help="plain text, a sentence a line")
-    parser.add_argument("--toolkits", nargs="+", default=[], metavar="TOOLKIT", help="as in measure_search.py")
+    parser.add_argument("--toolkits", nargs="+", default=[], choices=SEARCHES)
     parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
     parser.add_argument("--beam", type=command.whole_number(1), default=4)

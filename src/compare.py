@@ -1,8 +1,8 @@
 """Tests which differences between systems' scores may be chance, and writes what it finds as JSON.
 
-Each system is held against the best one: paired bootstrap resampling and approximate randomisation. OUTPUT gets, for
-each metric, {"signatures": [...], "systems": {NAME: {"score", "interval", "p_bootstrap", "p_randomisation",
-"may_be_best"}}}.
+Each system is held against the best one: paired bootstrap resampling and approximate randomisation. Files of one name
+are runs of one system with different seeds. OUTPUT gets, for each metric, {"signatures": [...], "systems": {NAME:
+{"score", "interval", "p_bootstrap", "p_randomisation", "may_be_best"}}}.
 """
 
 import argparse
@@ -19,23 +19,25 @@ from nmt.progress import progress
 
 
 def main(args: argparse.Namespace) -> None:
-    if len(args.names) != len(args.translations) or len(set(args.names)) < len(args.names):
-        raise UserError("give each file of --translations a name of its own in --names.")
+    if len(args.names) != len(args.translations):
+        raise UserError("give each file of --translations the name of its system in --names.")
     known = measures(args.target_language)
     for name in args.metrics:
         if name not in known:
             raise UserError(f"unknown metric {name!r}: {nearest(name, known)}")
     references = [list(read_lines(path)) for path in args.references]
-    systems = {}
+    systems: dict[str, list[list[str]]] = {name: [] for name in args.names}
     for name, path in zip(args.names, args.translations, strict=True):
-        systems[name] = list(read_lines(path))
-        check(systems[name], references, [str(each) for each in (path, *args.references)])
+        systems[name].append(list(read_lines(path)))
+        check(systems[name][-1], references, [str(each) for each in (path, *args.references)])
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     result = {}
     for metric in progress(args.metrics, "comparing", len(args.metrics), "metrics"):
         found, signatures = compared(systems, references, known[metric])
-        lines = {name: asdict(each) | {"may_be_best": each.may_be_best} for name, each in found.items()}
-        result[metric] = {"signatures": signatures, "systems": lines}
+        result[metric] = {
+            "signatures": signatures,
+            "systems": {name: asdict(each) for name, each in found.items()},
+        }
         first = [name for name, each in found.items() if each.may_be_best]
         logging.info(f"{metric}: may be best: {', '.join(first)}")
     write_json(args.output, result)
@@ -44,7 +46,9 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--translations", type=Path, required=True, nargs="+", metavar="FILE", help="of each system")
-    parser.add_argument("--names", required=True, nargs="+", metavar="NAME", help="of the systems, in the same order")
+    parser.add_argument(
+        "--names", required=True, nargs="+", metavar="NAME", help="the system of each, in the same order"
+    )
     parser.add_argument("--references", type=Path, required=True, nargs="+", metavar="FILE", help="parallel to them")
     parser.add_argument("--target-language", required=True, metavar="CODE", help="language to tokenize for, as de")
     parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="NAME", help="as score.py names them")

@@ -7,7 +7,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from nmt.command import arguments, run
+from nmt.command import arguments, run, whole_number
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
 
@@ -23,13 +23,6 @@ def main(args: argparse.Namespace) -> None:
             write_lines(args.output / f"{split}.{language}", (pair[side] for pair in pairs))
 
 
-def count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is less than 0")
-    return number
-
-
 if __name__ == "__main__":
     parser = arguments("Generate sentence pairs from a grammar: generated text, not a benchmark.")
     parser.add_argument("--grammar", type=Path, required=True, help="YAML file with words, tables and rules")
@@ -37,6 +30,6 @@ if __name__ == "__main__":
     parser.add_argument("--target-language", default="de", help="default: %(default)s")
     parser.add_argument("--seed", type=int, required=True, help="the same seed gives the same text")
     for split in SPLITS:
-        parser.add_argument(f"--{split}", type=count, required=True, metavar="N", help=f"pairs for {split}")
+        parser.add_argument(f"--{split}", type=whole_number(0), required=True, metavar="N", help=f"pairs for {split}")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the files go")
     run(main, parser)

@@ -1,10 +1,11 @@
 """Measures how fast another toolkit trains a row's Transformer on the same batches; benchmark.py compares.
 
 Needs a Python with the toolkits of envs/peers.txt. Model and loss are the toolkit's own (nmt.peers); batches
-(length-sorted), Adam (torch's fused one) and clipping are ours for all of them.
+(length-sorted), Adam (torch's fused one), clipping and autocast are ours for all of them.
 """
 
 import argparse
+import itertools
 import json
 import time
 
@@ -17,6 +18,7 @@ from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.peers import TOOLKITS, build
+from nmt.training.learner import autocast
 from nmt.training.speed import arguments, repeated
 
 
@@ -33,7 +35,7 @@ def main(args: argparse.Namespace) -> None:
     parameters = list(peer.model.parameters())
     optimiser = torch.optim.Adam(parameters, lr=1e-4, betas=settings.adam_betas, fused=True)
     batches = Batches.of(tokens, settings, seed=1)
-    updates = iter(batches.epoch(1))
+    updates = itertools.chain.from_iterable(map(batches.epoch, itertools.count(1)))
 
     def update() -> tuple[int, float]:
         """Target tokens and seconds."""
@@ -41,7 +43,9 @@ def main(args: argparse.Namespace) -> None:
         loaded, target_tokens = [batches.load(batch) for batch in chosen], sum(map(batches.target_tokens, chosen))
         begun = time.perf_counter()
         for batch in loaded:
-            (peer.loss(batch) / target_tokens).backward()
+            with autocast(batch.source.device, settings):
+                loss = peer.loss(batch)
+            (loss / target_tokens).backward()
         norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip or float("inf"))
         optimiser.step()
         optimiser.zero_grad()

@@ -23,7 +23,7 @@ from nmt.decoding.search import search
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import EOS, PAD
-from nmt.peers import TOOLKITS, build
+from nmt.peers import SEARCHES, build
 
 Search = Callable[[Tensor, int, int], list[list[int]]]
 
@@ -37,6 +37,8 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(f"{args.model} is no Transformer: others are not compared.")
     translate = translator(args.toolkit, model, args.threads)
     sources = sorted((source for source in model.encode(read_lines(args.sources)) if source), key=len)
+    if not sources:
+        raise UserError(f"{args.sources} holds no sentence to translate.")
     groups = [sources[start : start + args.sentences] for start in range(0, len(sources), args.sentences)]
     timed(translate, groups[len(groups) // 2], args.beam)  # memory is found and kernels are chosen
     seconds = sum(timed(translate, group, args.beam) for group in groups)
@@ -110,7 +112,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--toolkit",
         required=True,
-        choices=["this", "this-bfloat16", "ctranslate2", "ctranslate2-int8", *TOOLKITS],
+        choices=["this", *SEARCHES],
         help="of envs/peers.txt but for the first four",
     )
     parser.add_argument("--beam", type=command.whole_number(1), default=4)

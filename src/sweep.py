@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 
 from nmt import command
 from nmt.decoding.folder import TranslationModel
-from nmt.evaluation.scores import check
+from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 
@@ -22,7 +22,7 @@ def main(args: argparse.Namespace) -> None:
         torch.set_num_threads(args.threads)
     model = TranslationModel(args.model)
     lines, references = list(read_lines(args.source)), list(read_lines(args.references))
-    check(lines, [references], [str(args.source), str(args.references)])
+    check_parallel([(str(args.source), lines), (str(args.references), references)])
     bleu = BLEU(lowercase=model.before.lowercase)
     own = model.experiment.decoding
     settings = [own.model_copy(update={"beam": beam}) for beam in args.beams]

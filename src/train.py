@@ -34,7 +34,7 @@ from nmt.training.loop import Stopped, checkpoints, train
 from nmt.training.machine import Machine, device_name
 from nmt.training.processes import Processes, joined
 from nmt.training.schedule import paper_peak
-from nmt.training.state import Counters, fingerprint, locked
+from nmt.training.state import Counters, fingerprint, locked, record_settings
 
 GO_ON_LATER = 75  # EX_TEMPFAIL of sysexits.h
 
@@ -72,20 +72,15 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
         return BLEU(lowercase=vocabulary.lowercase).corpus_score(translations, [references]).score
 
     sources = [dev_tokens.source[number].tolist() for number in range(len(dev_tokens.source))]
-    settings = {
-        "model": experiment.model.model_dump(),
-        "training": experiment.training.model_dump(),
-        "seed": args.seed,
-        "tokens": tokens.meta["fingerprint"],
-        "dev": dev_tokens.meta["fingerprint"],
-    }
-    name = fingerprint(settings)
+    data = {"seed": args.seed, "tokens": tokens.meta["fingerprint"], "dev": dev_tokens.meta["fingerprint"]}
+    settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()} | data
+    name = fingerprint({"model": experiment.model.chosen(), "training": experiment.training.chosen()} | data)
     folder = args.output / f"state-{name[:12]}"
     with locked(folder) if processes.first else nullcontext():
         if processes.first:
             for leftover in [*folder.rglob(".*.partial"), *args.output.glob(".*.partial")]:
                 remove(leftover)  # of a call that was killed while it wrote
-            write_json(folder / "settings.json", settings)
+            record_settings(folder, settings)
         processes.wait()
         division = Division.coarsest(experiment.training, processes.rank, processes.size, args.device_tokens)
         try:

@@ -67,6 +67,8 @@ def method(model: TranslationModel, args: argparse.Namespace) -> Method:
         )
     if sampling.top_p > 1:
         raise UserError("--top-p is a probability: give one up to 1.")
+    if (args.forced or args.sample) and (args.beam or args.stop):
+        raise UserError("--beam and --stop are for search: leave them out with --forced and --sample.")
     if args.forced:
         if args.sample or args.n_best:
             raise UserError("--forced scores one given translation a line: leave --sample and --n-best out.")

@@ -32,7 +32,7 @@ def experiments() -> type[Strict]:
     """experiments.yaml: its entries hold the keys of a model, of training and of decoding in one, none of them needed
     because a base may give it."""
     absent = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
-    keys: dict = dict.fromkeys(("title", "base", "vocabulary"), (str, absent))
+    keys: dict = dict.fromkeys(("title", "base", "trained_as", "vocabulary"), (str, absent))
     for cls in (*configuration.FAMILIES.values(), configuration.Training, configuration.Decoding):
         for name, field in cls.model_fields.items():
             kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation

@@ -16,21 +16,22 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     """Yields a path beside `path` to write to; on success it is flushed to disk and renamed to `path`.
 
     Whatever happens in between, `path` is either what it was or the whole new file. A folder is
-    handled alike: create it at the yielded path.
+    handled alike: create it at the yielded path. (For the moment between two renames there is none.)
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    beside, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}partial") for what in ("", "old."))
     try:
         yield beside
         for written in [*beside.rglob("*"), beside] if beside.is_dir() else [beside]:
             flush_to_disk(written)
         if path.is_dir() and beside.is_dir():
-            remove(path)  # rename does not replace a folder that is not empty
+            os.replace(path, old)  # rename does not replace a folder that is not empty
         os.replace(beside, path)
         flush_to_disk(path.parent)
     finally:
         remove(beside)
+        remove(old)
 
 
 def flush_to_disk(path: Path) -> None:

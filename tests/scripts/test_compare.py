@@ -45,7 +45,7 @@ def test_it_says_which_may_be_the_best(arguments, run_script, tmp_path):
     [
         (["right", "wrong"], {"metrics": ["blue"]}, "unknown metric 'blue': did you mean 'bleu'?"),
         (["right", "short"], {}, "differ in their number of lines, 49 against 50"),
-        (["right", "wrong"], {"names": ["one", "one"]}, "give each file of --translations a name of its own"),
+        (["right", "wrong"], {"names": ["one"]}, "give each file of --translations the name of its system"),
     ],
 )
 def test_bad_input(arguments, run_failing, tmp_path, systems, changes, message):

@@ -165,7 +165,7 @@ def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, ru
     found = fields(translate(run_script, models / "transformer", text, f"--beam={beam}", "--scores"))
     given.write_text("".join(f"{line}\n" for _, line in found))
     model = TranslationModel(models / "transformer")
-    again = fields(translate(run_script, models / "transformer", text, f"--beam={beam}", f"--forced={given}"))
+    again = fields(translate(run_script, models / "transformer", text, f"--forced={given}"))
     for (score, line), (same, echo), source in zip(found, again, text.splitlines(), strict=True):
         assert echo == line
         ((_, ((best,),)),) = translate_tokens(

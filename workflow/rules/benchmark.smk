@@ -28,6 +28,7 @@ rule benchmark:
     params:
         catalogue=REPRODUCTION.catalogue,
         rows=BENCHMARKED,
+        experiments=[chosen_of(row) for row in BENCHMARKED],
     shell:
         "python src/benchmark.py --catalogue {params.catalogue:q}"
         " --experiments {params.rows} --tokens {input} --threads {threads}"

@@ -71,6 +71,12 @@ def experiment(wildcards):
     return CATALOGUE.experiment(wildcards.experiment)
 
 
+def chosen_of(name):
+    """All that a row's entry says."""
+    row = CATALOGUE.experiment(name)
+    return [row.title, row.vocabulary, *(part.chosen() for part in (row.model, row.training, row.decoding))]
+
+
 def vocabulary_file(name):
     """A function of wildcards: a file of the vocabulary that the experiment uses."""
 
@@ -170,16 +176,20 @@ def table_inputs(wildcards):
     return needed
 
 
+def titles():
+    """What tables and figures call the corpus and the rows."""
+    return [CORPUS.title, *(CATALOGUE.rows[row].title for row in REPRODUCTION.experiments)]
+
+
 def compared_metrics(table):
     """All that are scores of translations, sentence by sentence."""
     return [metric for metric in REPRODUCTION.tables[table].metrics if metric != "perplexity"]
 
 
-def first_translations(wildcards):
-    """Of each row of a table: an experiment's with the first seed, an ensemble's."""
+def translations_of_a_table(wildcards):
+    """By row: those of an experiment's seeds, an ensemble's one."""
     table = REPRODUCTION.tables[wildcards.table]
-    found = [translated(f"{table.split}.translations.txt", [row]) for row in table.experiments]
-    return [paths[0] for paths in found]
+    return {row: translated(f"{table.split}.translations.txt", [row]) for row in table.experiments}
 
 
 def significance_of_a_table(wildcards):

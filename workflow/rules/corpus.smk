@@ -108,7 +108,7 @@ rule normalise:
         gpu=0,
     params:
         catalogue=REPRODUCTION.catalogue,
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).chosen(),
     shell:
         "python src/normalise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"

@@ -16,14 +16,14 @@ rule resolve_configuration:
         runtime=5,
         gpu=0,
     params:
-        values=REPRODUCTION.model_dump_json(indent=2),
+        values=REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
         "printf '%s\\n' {params.values:q} >{output} 2>{log}"
 
 
 rule compare:
     input:
-        translations=first_translations,
+        translations=lambda wildcards: sum(translations_of_a_table(wildcards).values(), []),
         references=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
         f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.target}",
     output:
@@ -40,7 +40,7 @@ rule compare:
         runtime=60,
         gpu=0,
     params:
-        names=lambda wildcards: REPRODUCTION.tables[wildcards.table].experiments,
+        names=lambda wildcards: [row for row, runs in translations_of_a_table(wildcards).items() for _ in runs],
         metrics=lambda wildcards: compared_metrics(wildcards.table),
         language=CORPUS.target,
     shell:
@@ -78,6 +78,7 @@ rule tabulate:
         catalogue=REPRODUCTION.catalogue,
         significance=lambda wildcards, input: f"--significance {input.significance}" if input.significance else "",
         published=[entry.model_dump() for entry in CATALOGUE.published],
+        titles=titles(),
     shell:
         "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
         " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
@@ -115,6 +116,7 @@ for figure in FIGURES:
         params:
             catalogue=REPRODUCTION.catalogue,
             figure=figure,
+            titles=titles(),
         shell:
             "python src/plot.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
             " --figure {params.figure} --pdf {output.pdf} --png {output.png} --log {log}"

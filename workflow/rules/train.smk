@@ -30,8 +30,8 @@ rule train:
     params:
         catalogue=REPRODUCTION.catalogue,
         folder=subpath(output.training, parent=True),
-        model=lambda wildcards: experiment(wildcards).model.model_dump(),
-        training=lambda wildcards: experiment(wildcards).training.model_dump(),
+        model=lambda wildcards: experiment(wildcards).model.chosen(),
+        training=lambda wildcards: experiment(wildcards).training.chosen(),
     shell:
         "{resources.launcher} src/train.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
@@ -86,7 +86,8 @@ rule average:
         gpu=0,
     params:
         catalogue=REPRODUCTION.catalogue,
-        experiment=lambda wildcards: experiment(wildcards).model_dump(),
+        experiment=lambda wildcards: chosen_of(wildcards.experiment),
+        corpus=(CORPUS.title, CORPUS.licence),
     shell:
         "python src/average.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"

@@ -20,7 +20,7 @@ rule learn_vocabulary:
         gpu=0,
     params:
         catalogue=REPRODUCTION.catalogue,
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).model_dump(),
+        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).chosen(),
     shell:
         "python src/learn_vocabulary.py --catalogue {params.catalogue:q} --vocabulary {wildcards.vocabulary}"
         " --source {input.source} --target {input.target} --output {output} --jobs {threads} --log {log}"

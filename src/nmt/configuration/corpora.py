@@ -36,7 +36,7 @@ class Generated(Strict):
 
     grammar: str
     seed: int
-    sizes: dict[Name, Count]
+    sizes: dict[Literal["train", "dev", "test"], Count]
 
 
 class Cleaning(Strict):
@@ -60,6 +60,8 @@ class Corpus(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Corpus":
+        if self.source == self.target:
+            raise ValueError(f"source and target are both {self.source}: their files would have one name")
         if (self.generated is None) == (not self.splits):
             raise ValueError("give either splits or generated")
         for split in ("train", "dev"):

@@ -19,6 +19,10 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def chosen(self) -> dict:
+        """What differs from the defaults, and which class it is: it stays what it was when a key is added."""
+        return {"class": type(self).__name__} | self.model_dump(exclude_defaults=True)
+
 
 def lookup(entries: dict, name: str, what: str):
     if name not in entries:

@@ -6,6 +6,7 @@ from torch import Tensor
 from nmt.data.batches import pad, pad_sources
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, Model
+from nmt.text.subwords import UNK, Subwords
 
 # S source subwords, T target subwords, H heads
 
@@ -31,17 +32,18 @@ def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> l
     ]
 
 
-def words_of(pieces: list[str]) -> list[int]:
+def words_of(tokens: list[int], subwords: Subwords) -> list[int]:
     """The number of the word, from 0, that each subword is part of."""
     numbers, number = [], -1
-    for piece in pieces:
-        number += piece.startswith(WORD) or number < 0
+    for token, piece in zip(tokens, subwords.pieces(tokens), strict=True):
+        whole = token == UNK and subwords.unknown_is_a_word
+        number += whole or piece.startswith(WORD) or number < 0
         numbers.append(number)
     return numbers
 
 
-def word_links(links: list[int], source: list[str], target: list[str]) -> list[tuple[int, int]]:
-    """Pairs of word numbers, source and target, each once, from the source place of each target subword."""
-    words = words_of(source)
-    pairs = {(word, words[place]) for word, place in zip(words_of(target), links, strict=True)}
+def word_links(links: list[int], source: list[int], target: list[int]) -> list[tuple[int, int]]:
+    """Pairs of numbers of words, of source and target, each once. From the source place of each target subword and the
+    number of each subword's word (`words_of`)."""
+    pairs = {(word, source[place]) for word, place in zip(target, links, strict=True)}
     return [(there, here) for here, there in sorted(pairs)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
-from nmt.decoding.alignment import align, word_links
+from nmt.decoding.alignment import align, word_links, words_of
 from nmt.decoding.card import card
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import translate_tokens
@@ -114,9 +114,9 @@ class TranslationModel:
         links = []
         for start in range(0, len(pairs), ALIGNED_AT_ONCE):
             links += align(self.model, *map(list, zip(*pairs[start : start + ALIGNED_AT_ONCE], strict=True)))
-        read, written = self.subwords.source.pieces, self.subwords.target.pieces
         found = iter(
-            word_links(each, read(source), written(target)) for each, (source, target) in zip(links, pairs, strict=True)
+            word_links(each, words_of(source, self.subwords.source), words_of(target, self.subwords.target))
+            for each, (source, target) in zip(links, pairs, strict=True)
         )
         return [[next(found) for _ in several] for several in targets]
 

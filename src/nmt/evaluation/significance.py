@@ -5,6 +5,7 @@ All by sacreBLEU, over the sentences of the test set: what other seeds would giv
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from sacrebleu.metrics import TER
 from sacrebleu.significance import PairedTest
@@ -12,54 +13,63 @@ from sacrebleu.significance import PairedTest
 from nmt.evaluation.scores import Measure
 
 LEVEL = 0.05
+TESTS = {"p_bootstrap": "bs", "p_randomisation": "ar"}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system beside the best one.
+    """A system beside the best one; a system may have runs with several seeds.
 
-    interval: half the width of the 95% interval of its score, by bootstrap resampling (Koehn 2004).
+    score: the mean over its runs.
+    interval: half the width of the 95% interval of a run's score, by bootstrap resampling (Koehn 2004); the widest.
     p_bootstrap, p_randomisation: how often a difference to the best system as large as this one comes by chance, by
-    paired bootstrap resampling and by approximate randomisation (Riezler and Maxwell 2005); None for the best itself.
+      paired bootstrap resampling and by approximate randomisation (Riezler and Maxwell 2005); the largest of all pairs
+      of its runs with the best system's, and 1 where one of its runs is no worse. None for the best itself.
+    may_be_best: unless both are below LEVEL divided by the number of systems that are held against the best
+      (Bonferroni's correction). That the best was chosen by the same scores is not corrected for.
     """
 
     score: float
     interval: float
     p_bootstrap: float | None
     p_randomisation: float | None
-
-    @property
-    def may_be_best(self) -> bool:
-        """Unless both tests say that it is worse."""
-        return self.p_bootstrap is None or max(self.p_bootstrap, self.p_randomisation) >= LEVEL
+    may_be_best: bool
 
 
 def compared(
-    systems: dict[str, list[str]], references: Sequence[list[str]], measure: Measure
+    systems: dict[str, list[list[str]]], references: Sequence[list[str]], measure: Measure
 ) -> tuple[dict[str, Comparison], list[str]]:
-    """Each system against the best of them; and the signatures of both tests."""
-    names, metric = list(systems), measure.metric()
-    texts = dict(zip(names, measure.texts(list(systems.values())), strict=True))
-    prepared = measure.texts(references)
-    scores = {name: metric.corpus_score(text, prepared).score for name, text in texts.items()}
-    best = (min if isinstance(metric, TER) else max)(names, key=scores.__getitem__)
-    order = [best, *(name for name in names if name != best)]
-    found, signatures = {}, []
-    for test in ("bs", "ar"):
-        signed, columns = PairedTest(
-            [(name, texts[name]) for name in order], {"score": measure.metric()}, prepared, test_type=test
-        )()
-        (results,) = (values for column, values in columns.items() if column != "System")
-        found[test] = dict(zip(order, results, strict=True))
-        signatures += [measure.described_in(signature) for signature in signed.values()]
+    """Each system, given as its runs' translations, against the best of them; and the signatures of both tests."""
+    metric, prepared = measure.metric(), measure.texts(references)
+    texts = {(name, run): text for name, runs in systems.items() for run, text in enumerate(measure.texts(runs))}
+    scores = {key: metric.corpus_score(text, prepared).score for key, text in texts.items()}
+    means = {name: fmean(scores[name, run] for run in range(len(runs))) for name, runs in systems.items()}
+    lower_is_better = isinstance(metric, TER)
+    best = (min if lower_is_better else max)(means, key=means.__getitem__)
+    others = [key for key in texts if key[0] != best]
+    intervals: dict[tuple[str, int], float] = {}
+    p_values: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in systems} for kind in TESTS}
+    signatures: list[str] = []
+    for baseline in (key for key in texts if key[0] == best):
+        for kind, test in TESTS.items():
+            order = [baseline, *others]
+            signed, columns = PairedTest(
+                [(str(key), texts[key]) for key in order], {"score": measure.metric()}, prepared, test_type=test
+            )()
+            (results,) = (values for column, values in columns.items() if column != "System")
+            signatures += [measure.described_in(signature) for signature in signed.values()]
+            for key, result in zip(order, results, strict=True):
+                if test == "bs":
+                    intervals[key] = float(result.ci)
+                if key != baseline:
+                    no_worse = scores[key] == scores[baseline] or (scores[key] < scores[baseline]) == lower_is_better
+                    # sacreBLEU counts chance differences above the real one, so that none would seem a sure thing.
+                    p_values[kind][key[0]].append(1.0 if no_worse else float(result.p_value))
 
-    def p_value(test: str, name: str) -> float | None:
-        if name == best:
-            return None
-        # sacreBLEU counts chance differences above the real one, so that none at all would seem a sure thing.
-        return 1.0 if scores[name] == scores[best] else float(found[test][name].p_value)
+    def comparison(name: str) -> Comparison:
+        found = {kind: max(p_values[kind][name], default=None) for kind in TESTS}
+        certain = name != best and max(found.values()) < LEVEL / (len(systems) - 1)
+        widest = max(interval for key, interval in intervals.items() if key[0] == name)
+        return Comparison(means[name], widest, **found, may_be_best=not certain)
 
-    return {
-        name: Comparison(scores[name], float(found["bs"][name].ci), p_value("bs", name), p_value("ar", name))
-        for name in names
-    }, signatures
+    return {name: comparison(name) for name in systems}, list(dict.fromkeys(signatures))

@@ -69,6 +69,15 @@ class Drawing:
     def title(self, experiment: str) -> str:
         return self.catalogue.rows[experiment].title
 
+    def caseless(self) -> str:
+        """What the small print says of BLEU that train.py and sweep.py measure: like the text that a row learns."""
+        titles = [
+            self.title(name)
+            for name in dict.fromkeys(run.experiment for run in self.single)
+            if self.catalogue.vocabulary(self.catalogue.experiment(name).vocabulary).lowercase
+        ]
+        return f" BLEU takes no account of case for: {'; '.join(titles)}." if titles else ""
+
     def look(self, experiment: str) -> dict:
         """An experiment's colour and dashes: the same in every figure of a reproduction."""
         number = self.reproduction.experiments.index(experiment)

@@ -10,7 +10,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
 from nmt.paper.heatmaps import attention, positional_encodings
-from nmt.paper.results import Run
 
 PANELS = {"nll": "training loss", "dev_perplexity": "dev perplexity", "dev_bleu": "dev BLEU, greedy"}
 NAMED = 3  # rows with the same learning rate that the legend names
@@ -51,7 +50,7 @@ def learning_curves(drawing: Drawing) -> Figure:
     figure.align_ylabels()
     text = (
         "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and perplexity compare "
-        "only rows with the same vocabulary."
+        f"only rows with the same vocabulary.{drawing.caseless()}"
     )
     return finish(figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0])
 
@@ -72,17 +71,22 @@ def logarithmic(axes: Axes) -> None:
 
 def learning_rate(drawing: Drawing) -> Figure:
     """The learning rate as it was used; rows that used the same share a line."""
-    schedules: dict[bytes, list[Run]] = {}
-    for run in drawing.single:
-        schedules.setdefault(recorded_points(run.metrics(), "learning_rate").tobytes(), []).append(run)
+    recorded = [(recorded_points(run.metrics(), "learning_rate"), run.experiment) for run in drawing.single]
+    schedules: list[tuple[np.ndarray, list[str]]] = []  # of runs that stopped earlier the longest
+    for points, experiment in sorted(recorded, key=lambda each: -each[0].shape[1]):
+        same = (names for longer, names in schedules if np.array_equal(longer[:, : points.shape[1]], points))
+        if (names := next(same, None)) is None:
+            schedules.append((points, names := []))
+        names.append(experiment)
+    order = {run.experiment: number for number, run in enumerate(drawing.single)}
     figure = sheet(COLUMN, 2.0)
     axes = figure.subplots()
-    for runs in schedules.values():
-        names = list(dict.fromkeys(run.experiment for run in runs))
+    for points, experiments in schedules:
+        names = sorted(set(experiments), key=order.__getitem__)
         label = "; ".join(map(drawing.title, names[:NAMED]))
         if len(names) > NAMED:
             label += f" and {len(names) - NAMED} more"
-        axes.plot(*recorded_points(runs[0].metrics(), "learning_rate"), **drawing.look(names[0]), label=label)
+        axes.plot(*points, **drawing.look(names[0]), label=label)
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)
@@ -135,7 +139,8 @@ def search(drawing: Drawing) -> Figure:
     panels[0].set_xscale("log", base=2)
     panels[0].set_xticks(settings_of(drawing, "beam"), labels=map(str, settings_of(drawing, "beam")))
     panels[0].set_ylabel("dev BLEU (sacreBLEU)")
-    text = f"What is not varied is the row's own. Means over seeds. {drawing.single[0].sweep()['signature']}."
+    signatures = dict.fromkeys(run.sweep()["signature"] for run in drawing.single)
+    text = f"What is not varied is the row's own. Means over seeds. {'; '.join(signatures)}.{drawing.caseless()}"
     return finish(figure, drawing.small_print("Split dev", drawing.single, text), panels[0])
 
 

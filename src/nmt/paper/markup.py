@@ -83,7 +83,8 @@ def costs(table: Printed) -> pd.DataFrame:
     if rows.flops_sustained.notna().any():
         found["training FLOPs (sustained rate)"] = numbers(rows.flops_sustained, FORMS["flops_6nd"])
     found["minutes (a seed)"] = numbers(rows.minutes_per_seed, "{:.1f}")
-    found["device"] = (rows.device + ", threads: " + rows.threads).fillna("")
+    several = (rows.processes + " × ").where(rows.processes != "1", "")
+    found["device"] = (several + rows.device + ", threads: " + rows.threads).fillna("")
     return found[(found.drop(columns="system") != "").any(axis="columns")]  # most cited systems have no cost printed
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from nmt.configuration import METRICS, Catalogue, Published, Reproduction, lookup
 from nmt.errors import UserError
+from nmt.evaluation.significance import LEVEL
 from nmt.paper.results import Run, find_runs, results
 
 COSTS = {"parameters": "parameters_millions", "flops": "flops_6nd"}
@@ -38,7 +39,7 @@ class Printed:
 
 
 def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path, significance: dict) -> Printed:
-    """The reproduction's table `name`, from the folders of its runs and what compare.py wrote of the first of each row.
+    """The reproduction's table `name`, from the folders of its runs and what compare.py wrote of them.
 
     Each measure (the table's metrics, parameters_millions and flops_6nd) has columns: its own name for the mean over
     seeds, _sd for the sample standard deviation (empty with one seed), _published and _source for what a paper prints
@@ -111,6 +112,7 @@ def cost(ours: pd.DataFrame) -> dict:
         "flops_sustained": ours.flops_sustained.mean(),
         "minutes_per_seed": ours.minutes.mean(),
         "device": joined(ours.device),
+        "processes": joined(ours.processes),
         "threads": joined(ours.threads),
         "runs": len(ours),
         "seeds": joined(ours.seed),
@@ -131,12 +133,15 @@ def chance_notes(significance: dict, several: bool) -> list[str]:
     if not significance:
         return []
     signatures = "; ".join(next(iter(significance.values()))["signatures"])
-    lines = [f"Interval (95%): of the first seed's score, ± half its width, by resampling sentences ({signatures})."]
+    lines = [
+        "Interval (95%): of a run's score, ± half its width, by resampling sentences; of several seeds, the widest "
+        f"({signatures})."
+    ]
     if several:
         lines.append(
-            "Bold: the row that is best with the first seed, and those that may be as good: a row is worse where "
-            "paired bootstrap resampling and approximate randomisation over the sentences both say p < 0.05 against "
-            "the best."
+            "Bold: the best row, and those that may be as good: a row is worse where paired bootstrap resampling and "
+            f"approximate randomisation over the sentences both say p < {LEVEL} divided by the number of the other "
+            "rows, against the best and for every pair of their seeds."
         )
     return lines
 

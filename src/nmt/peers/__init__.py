@@ -14,9 +14,12 @@ from torch.nn import functional as F
 
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
+from nmt.errors import UserError
 from nmt.models.protocol import PAD
 
 TOOLKITS = ("fairseq", "joeynmt", "opennmt", "sockeye", "marian", "torch")
+# What is compared in search with this project in float32
+SEARCHES = ("this-bfloat16", "ctranslate2", "ctranslate2-int8", *TOOLKITS)
 LONGEST = 512  # tokens of a sentence, for toolkits that want to know
 
 
@@ -34,7 +37,14 @@ class Peer:
 
 
 def build(toolkit: str, config: Transformer, size: int, smoothing: float) -> Peer:
-    """With random weights; `size` is that of the joint vocabulary."""
+    """With random weights; `size` is that of the joint vocabulary.
+
+    Raises UserError for what only ours has.
+    """
+    plain = {"norm": "post", "activation": "relu", "positions": "sinusoidal", "tie": "all"}
+    for key, value in plain.items():
+        if getattr(config, key) != value:
+            raise UserError(f"other toolkits are built with {key} {value}, not {getattr(config, key)}.")
     return importlib.import_module(f"nmt.peers.{toolkit}").build(config, size, smoothing)
 
 

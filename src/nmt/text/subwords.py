@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
@@ -31,8 +32,6 @@ class Subwords:
 
     Word-pieces (nmt.text.wordpieces) are used in the same way.
     """
-
-    pad, unk, bos, eos = PAD, UNK, BOS, EOS
 
     def __init__(self, model: bytes):
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -67,6 +66,12 @@ class Subwords:
     def pieces(self, ids: list[int]) -> list[str]:
         """The subwords themselves, "▁" marking where a word begins."""
         return self.processor.id_to_piece(ids)
+
+    @cached_property
+    def unknown_is_a_word(self) -> bool:
+        """Whether the unknown symbol stands for a whole word; it has no mark that tells."""
+        learnt = sentencepiece_model_pb2.ModelProto.FromString(self.processor.serialized_model_proto())
+        return learnt.trainer_spec.model_type == learnt.trainer_spec.WORD
 
 
 @dataclass(frozen=True)

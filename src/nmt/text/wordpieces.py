@@ -18,7 +18,7 @@ INSIDE = "##"  # how tokenizers marks a piece that does not begin a word
 class WordPieces:
     """Used as nmt.text.subwords.Subwords. The longest piece that fits is taken, from left to right."""
 
-    pad, unk, bos, eos = PAD, UNK, BOS, EOS
+    unknown_is_a_word = True
 
     def __init__(self, model: bytes, name: str = "the model"):
         """Raises UserError when `model` is not one of word-pieces with our ids; `name` is what the message calls it."""

@@ -14,6 +14,7 @@ import torch
 
 from nmt.data.batches import Share
 from nmt.errors import UserError
+from nmt.files import read_json, write_json
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
 from nmt.training.learner import Learner
 
@@ -50,8 +51,23 @@ class Counters:
 
 
 def fingerprint(settings: dict) -> str:
-    """Names a training exactly: the resolved settings and the data, but no code."""
+    """Names a training: what its configuration chooses and the data, but no code, so neither what the defaults are."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def record_settings(folder: Path, settings: dict) -> None:
+    """Writes settings.json; raises UserError where the training there was begun with other settings: a default that
+    was changed."""
+    path, settings = folder / "settings.json", json.loads(json.dumps(settings))
+    begun = read_json(path) if path.exists() else settings
+    for part in ("model", "training"):
+        for key, value in begun[part].items():
+            if key in settings[part] and settings[part][key] != value:
+                raise UserError(
+                    f"the training in {folder} was begun with {key} {value}, which is {settings[part][key]} now: "
+                    "move the folder away, or take the change back."
+                )
+    write_json(path, settings)
 
 
 @contextmanager

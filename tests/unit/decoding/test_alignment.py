@@ -4,19 +4,49 @@ import pytest
 import torch
 from families import random_model, random_sentences
 
+from nmt.configuration import Vocabulary
 from nmt.decoding.alignment import align, word_links, words_of
 from nmt.errors import UserError
+from nmt.files import write_lines
+from nmt.text.subwords import Subwords, learn
+
+
+class Pieces:
+    """Subwords that are known; number 1 is the unknown one."""
+
+    known = ("<pad>", "<unk>", "<s>", "</s>", "▁a", "b", "▁", "c")
+
+    def __init__(self, unknown_is_a_word=False):
+        self.unknown_is_a_word = unknown_is_a_word
+
+    def pieces(self, tokens):
+        return [self.known[token] for token in tokens]
 
 
 def test_each_subword_knows_its_word():
-    assert words_of(["▁a", "b", "▁c", "▁", "d"]) == [0, 0, 1, 2, 2]
-    assert words_of(["a", "▁b"]) == [0, 1]
-    assert words_of([]) == []
+    assert words_of([4, 5, 4, 6, 5], Pieces()) == [0, 0, 1, 2, 2]
+    assert words_of([5, 4], Pieces()) == [0, 1]
+    assert words_of([], Pieces()) == []
+
+
+def test_an_unknown_word_is_a_word_and_an_unknown_letter_is_none():
+    assert words_of([4, 1, 1, 4], Pieces(unknown_is_a_word=True)) == [0, 1, 2, 3]
+    assert words_of([4, 1, 5, 4], Pieces()) == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("word", True), ("bpe", False), ("wordpiece", True)])
+def test_vocabularies_say_what_their_unknown_symbol_is(tmp_path, kind, expected):
+    text = tmp_path / "text"
+    write_lines(text, ["the old man sees a dog", "the dog sees the man"])
+    (tmp_path / "model").write_bytes(learn(Vocabulary(size=40 if kind != "word" else 12, kind=kind), [text], jobs=1))
+    subwords = Subwords.load(tmp_path / "model")
+    (tokens,) = subwords.encode(["the ÜÄ sees"])
+    assert subwords.unknown_is_a_word == expected
+    assert words_of(tokens, subwords)[-1] == 2
 
 
 def test_links_join_words_once():
-    links = word_links([0, 1, 1, 2], ["▁the", "▁big", "ger"], ["▁das", "▁größ", "ere", "▁x"])
-    assert links == [(0, 0), (1, 1), (1, 2)]
+    assert word_links([0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 2]) == [(0, 0), (1, 1), (1, 2)]
 
 
 class Named:

@@ -36,13 +36,13 @@ def test_text_survives_encoding_and_decoding(text):
     ids = subwords.encode(LINES)
     assert [subwords.decode(sequence) for sequence in ids] == LINES
     assert ids[LINES.index("")] == []
-    assert not {subwords.pad, subwords.unk, subwords.bos, subwords.eos} & set().union(*ids)
+    assert not {PAD, UNK, BOS, EOS} & set().union(*ids)
     assert subwords.size == 120 > max(max(sequence, default=0) for sequence in ids)
 
 
 def test_the_ids_of_control_symbols(text):
     subwords = Subwords(learnt(text))
-    assert (subwords.pad, subwords.unk, subwords.bos, subwords.eos) == (0, 1, 2, 3)
+    assert (PAD, UNK, BOS, EOS) == (0, 1, 2, 3)
     assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
     assert subwords.decode([2, *subwords.encode(["the dog"])[0], 3, 0, 0]) == "the dog"
     assert subwords.decode([]) == ""
@@ -51,7 +51,7 @@ def test_the_ids_of_control_symbols(text):
 def test_an_unseen_character_is_unknown(text):
     subwords = Subwords(learnt(text))
     [ids] = subwords.encode(["the 犬"])
-    assert ids[-1] == subwords.unk
+    assert ids[-1] == UNK
 
 
 def test_pieces_mark_where_words_begin(text):
@@ -64,7 +64,7 @@ def test_both_sides_are_learnt_together(tmp_path, text):
     other = tmp_path / "other"
     other.write_text("щ щ щ\n", encoding="utf-8")
     subwords = Subwords(learn(Vocabulary(size=120), [text, other], 1))
-    assert subwords.unk not in subwords.encode(["щ dog"])[0]
+    assert UNK not in subwords.encode(["щ dog"])[0]
 
 
 def test_the_model_depends_on_the_text_alone(text):
@@ -84,15 +84,15 @@ def test_text_beyond_the_limit_is_sampled_always_alike(tmp_path, monkeypatch):
 def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):
     monkeypatch.setattr(module, "CHARACTERS_PER_RAREST", 50)
     subwords = Subwords(learnt(text, size=60))
-    assert subwords.encode(["½"])[0][-1] == subwords.unk
-    assert subwords.unk not in subwords.encode(["the"])[0]
+    assert subwords.encode(["½"])[0][-1] == UNK
+    assert UNK not in subwords.encode(["the"])[0]
 
 
 def test_a_long_line_is_not_dropped(tmp_path):
     path = tmp_path / "text"
     path.write_text("a " * 10_000 + "ж\n", encoding="utf-8")
     subwords = Subwords(learn(Vocabulary(size=8), [path], 1))
-    assert subwords.unk not in subwords.encode(["ж a"])[0]
+    assert UNK not in subwords.encode(["ж a"])[0]
 
 
 def test_the_size_must_hold_all_characters(text):
