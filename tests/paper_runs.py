@@ -60,7 +60,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     for split in splits:
         scores: dict = {metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES}
         buckets = [
-            {"from": low, "to": high, "sentences": 100 - low, "bleu": skill - low / 4}
+            {"from": low, "to": high, "sentences": 100 - low, "bleu": skill - low / 4, "lowercased_bleu": skill}
             for low, high in ((0, 10), (10, 20), (20, 96), (96, 1000))
         ]
         scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}

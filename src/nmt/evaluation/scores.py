@@ -107,8 +107,8 @@ def by_source_length(
 ) -> list[dict]:
     """sacreBLEU (13a) of the sentences in each bucket of source length, in words.
 
-    A bucket holds `bounds[i] <= length < bounds[i + 1]` and is returned as {"from", "to", "sentences", "bleu"}; empty
-    ones are left out. Raises UserError for a sentence that no bucket holds.
+    A bucket holds `bounds[i] <= length < bounds[i + 1]` and is returned as {"from", "to", "sentences", "bleu",
+    "lowercased_bleu"}; empty ones are left out. Raises UserError for a sentence that no bucket holds.
     """
     for number, length in enumerate(source_lengths, start=1):
         if not bounds[0] <= length < bounds[-1]:
@@ -120,8 +120,7 @@ def by_source_length(
     for low, high in pairwise(bounds):
         inside = [index for index, length in enumerate(source_lengths) if low <= length < high]
         if inside:
-            bleu = bleu_of(inside, translations, references)
-            buckets.append({"from": low, "to": high, "sentences": len(inside), "bleu": bleu})
+            buckets.append({"from": low, "to": high, **bleu_of(inside, translations, references)})
     return buckets
 
 
@@ -130,7 +129,8 @@ def by_source_rank(
 ) -> list[dict]:
     """The same of `parts` equally many sentences each (but for one), from the shortest sources to the longest.
 
-    Returned as {"shortest", "longest", "sentences", "bleu"}, lengths in words; fewer parts where sentences are fewer.
+    Returned as {"shortest", "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words; fewer parts where
+    sentences are fewer.
     """
     order = sorted(range(len(source_lengths)), key=source_lengths.__getitem__)
     cuts = [len(order) * part // parts for part in range(parts + 1)]
@@ -138,18 +138,22 @@ def by_source_rank(
         {
             "shortest": source_lengths[order[low]],
             "longest": source_lengths[order[high - 1]],
-            "sentences": high - low,
-            "bleu": bleu_of(order[low:high], translations, references),
+            **bleu_of(order[low:high], translations, references),
         }
         for low, high in pairwise(cuts)
         if low < high
     ]
 
 
-def bleu_of(numbers: Sequence[int], translations: list[str], references: list[list[str]]) -> float:
-    """sacreBLEU (13a) of these sentences alone."""
+def bleu_of(numbers: Sequence[int], translations: list[str], references: list[list[str]]) -> dict:
+    """sacreBLEU (13a) of these sentences alone, with case and without."""
     own, *theirs = ([text[number] for number in numbers] for text in (translations, *references))
-    return BLEU(force=True).corpus_score(own, theirs).score
+    cased, lowercased = (BLEU(force=True, lowercase=lowercase) for lowercase in (False, True))
+    return {
+        "sentences": len(numbers),
+        "bleu": cased.corpus_score(own, theirs).score,
+        "lowercased_bleu": lowercased.corpus_score(own, theirs).score,
+    }
 
 
 def check(translations: list[str], references: list[list[str]], names: Sequence[str] = ()) -> None:

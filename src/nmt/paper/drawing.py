@@ -69,14 +69,20 @@ class Drawing:
     def title(self, experiment: str) -> str:
         return self.catalogue.rows[experiment].title
 
+    @property
+    def lowercased(self) -> list[str]:
+        """The titles of the rows that learn lower-cased text."""
+        rows = dict.fromkeys(run.experiment for all_of in self.runs for run in all_of.trained)
+        experiments = {row: self.catalogue.experiment(row) for row in rows}
+        return [
+            experiment.title
+            for experiment in experiments.values()
+            if self.catalogue.vocabulary(experiment.vocabulary).lowercase
+        ]
+
     def caseless(self) -> str:
         """What the small print says of BLEU that train.py and sweep.py measure: like the text that a row learns."""
-        titles = [
-            self.title(name)
-            for name in dict.fromkeys(run.experiment for run in self.single)
-            if self.catalogue.vocabulary(self.catalogue.experiment(name).vocabulary).lowercase
-        ]
-        return f" BLEU takes no account of case for: {'; '.join(titles)}." if titles else ""
+        return f" BLEU takes no account of case for: {'; '.join(self.lowercased)}." if self.lowercased else ""
 
     def look(self, experiment: str) -> dict:
         """An experiment's colour and dashes: the same in every figure of a reproduction."""

@@ -96,14 +96,18 @@ def learning_rate(drawing: Drawing) -> Figure:
 
 
 def bleu_by_length(drawing: Drawing) -> Figure:
-    """BLEU of the test sentences of each length, the mean over seeds with its standard deviation."""
+    """BLEU of the test sentences of each length, the mean over seeds with its standard deviation.
+
+    Where a row has no capitals, no row's count.
+    """
     split, several = drawing.table.split, len(drawing.reproduction.seeds) > 1
+    key, label = ("lowercased_bleu", "sacreBLEU, lower-cased") if drawing.lowercased else ("bleu", "sacreBLEU")
     figure = sheet(COLUMN, 2.2)
     axes = figure.subplots()
     middle = (len(drawing.table.experiments) - 1) / 2
     for number, experiment in enumerate(drawing.table.experiments):
         buckets = [large_buckets(run.scores(split)) for run in drawing.of(experiment)]
-        bleu = np.array([[bucket["bleu"] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
+        bleu = np.array([[bucket[key] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
         axes.errorbar(
             np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
             bleu.mean(0),
@@ -117,7 +121,7 @@ def bleu_by_length(drawing: Drawing) -> Figure:
         )
     axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
     axes.set_xlabel("source length in words (sentences)")
-    axes.set_ylabel("BLEU (sacreBLEU)")
+    axes.set_ylabel(f"BLEU ({label})")
     text = f"Below each range of lengths: how many sentences it holds; ranges of fewer than {FEWEST} are left out."
     if several:
         text += " Bars: standard deviation over seeds."

@@ -1,6 +1,7 @@
 """The figures of matrices: positional encodings and attention."""
 
 import math
+import textwrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ HEADS_DRAWN = 2  # besides the mean of all
 FEW = 4  # rows with attention; of more, the mean of heads alone is drawn, on COLUMNS panels side by side
 COLUMNS = 3
 LABELS = 0.75  # inches that a map's title and labels need on top
+LETTERS, LINE = 13, 0.12  # of titles: letters in an inch, and a line's height in inches
 
 
 def positional_encodings(drawing: Drawing) -> Figure:
@@ -74,7 +76,9 @@ def attention(drawing: Drawing) -> Figure:
     rows = math.ceil(len(panels) / columns)
     longest_source, longest_target = (max(len(panel[side]) for panel in panels) for side in (1, 2))
     cell = min(0.3, 5 / columns / longest_source)  # inches
-    figure = sheet(PAGE, rows * (longest_target * cell + LABELS))
+    letters = int(LETTERS * PAGE / columns)  # of a line
+    lines = max(len(textwrap.wrap(panel[0], letters)) for panel in panels)
+    figure = sheet(PAGE, rows * (longest_target * cell + LABELS + LINE * (lines - 1)))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, (title, source, target, weights) in zip(grid, panels, strict=False):
         image = heat_map(axes, weights, "Blues", (0, 1), aspect="equal")
@@ -83,7 +87,7 @@ def attention(drawing: Drawing) -> Figure:
         axes.set_xticks(range(len(source)), source, rotation=90, size=size)
         axes.set_yticks(range(len(target)), target, size=size)
         axes.tick_params(length=0, pad=2)
-        axes.set_title(title)
+        axes.set_title(textwrap.fill(title, letters))
         axes.set_anchor("N")  # translations differ in length: panels of one row begin on one line
     for axes in grid[len(panels) :]:
         axes.set_visible(False)

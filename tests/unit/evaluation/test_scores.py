@@ -225,7 +225,9 @@ def test_buckets_hold_each_sentence_once():
 
 def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
     (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
-    assert bucket == {"from": 10, "to": 20, "sentences": 3, "bleu": score(NEARLY, [GERMAN], "de")["bleu"].score}
+    bleu = score(NEARLY, [GERMAN], "de")["bleu"].score
+    lowercased = sacrebleu.corpus_bleu(NEARLY, [GERMAN], lowercase=True).score
+    assert bucket == {"from": 10, "to": 20, "sentences": 3, "bleu": bleu, "lowercased_bleu": lowercased}
 
 
 def test_equal_parts_hold_each_sentence_once_from_short_to_long():

@@ -1,5 +1,7 @@
 """Figures: what they show, read back from what was drawn."""
 
+import json
+
 import matplotlib
 import numpy as np
 import paper_runs
@@ -9,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nmt.configuration import Table
+from nmt.files import write_lines
 from nmt.paper.drawing import STYLE, Drawing, save
 from nmt.paper.figures import FIGURES, draw, tick
 
@@ -137,6 +140,28 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
     assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
     ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
     assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
+
+
+def test_rows_without_capitals_are_drawn_without_case(made):
+    drawing = made(seeds=[1], rows=["transformer-tiny", "transformer-tiny-raw"], corpus="multi30k-en-de")
+    (axes,) = draw("bleu-by-length", drawing).axes
+    assert axes.get_ylabel() == "BLEU (sacreBLEU, lower-cased)"
+    for run, (line, *_) in zip(drawing.runs, axes.containers, strict=True):
+        buckets = run.scores("test")["bleu_by_source_length"]
+        assert line.get_ydata().tolist() == [bucket["lowercased_bleu"] for bucket in buckets[:3]]
+    curves = draw("learning-curves", drawing)
+    assert "takes no account of case for: Transformer-Tiny." in small_print(curves)
+
+
+def test_seeds_that_stop_early_share_a_line_of_the_learning_rate(made):
+    drawing = made(rows=["demo-transformer"])
+    run = drawing.runs[1]
+    lines = run.metrics()
+    write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines[: len(lines) // 2]))
+    (axes,) = draw("learning-rate", drawing).axes
+    (line,) = axes.lines
+    rates = [each["learning_rate"] for each in drawing.runs[0].metrics() if "learning_rate" in each]
+    assert line.get_ydata().tolist() == rates
 
 
 def test_the_last_bucket_is_open():
