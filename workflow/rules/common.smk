@@ -181,6 +181,12 @@ def titles():
     return [CORPUS.title, *(CATALOGUE.rows[row].title for row in REPRODUCTION.experiments)]
 
 
+def published_digest():
+    """Of what papers print of this corpus: the report shows parameters, and the numbers themselves fill pages."""
+    numbers = [entry.model_dump_json() for entry in CATALOGUE.published if entry.corpus == REPRODUCTION.corpus]
+    return hashlib.sha256("".join(numbers).encode()).hexdigest()[:12]
+
+
 def compared_metrics(table):
     """All that are scores of translations, sentence by sentence."""
     return [metric for metric in REPRODUCTION.tables[table].metrics if metric != "perplexity"]

@@ -77,7 +77,7 @@ rule tabulate:
     params:
         catalogue=REPRODUCTION.catalogue,
         significance=lambda wildcards, input: f"--significance {input.significance}" if input.significance else "",
-        published=[entry.model_dump() for entry in CATALOGUE.published],
+        published=published_digest(),
         titles=titles(),
     shell:
         "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
