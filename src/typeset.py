@@ -1,4 +1,4 @@
-"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown and LaTeX."""
+"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown, HTML and LaTeX."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import load_reproduction, read_yaml
 from nmt.files import read_json, write_text
-from nmt.paper.markup import csv, latex, markdown
+from nmt.paper.markup import csv, html, latex, markdown
 from nmt.paper.tables import printed
 
 
@@ -17,6 +17,7 @@ def main(args: argparse.Namespace) -> None:
     table = printed(args.table, reproduction, catalogue, args.runs, significance)
     write_text(args.csv, csv(table))
     write_text(args.markdown, markdown(table))
+    write_text(args.html, html(table))
     write_text(args.latex, latex(table, f"{reproduction.name}-{args.table}"))
 
 
@@ -29,5 +30,6 @@ if __name__ == "__main__":
     parser.add_argument("--significance", type=Path, metavar="FILE", help="made by compare.py of the table's rows")
     parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
     parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--html", type=Path, required=True, metavar="FILE")
     parser.add_argument("--latex", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -16,11 +16,11 @@ def typeset(tmp_path, root):
     file.write_text(yaml.safe_dump(reproduction.model_dump()), encoding="utf-8")
     options = {"catalogue": root / "config", "reproduction": file, "table": "systems"}
     options["runs"] = tmp_path / "runs"
-    options |= {name: tmp_path / "tables" / f"systems.{name}" for name in ("csv", "markdown", "latex")}
+    options |= {name: tmp_path / "tables" / f"systems.{name}" for name in ("csv", "markdown", "html", "latex")}
     return lambda **changes: ["typeset", *(f"--{name}={value}" for name, value in (options | changes).items())]
 
 
-def test_writes_the_table_three_times(typeset, run_script, tmp_path):
+def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
     done = run_script(*typeset())
     assert done.returncode == 0, done.stderr
     tables = tmp_path / "tables"
@@ -28,6 +28,7 @@ def test_writes_the_table_three_times(typeset, run_script, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["experiment"] for row in rows] == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
     assert (tables / "systems.markdown").read_text(encoding="utf-8").startswith("# Systems & scores, 100% made up\n")
+    assert (tables / "systems.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert r"\label{tab:made-up-systems}" in (tables / "systems.latex").read_text(encoding="utf-8")
 
 

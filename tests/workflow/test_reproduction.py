@@ -38,7 +38,7 @@ def edited(path, old, new):
 
 
 def test_every_table_and_figure_is_made(made):
-    wanted = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "significance.json")]
+    wanted = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "html", "tex", "significance.json")]
     wanted += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
     found = {path.relative_to(made / "results/tiny").as_posix(): path for path in made.glob("results/tiny/*/*")}
     assert sorted(found) == sorted(wanted)
@@ -158,10 +158,14 @@ def test_the_report_is_one_file_with_all_in_it(made):
     report = (made / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", report, flags=re.DOTALL)
     assert not re.search(r"<\w+[^>]*\s(src|href)=", page)  # nothing is fetched
-    for path in [*made.glob("results/tiny/tables/*.md"), *made.glob("results/tiny/figures/*.png")]:
+    for path in [*made.glob("results/tiny/tables/*.html"), *made.glob("results/tiny/figures/*.png")]:
         assert base64.b64encode(path.read_bytes()).decode() in report, path.name
     captions = ("Learning curves", "Learning rate", "Positional encodings", "Attention", "BLEU by source length")
-    for caption in (*captions, "Three systems and two together, barely trained", "One system on the dev set"):
+    for caption in (
+        *captions,
+        "Three systems and two together, barely trained",
+        "One training on the dev set, averaged and not",
+    ):
         assert f"<strong>{caption}</strong>" in report
 
 

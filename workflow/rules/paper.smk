@@ -56,8 +56,9 @@ rule tabulate:
         configuration="results/{reproduction}/configuration.json",
     output:
         csv="results/{reproduction}/tables/{table}.csv",
-        markdown=report(
-            "results/{reproduction}/tables/{table}.md",
+        markdown="results/{reproduction}/tables/{table}.md",
+        html=report(
+            "results/{reproduction}/tables/{table}.html",
             caption="../report/table.rst",
             category="Tables",
             labels={"table": "{table}"},
@@ -82,7 +83,7 @@ rule tabulate:
     shell:
         "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
         " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
-        " --latex {output.latex} --log {log}"
+        " --html {output.html} --latex {output.latex} --log {log}"
 
 
 # A caption's file name knows no wildcards, so that each figure has a rule, named like it.

@@ -1,6 +1,7 @@
-"""A table as CSV for programs, Markdown for screens and LaTeX (booktabs) for papers."""
+"""A table as CSV for programs, Markdown and HTML for screens and LaTeX (booktabs) for papers."""
 
 import re
+from html import escape
 
 import pandas as pd
 
@@ -8,6 +9,7 @@ from nmt.configuration import METRICS
 from nmt.paper.tables import Printed
 
 LABELS = METRICS | {"parameters_millions": "parameters (millions)", "flops_6nd": "training FLOPs (6 N D + attention)"}
+BOLD = re.compile(r"\*\*(.*)\*\*")  # as Markdown writes it
 LEFT = ("system", "device")  # columns of words; numbers stand to the right
 
 # What LaTeX takes for something else than the character itself.
@@ -29,6 +31,48 @@ def markdown(table: Printed) -> str:
         parts.append(cells.to_markdown(index=False, colalign=align, disable_numparse=True))
     parts.append("\n".join(f"- {note}" for note in [*table.notes, *references(table)]))
     return "\n\n".join(parts) + "\n"
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 14px/1.4 sans-serif; margin: 2em; color: #222; background: #fff; }}
+table {{ border-collapse: collapse; margin-bottom: 1.5em; }}
+th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; }}
+th {{ border-top: 2px solid; border-bottom: 1px solid; }}
+tr:last-child td {{ border-bottom: 2px solid; }}
+.left {{ text-align: left; }}
+li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+def html(table: Printed) -> str:
+    """A page by itself; a Snakemake report shows no Markdown."""
+    notes = "\n".join(f"<li>{escape(note)}</li>" for note in [*table.notes, *references(table)])
+    body = "\n".join([html_table(scores(table)), html_table(costs(table)), f"<ul>\n{notes}\n</ul>"])
+    return PAGE.format(title=escape(table.title), body=body)
+
+
+def html_table(cells: pd.DataFrame) -> str:
+    def cell(tag: str, column: str, text: str) -> str:
+        bold = BOLD.fullmatch(text)
+        content = f"<strong>{escape(bold[1])}</strong>" if bold else escape(text)
+        side = "left" if column in LEFT else "right"
+        return f'<{tag} class="{side}">{content}</{tag}>'
+
+    head = "".join(cell("th", column, column) for column in cells)
+    rows = ("".join(cell("td", column, text) for column, text in row.items()) for _, row in cells.iterrows())
+    return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in (head, *rows)) + "\n</table>"
 
 
 def latex(table: Printed, label: str) -> str:
@@ -62,7 +106,7 @@ def stacked(header: str) -> str:
 
 def marked(text: str) -> str:
     """Text for LaTeX, bold where Markdown's is."""
-    bold = re.fullmatch(r"\*\*(.*)\*\*", text)
+    bold = BOLD.fullmatch(text)
     return f"\\textbf{{{escaped(bold[1])}}}" if bold else escaped(text)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+from html import unescape
 
 import pandas as pd
 import paper_runs
@@ -10,7 +11,7 @@ import pytest
 from nmt.configuration import METRICS, Catalogue, Published, Table
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
-from nmt.paper.markup import csv, escaped, latex, markdown
+from nmt.paper.markup import csv, escaped, html, latex, markdown
 from nmt.paper.tables import MEANINGS, printed
 
 PAPER, OTHER = "Somebody et al. 2017, Table 2", "Others & Co. 2018, 100% of it"
@@ -236,3 +237,17 @@ def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
     assert "**" not in latex(given, "x")
     rows = given.rows.set_index("experiment")
     assert rows.loc["demo-rnnsearch", "bleu_p_randomisation"] == 0.06
+    page = html(given)
+    assert page.count("<strong>") == latex(given, "x").count("\\textbf{")
+    assert "**" not in page
+
+
+def test_html_has_the_cells_of_markdown_and_escapes_them(made):
+    given = table(made())
+    page = html(given)
+    assert "<h1>Systems &amp; scores, 100% made up</h1>" in page
+    rows = re.findall("<tr>(.*?)</tr>", page)
+    cells = [[unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+    lines = [line for line in markdown(given).splitlines() if line.startswith("| ")]
+    assert cells == [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert page.count("<li>") == len(re.findall("^- ", markdown(given), re.MULTILINE))
