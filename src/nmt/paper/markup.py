@@ -44,6 +44,7 @@ table {{ border-collapse: collapse; margin-bottom: 1.5em; }}
 th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; }}
 th {{ border-top: 2px solid; border-bottom: 1px solid; }}
 tr:last-child td {{ border-bottom: 2px solid; }}
+td {{ white-space: nowrap; }}
 .left {{ text-align: left; }}
 li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
 </style>
