@@ -1,10 +1,12 @@
 """Extracts one split of a corpus from its archives to two files of raw text, one sentence a line."""
 
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 
 from nmt.command import arguments, run
 from nmt.configuration import load_catalogue
+from nmt.errors import UserError
 from nmt.files import written_whole
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
@@ -12,7 +14,16 @@ from nmt.text.corpora import sentence_pairs
 
 def main(args: Namespace) -> None:
     corpus = load_catalogue(args.catalogue).corpus(args.corpus)
-    pairs = sentence_pairs(corpus, args.split, args.archives)
+    try:
+        extract(sentence_pairs(corpus, args.split, args.archives), args)
+    except UserError as error:
+        locators = (locator for part in corpus.splits.get(args.split, []) for locator in (part.source, part.target))
+        archives = dict.fromkeys(str(args.archives / locator.partition(":")[0]) for locator in locators)
+        hint = f" When the original is corrected, delete the copy: {', '.join(archives)}." if archives else ""
+        raise UserError(f"{error}{hint}") from None
+
+
+def extract(pairs: Iterable[tuple[str, str]], args: Namespace) -> None:
     with (
         written_whole(args.source) as source_path,
         written_whole(args.target) as target_path,

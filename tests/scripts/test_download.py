@@ -155,7 +155,7 @@ def test_the_mirror_comes_first(site, output, tmp_path):
     assert site.ranges == []
 
 
-@pytest.mark.parametrize("mirrored", [None, OTHER])
+@pytest.mark.parametrize("mirrored", [None, OTHER, b""])
 def test_without_the_right_file_in_the_mirror_the_network_is_asked(site, output, tmp_path, mirrored):
     site.files["/file"] = CONTENT
     (tmp_path / "mirror" / "corpus").mkdir(parents=True)

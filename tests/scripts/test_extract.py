@@ -72,6 +72,7 @@ def test_differing_line_counts_name_both_sides(corpus, run_failing, tmp_path):
     error = run_failing(*corpus(b"a\n" * 3, b"x\n" * 3, b"a\n" * 5, b"x\n" * 2))
     assert "part1.en.gz has 5 lines but part1.de.gz has 2" in error
     assert nothing_written(tmp_path)
+    assert "When the original is corrected, delete the copy: " in error
 
 
 def test_a_truncated_gzip_is_named(corpus, run_failing, tmp_path):

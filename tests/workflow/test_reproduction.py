@@ -152,6 +152,15 @@ def test_status_prints_a_line_a_run(made):
     ]
 
 
+def test_status_leaves_the_lock_of_another_where_it_is(made):
+    lock = made / ".snakemake" / "locks" / "0.output.lock"
+    lock.parent.mkdir(exist_ok=True)
+    lock.write_text("results/tiny\n")
+    assert snakemake(made, "status").returncode == 0
+    assert lock.exists()
+    lock.unlink()
+
+
 def test_the_report_is_one_file_with_all_in_it(made):
     done = snakemake(made, "--report", "report.html")
     assert done.returncode == 0, done.stdout

@@ -181,7 +181,9 @@ def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
         if not lines:
             raise UserError(f"{name}: empty, so there is nothing to score: make it again.")
         if not any(line.strip() for line in lines):
-            raise UserError(f"{name}: all {len(lines)} lines are empty, so there is nothing to score: make it again.")
+            raise UserError(
+                f"{name}: all {len(lines)} lines are empty, so there is nothing to score: train for longer."
+            )
     first_name, first = texts[0]
     for name, lines in texts[1:]:
         if len(lines) != len(first):

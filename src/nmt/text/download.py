@@ -121,7 +121,9 @@ def reason(error: Exception) -> str:
 
 
 def verify(file: Path, archive: Archive, output: Path) -> None:
-    """Moves `file` aside and raises SourceError naming both values when bytes or a checksum differ."""
+    """Raises SourceError for an empty file; and, moving `file` aside, for bytes or a checksum that differ."""
+    if not file.stat().st_size:
+        raise SourceError("the file is empty")
     expected = {"sha256": archive.sha256, "md5": archive.md5, "bytes": archive.bytes}
     for what, value in expected.items():
         if value is None:
