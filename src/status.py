@@ -44,10 +44,10 @@ def line(state: Path) -> str:
     if not done:
         left = (updates - last["update"]) * last["seconds"] / last["update"]
         shown.append(f"{timedelta(seconds=round(left))} left at most")
-    for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "dev BLEU")):
-        values = [entry[key] for entry in metrics if key in entry]
-        if values:
-            shown.append(f"{label} {values[-1]:.2f}")
+    for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
+        measured = [entry for entry in metrics if key in entry]
+        if measured:  # of the model as it was then: the tables' is the average of the last checkpoints
+            shown.append(f"{label} {measured[-1][key]:.2f} at {measured[-1]['update']}")
     return "  ".join(shown)
 
 
