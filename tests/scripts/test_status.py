@@ -56,7 +56,8 @@ def test_a_line_a_run(tmp_path, make_run, run_script):
     assert [line[1] for line in lines] == ["done", "interrupted", "interrupted", "training"]
     assert "left" not in lines[0]
     assert " ".join(lines[1][2:]) == (
-        "update 50 of 100 loss 3.250 12,345 tokens/s 0:00:30 left at most dev perplexity 7.39 at 50 greedy dev BLEU 12.34 at 50"
+        "update 50 of 100 loss 3.250 12,345 tokens/s 0:00:30 left at most dev perplexity 7.39 at 50 "
+        "greedy dev BLEU 12.34 at 50"
     )
     assert lines[2][2:] == ["no", "update", "logged", "yet"]
     assert "0:00:30 left at most" in " ".join(lines[3])
