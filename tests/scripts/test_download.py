@@ -209,6 +209,16 @@ def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog
     assert names_in(output.parent) == set()
 
 
+def test_a_file_of_one_s_own_is_in_the_mirror_alone(output, tmp_path):
+    own = Archive(mirror="mine/file")
+    with pytest.raises(UserError, match="it has no address"):
+        download("file", own, output)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_bytes(CONTENT)
+    download("file", own, output, tmp_path)
+    assert output.read_bytes() == CONTENT
+
+
 def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalogue, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(OTHER)

@@ -9,9 +9,12 @@ from nmt.errors import nearest
 
 
 class Archive(Strict):
-    """A file to download: where from, where in a mirror folder, and what it must be."""
+    """A file to download: where from, where in a mirror folder, and what it must be.
 
-    addresses: Annotated[list[str], Field(min_length=1)]
+    Without addresses it can only be in a mirror folder, as files of one's own are.
+    """
+
+    addresses: list[str] = Field(default=[])
     mirror: str
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None

@@ -49,8 +49,9 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
             found = digest_of(output, "sha256")
             logging.info(f"{name}: no checksum is known: record this one in corpora.yaml: sha256: {found}")
         return
+    tried = "; ".join(failures) or "it has no address"
     raise UserError(
-        f"{name} could not be fetched ({'; '.join(failures)}): check the network and run the same command again, "
+        f"{name} could not be fetched ({tried}): check the network and run the same command again, "
         f"or put the right file at {archive.mirror} in a folder and name that folder with --mirror "
         "(for snakemake: --config mirror=FOLDER) or NMT_MIRROR."
     )
