@@ -30,6 +30,8 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         os.replace(beside, path)
         flush_to_disk(path.parent)
     finally:
+        if old.exists() and not path.exists():
+            os.replace(old, path)
         remove(beside)
         remove(old)
 
