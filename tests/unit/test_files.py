@@ -8,17 +8,20 @@ from nmt import files
 from nmt.files import written_whole
 
 
+def make(folder, content):
+    with written_whole(folder) as beside:
+        beside.mkdir()
+        (beside / content).write_text(content)
+
+
 def test_a_folder_is_replaced_whole(tmp_path):
     for content in ("old", "new"):
-        with written_whole(tmp_path / "made") as beside:
-            beside.mkdir()
-            (beside / content).write_text(content)
+        make(tmp_path / "made", content)
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "new"]
 
 
 def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "old").write_text("old")
+    make(tmp_path / "made", "old")
     replace = os.replace
 
     def refusing(source, target):
@@ -27,7 +30,6 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
         replace(source, target)
 
     monkeypatch.setattr(files.os, "replace", refusing)
-    with pytest.raises(OSError, match="no"), written_whole(tmp_path / "made") as beside:
-        beside.mkdir()
-        (beside / "new").write_text("new")
+    with pytest.raises(OSError, match="no"):
+        make(tmp_path / "made", "new")
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "old"]
