@@ -98,16 +98,20 @@ class Batches:
 
     def in_order(self) -> list[np.ndarray]:
         """Sentence numbers batch by batch, shortest first: for the dev set."""
-        return self.cut(np.lexsort((self.source_lengths, self.target_lengths)))
+        return self.cut(self.by_length(np.arange(len(self.source_lengths))))
 
     def epoch(self, number: int) -> list[list[np.ndarray]]:
         """Sentence numbers by update and batch: shuffled among equal lengths, and the batches shuffled."""
         random = np.random.default_rng([self.seed, number])
         shuffled = random.permutation(len(self.source_lengths))
-        order = shuffled[np.lexsort((self.source_lengths[shuffled], self.target_lengths[shuffled]))]
-        batches = self.cut(order)
+        batches = self.cut(self.by_length(shuffled))
         mixed = [batches[i] for i in random.permutation(len(batches))]
         return [mixed[i : i + self.together] for i in range(0, len(mixed), self.together)]
+
+    def by_length(self, numbers: np.ndarray) -> np.ndarray:
+        """By target length; sources rise and fall in turn, so that all neighbours are alike in both."""
+        source, target = self.source_lengths[numbers], self.target_lengths[numbers]
+        return numbers[np.lexsort((np.where(target % 2, source, -source), target))]
 
     def cut(self, order: np.ndarray) -> list[np.ndarray]:
         batches, start, widest = [], 0, 0

@@ -20,10 +20,11 @@ LENGTHS = np.array([*range(1, 30), 35, 58])
 def tokens() -> ParallelTokens:
     """Sentence n is n + 4 over and over, so that it is known by its tokens."""
 
-    def side(lengths) -> Ragged:
-        return Ragged(np.repeat(np.arange(len(lengths)) + 4, lengths), np.concatenate([[0], np.cumsum(lengths)]))
-
     return ParallelTokens(side(LENGTHS), side(np.maximum(LENGTHS - 2, 1)), {})
+
+
+def side(lengths) -> Ragged:
+    return Ragged(np.repeat(np.arange(len(lengths)) + 4, lengths), np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def shares(tokens, rank=0, processes=1, slices=1, together=1, epoch=1, position=0):
@@ -49,6 +50,15 @@ def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, together):
         for batch in map(batches.load, all_batches):
             assert batch.source.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
+
+
+def test_neighbours_are_alike_on_both_sides():
+    source, target = np.divmod(np.arange(100), 10)
+    batches = Batches(ParallelTokens(side(source), side(target), {}), BUDGET, 1)
+    order = batches.by_length(np.random.default_rng(1).permutation(100))
+    assert sorted(order) == list(range(100))
+    for lengths in (source, target):
+        assert abs(np.diff(lengths[order])).max() == 1
 
 
 def test_epochs_differ_and_are_the_same_every_time(tokens):
