@@ -86,17 +86,29 @@ def test_a_file_is_downloaded_whole(site, output):
     assert site.ranges == [None]
 
 
-def test_a_broken_download_is_resumed(site, output):
-    site.files["/file"], site.breaks_after = CONTENT, 70_000
+def test_a_broken_download_is_resumed_as_long_as_more_comes(site, output):
+    site.files["/file"], site.breaks_after = CONTENT, 50_000
     wanted = archive(f"{site.address}/file")
-    with pytest.raises(UserError, match=f"the connection ended after 70000 of {len(CONTENT)} bytes"):
+    download("file", wanted, output)
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file"}
+    assert site.ranges == [None, "bytes=50000-", "bytes=100000-"]
+
+
+def test_a_connection_without_a_byte_ends_it_and_a_later_call_goes_on(site, output):
+    site.files["/file"], site.breaks_after = CONTENT, 0
+    wanted = archive(f"{site.address}/file")
+    output.parent.mkdir()
+    (output.parent / "file.part").write_bytes(CONTENT[:1000])
+    broken = f"the connection ended after 1000 of {len(CONTENT)} bytes.*: check the network and run the same command"
+    with pytest.raises(UserError, match=broken):
         download("file", wanted, output)
     assert names_in(output.parent) == {"file.part"}
     site.breaks_after = None
     download("file", wanted, output)
     assert output.read_bytes() == CONTENT
     assert names_in(output.parent) == {"file"}
-    assert site.ranges == [None, "bytes=70000-"]
+    assert site.ranges == ["bytes=1000-", "bytes=1000-"]
 
 
 def test_another_address_goes_on_where_the_first_broke_off(site, output):
@@ -136,6 +148,7 @@ def test_a_wrong_file_is_kept_aside_and_the_next_address_is_tried(site, output, 
         assert f"{site.address}/wrong: {next(iter(known))} is {found}, must be {expected}" in message
     assert f"{site.address}/file: " in message
     assert f"kept as {output}.bad" in message
+    assert "network" not in message
     assert names_in(output.parent) == {"file.bad"}
 
 

@@ -44,7 +44,6 @@ else:
             "results/logs/downloads/{archive}.log",
         benchmark:
             "results/benchmarks/downloads/{archive}.tsv"
-        retries: 2
         conda:
             "../../envs/nmt.yaml"
         resources:

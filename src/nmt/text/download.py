@@ -23,6 +23,10 @@ class SourceError(Exception):
     """One source did not give the file; the message says which source and why."""
 
 
+class NetworkError(SourceError):
+    """The connection is to blame, which may be better another time."""
+
+
 def download(name: str, archive: Archive, output: Path, mirror: Path | None = None) -> None:
     """Puts an archive at `output`, from the mirror folder if it is there, else from its addresses in order.
 
@@ -33,7 +37,7 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
     output.parent.mkdir(parents=True, exist_ok=True)
     if mirror is not None and not mirror.is_dir():
         raise UserError(f"the mirror {mirror} is not a folder.")
-    failures = []
+    failures, again = [], ""
     for source in [*([mirror / archive.mirror] if mirror else []), *archive.addresses]:
         try:
             if isinstance(source, Path):
@@ -42,6 +46,8 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
                 fetch(source, archive, output)
         except SourceError as failure:
             failures.append(f"{source}: {failure}")
+            if isinstance(failure, NetworkError):
+                again = "check the network and run the same command again, or "
             continue
         for failure in failures:
             logging.info(f"{name}: passed over {failure}")
@@ -51,9 +57,8 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
         return
     tried = "; ".join(failures) or "it has no address"
     raise UserError(
-        f"{name} could not be fetched ({tried}): check the network and run the same command again, "
-        f"or put the right file at {archive.mirror} in a folder and name that folder with --mirror "
-        "(for snakemake: --config mirror=FOLDER) or NMT_MIRROR."
+        f"{name} could not be fetched ({tried}): {again}put the right file at "
+        f"{archive.mirror} in a folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or NMT_MIRROR."
     )
 
 
@@ -66,8 +71,17 @@ def copy(path: Path, archive: Archive, output: Path) -> None:
 
 
 def fetch(address: str, archive: Archive, output: Path) -> None:
+    """A connection that broke is taken up again as long as each brings something."""
     part = output.with_name(f"{output.name}.part")
-    receive(address, part, output.name)
+    complete = False
+    while not complete:
+        before = size(part)
+        try:
+            receive(address, part, output.name)
+            complete = True
+        except NetworkError:
+            if size(part) <= before:
+                raise
     verify(part, archive, output)
     flush_to_disk(part)
     os.replace(part, output)
@@ -75,7 +89,7 @@ def fetch(address: str, archive: Archive, output: Path) -> None:
 
 def receive(address: str, part: Path, description: str) -> None:
     """Downloads to `part`, going on where it ends."""
-    done = part.stat().st_size if part.exists() else 0
+    done = size(part)
     headers = {"User-Agent": "nmt-reproduction"}  # some sites turn Python's own away
     if done:
         headers["Range"] = f"bytes={done}-"
@@ -89,7 +103,7 @@ def receive(address: str, part: Path, description: str) -> None:
             return receive(address, part, description)
         raise SourceError(f"HTTP {error.code} {error.reason}") from None
     except (OSError, HTTPException) as error:
-        raise SourceError(reason(error)) from None
+        raise NetworkError(reason(error)) from None
     with response:
         if response.status != 206:
             done = 0  # the server sends it all
@@ -99,9 +113,12 @@ def receive(address: str, part: Path, description: str) -> None:
             for chunk in chunks(response):
                 file.write(chunk)
                 shown.update(len(chunk))
-    size = part.stat().st_size
-    if total is not None and size != total:
-        raise SourceError(f"the connection ended after {size} of {total} bytes")
+    if total is not None and size(part) != total:
+        raise NetworkError(f"the connection ended after {size(part)} of {total} bytes")
+
+
+def size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
 
 
 def chunks(response: HTTPResponse) -> Iterator[bytes]:
@@ -110,7 +127,7 @@ def chunks(response: HTTPResponse) -> Iterator[bytes]:
         try:
             chunk = response.read(CHUNK)
         except (OSError, HTTPException) as error:
-            raise SourceError(reason(error)) from None
+            raise NetworkError(reason(error)) from None
         if not chunk:
             return
         yield chunk
