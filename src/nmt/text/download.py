@@ -58,7 +58,8 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
     tried = "; ".join(failures) or "it has no address"
     raise UserError(
         f"{name} could not be fetched ({tried}): {again}put the right file at "
-        f"{archive.mirror} in a folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or NMT_MIRROR."
+        f"{archive.mirror} in a folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or "
+        "NMT_MIRROR."
     )
 
 
