@@ -1,5 +1,6 @@
 """Batched beam search with cached steps; all it knows of a model is the protocol."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -114,12 +115,29 @@ def likeliest(
     for (log_probabilities,) in in_parts(output, hidden):
         end = log_probabilities[:, EOS].clone()
         log_probabilities[:, [PAD, BOS]] = -torch.inf
-        parts.append((*log_probabilities.topk(min(count, log_probabilities.size(1))), end))
+        parts.append((*largest(log_probabilities, min(count, log_probabilities.size(1))), end))
     steps, tokens, end = (torch.cat(each) for each in zip(*parts, strict=True))
     only_end = torch.full_like(steps, -torch.inf)
     only_end[:, 0] = end
     steps = torch.where(at_limit[:, None], only_end, steps)
     return steps, tokens.masked_fill(at_limit[:, None], EOS)
+
+
+def largest(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """x.topk(count) of long rows: written as a table, a row has its largest in the columns with the largest maxima.
+
+    (R, V) -> values, falling, and places: (R, count) both
+    """
+    height = math.isqrt(x.size(1) // count)
+    width = x.size(1) // height
+    table = x[:, : height * width].unflatten(1, (height, width))
+    columns = table.amax(1).topk(count).indices[:, None]  # (R, 1, count)
+    inside = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
+    starts = torch.arange(0, height * width, width, device=x.device)[:, None]
+    places = (columns + starts).flatten(1)
+    rest = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
+    values, found = torch.cat([inside, x[:, height * width :]], 1).topk(count)
+    return values, torch.cat([places, rest], 1).gather(1, found)
 
 
 def in_parts(output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:

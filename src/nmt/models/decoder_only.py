@@ -114,7 +114,7 @@ class DecoderOnly(nn.Module):
         return Hidden(hidden, source=(self.norm(memory.hidden), predicted))
 
     def start(self, memory: Memory, beam: int) -> State:
-        caches = [Cache(cache.past.repeat_interleave(beam, 1)) for cache in memory.caches]
+        caches = [Cache(tuple(past.repeat_interleave(beam, 0) for past in cache.past)) for cache in memory.caches]
         mask = padding_mask(memory.padding, memory.hidden.dtype)
         return State(caches, mask.repeat_interleave(beam, 0), memory.lengths.repeat_interleave(beam))
 

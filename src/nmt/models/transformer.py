@@ -53,35 +53,38 @@ def last_norm(config: SelfAttention) -> nn.Module:
 
 
 class Cache:
-    """Keys and values of a layer's positions so far.
+    """Keys (R, H, t, K) and values (R, H, t, U) of a layer's t positions so far.
 
-    Positions come first, (t, R, H, K + U): so one more is written behind the others, and following the beams is one
-    copy, which leaves room for it.
+    Following the beams is one copy, which leaves room for one position more: once that is written, both are in one
+    piece, as the products of attention want them.
     """
 
-    def __init__(self, past: Tensor | None = None):
-        self.past, self.length = past, 0 if past is None else len(past)
+    def __init__(self, past: tuple[Tensor, ...] = ()):
+        self.past, self.length = past, past[0].size(2) if past else 0
 
-    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def append(self, *new: Tensor) -> tuple[Tensor, ...]:
         """(R, H, n, K), (R, H, n, U) of n more positions -> those of all, (R, H, t + n, ...)."""
-        new = torch.cat([k, v], -1).permute(2, 0, 1, 3)
-        end = self.length + len(new)
-        if self.length == 0:
-            self.past, self.length = new, end
-            return k, v
-        if end <= len(self.past):
-            self.past[self.length : end] = new
+        end = self.length + new[0].size(2)
+        if not self.past:
+            self.past = new
+        elif end <= self.past[0].size(2):
+            for past, more in zip(self.past, new, strict=True):
+                past[:, :, self.length : end] = more
         else:
-            self.past = torch.cat([self.past, new])
+            both = zip(self.past, new, strict=True)
+            self.past = tuple(torch.cat([past[:, :, : self.length], more], 2) for past, more in both)
         self.length = end
-        return self.past.permute(1, 2, 0, 3).split([k.size(-1), v.size(-1)], -1)
+        return self.past
 
     @torch.no_grad()
     def reorder(self, rows: Tensor) -> None:
         """Keeps `rows` (R',) of the R."""
-        kept = self.past.new_empty(self.length + 1, len(rows), *self.past.shape[2:])
-        torch.index_select(self.past[: self.length], 1, rows, out=kept[: self.length])
-        self.past = kept
+        kept = []
+        for past in self.past:
+            _, heads, _, width = past.shape
+            kept.append(past.new_empty(len(rows), heads, self.length + 1, width))
+            torch.index_select(past[:, :, : self.length], 0, rows, out=kept[-1][:, :, : self.length])
+        self.past = tuple(kept)
 
 
 def attend_itself(

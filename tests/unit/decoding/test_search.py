@@ -7,7 +7,7 @@ import torch
 from families import FAMILIES, VOCABULARY, random_model, random_sentences, rows, sources
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import length_penalty, search
+from nmt.decoding.search import largest, length_penalty, search
 from nmt.decoding.translator import translate_tokens
 from nmt.models.positions import room
 from nmt.models.protocol import BOS, EOS, PAD
@@ -159,11 +159,12 @@ def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
 
 
 def test_the_looser_rule_stops_at_as_many_as_the_beam():
-    """A model that ends with 1 in 4 at each step: two are finished after two, and longer ones are not looked for."""
+    """A model that ends with a little more than 1 in 4 at each step: four are soon finished."""
 
     class Even(ThreeWords):
         def output(self, hidden):
-            return self.allowed.expand(len(hidden), -1).log_softmax(-1)
+            logits = self.allowed + 0.1 * (torch.arange(VOCABULARY) == EOS)
+            return logits.expand(len(hidden), -1).log_softmax(-1)
 
     model = Even("transformer", seed=0)
     longest = {}
@@ -181,3 +182,11 @@ def test_no_translation_is_longer_than_its_limit(model):
 
 def test_rows_helper_pads_behind():
     assert rows([[7], [8, 9]], last=(EOS,)).tolist() == [[7, EOS, PAD], [8, 9, EOS]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 31, 100, 8009])
+def test_the_largest_are_those_of_topk(size):
+    x = torch.randn(5, size, generator=torch.Generator().manual_seed(size))
+    for count in {1, min(2, size), min(8, size), size}:
+        for found, expected in zip(largest(x, count), x.topk(count), strict=True):
+            assert torch.equal(found, expected)
