@@ -1,7 +1,8 @@
 """Measures how fast rows train on this machine, alternating between them, and writes a table and a figure.
 
-With --against, another checkout of this repository is measured too, turn about, and with --peers other toolkits, which
---peers-python must have (envs/peers.txt); the table has the ratio of this code's tokens a second to theirs.
+With --against, another checkout of this repository is measured too, turn about; with --without this code without some
+of what makes it fast; and with --peers other toolkits, which --peers-python must have (envs/peers.txt). The table has
+the ratio of this code's tokens a second to theirs.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from nmt.paper.speeds import drawn, markdown, medians
 from nmt.peers import TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
+from nmt.training.measures import CLEARED, MEASURES
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -30,9 +32,13 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(
             f"{len(args.experiments)} experiments but {len(args.tokens)} folders of tokens: give each its own."
         )
-    versions = {"this": [sys.executable, HERE / "src" / "measure.py"]}
+    this = [sys.executable, HERE / "src" / "measure.py"]
+    versions = {"this": this}
     if args.against:
         versions["other"] = [sys.executable, args.against / "src" / "measure.py"]
+    for name in args.without:
+        without = ["env", f"--unset={CLEARED[name]}", *this] if name in CLEARED else [*this, f"--without={name}"]
+        versions[f"without {name}"] = without
     for peer in args.peers:
         versions[peer] = [args.peers_python, HERE / "src" / "measure_peer.py", f"--toolkit={peer}"]
     rows = list(zip(args.experiments, args.tokens, strict=True))
@@ -58,6 +64,7 @@ if __name__ == "__main__":
     parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
     parser.add_argument("--tokens", nargs="+", type=Path, required=True, metavar="FOLDER", help="of each, binarised")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
+    parser.add_argument("--without", nargs="+", default=[], choices=MEASURES)
     parser.add_argument("--peers", nargs="+", default=[], choices=TOOLKITS)
     parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)

@@ -9,12 +9,15 @@ import torch
 from nmt import command
 from nmt.configuration import load_catalogue
 from nmt.data.tokens import ParallelTokens
+from nmt.training.measures import REPLACEMENTS
 from nmt.training.processes import joined
 from nmt.training.speed import arguments, measure
 
 
 def main(args: argparse.Namespace) -> None:
     torch.set_num_threads(args.threads)
+    if args.without:
+        setattr(*REPLACEMENTS[args.without])
     experiment = load_catalogue(args.catalogue).experiment(args.experiment)
     tokens = ParallelTokens.load(args.tokens)
     with joined() as processes:
@@ -24,4 +27,6 @@ def main(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    command.run(main, arguments(__doc__))
+    parser = arguments(__doc__)
+    parser.add_argument("--without", choices=REPLACEMENTS, help="a measure that makes it fast")
+    command.run(main, parser)

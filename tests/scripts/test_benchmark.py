@@ -40,6 +40,13 @@ def test_two_versions_are_measured_turn_about(arguments, root, run_script, tmp_p
     assert (tmp_path / "made" / "speed.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_what_makes_it_fast_is_left_out_by_name(arguments, run_script, tmp_path):
+    done = run_script(*arguments(ROWS[0]), "--without", "cheap-dropout", "kept-memory")
+    assert done.returncode == 0, done.stderr
+    columns = [name.strip() for name in done.stdout.splitlines()[0].split("|")]
+    assert columns[-3:-1] == ["to without cheap-dropout", "to without kept-memory"]
+
+
 def test_phases_add_up(folder, run_script):
     arguments = {"catalogue": folder / "catalogue", "tokens": folder / "tokens-train"}
     arguments |= {"experiment": ROWS[0], "seconds": 0.5, "threads": 1}
