@@ -17,7 +17,7 @@ from nmt.models.alignment import Additive, Memory, Product, attend, masked_softm
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, remember_at_first, run_packed, state_gates
+from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, run_packed, state_gates
 
 # B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
 
@@ -29,13 +29,9 @@ RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin wi
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
     """One layer from `width` to D, or to 2D in both directions."""
     projection = config.d_model if config.d_cell else 0
-    layer = nn.LSTM(
+    return nn.LSTM(
         width, config.d_cell or config.d_model, batch_first=True, bidirectional=bidirectional, proj_size=projection
     )
-    for parameter in layer.parameters():
-        nn.init.uniform_(parameter, -config.init_range, config.init_range)
-    remember_at_first(layer)
-    return layer
 
 
 class Mixture(nn.Module):
@@ -69,8 +65,9 @@ class State:
 class GNMT(nn.Module):
     """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3).
 
-    Only that layer needs a loop over time; those above it run over all positions at once. LSTMs and tables start within
-    init_range, as the paper has it, but for forget gates, which start open (Jozefowicz et al. 2015).
+    Only that layer needs a loop over time; those above it run over all positions at once. All but experts starts within
+    init_range, as the paper has it. Forget gates that start open mix each word with those before it, and attention
+    then stays where it first goes, at the state of the first word, which has read all others from the end.
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
@@ -88,8 +85,9 @@ class GNMT(nn.Module):
         self.source_mixture = Mixture(config) if config.experts else None
         self.target_mixture = Mixture(config) if config.experts else None
         self.output = nn.Linear(width, target_size)
-        for embedding in (self.source_embedding, self.target_embedding):
-            nn.init.uniform_(embedding.weight, -config.init_range, config.init_range)
+        for name, parameter in self.named_parameters():
+            if "mixture" not in name:
+                nn.init.uniform_(parameter, -config.init_range, config.init_range)
 
     def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
         """(B, S) -> memory, and the penalty of its experts."""

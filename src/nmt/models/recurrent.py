@@ -37,13 +37,6 @@ def orthogonal_start(rnn: nn.RNNBase) -> None:
 
 
 @torch.no_grad()
-def remember_at_first(lstm: nn.LSTM) -> None:
-    """Adds 1 to the forget gates' biases: what enters the cells stays there at first (Jozefowicz et al. 2015)."""
-    for name, parameter in lstm.named_parameters():
-        if "bias_ih" in name:
-            parameter[lstm.hidden_size : 2 * lstm.hidden_size] += 1
-
-
 def embedding_gates(rnn: nn.RNNBase, embedded: Tensor) -> Tensor:
     """What the first part of an RNN's input, its bias included, adds to the gates: this part needs no time loop."""
     return F.linear(embedded, rnn.weight_ih_l0[:, : embedded.size(-1)], rnn.bias_ih_l0)

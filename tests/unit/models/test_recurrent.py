@@ -2,13 +2,14 @@
 
 import pytest
 import torch
-from families import random_model, random_sentences, sources, target_inputs
+from families import FAMILIES, VOCABULARY, random_model, random_sentences, sources, target_inputs
 from torch import nn
 
 from nmt.models.alignment import ALIGNMENTS, Memory
+from nmt.models.build import build
 from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import backwards, remember_at_first
+from nmt.models.recurrent import backwards
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -113,16 +114,11 @@ def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
     torch.testing.assert_close(weights, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_the_forget_gates_biases_are_the_second_quarter():
-    lstm = nn.LSTM(3, 4, 2)
-    before = {name: value.clone() for name, value in lstm.named_parameters()}
-    remember_at_first(lstm)
-    for name, value in lstm.named_parameters():
-        added = value - before[name]
-        if "bias_ih" in name:
-            torch.testing.assert_close(added, torch.tensor([0.0] * 4 + [1.0] * 4 + [0.0] * 8))
-        else:
-            assert not added.any()
+@pytest.mark.parametrize("family", ["gnmt", "moe"])
+def test_gnmt_starts_within_its_range(family):
+    model = build(FAMILIES[family].model_copy(update={"init_range": 0.01}), VOCABULARY, VOCABULARY)
+    beyond = {name.partition(".")[0] for name, value in model.named_parameters() if value.abs().max() > 0.01}
+    assert beyond == ({"source_mixture", "target_mixture"} if family == "moe" else set())
 
 
 @pytest.fixture
