@@ -36,7 +36,6 @@ def orthogonal_start(rnn: nn.RNNBase) -> None:
             nn.init.zeros_(parameter)
 
 
-@torch.no_grad()
 def embedding_gates(rnn: nn.RNNBase, embedded: Tensor) -> Tensor:
     """What the first part of an RNN's input, its bias included, adds to the gates: this part needs no time loop."""
     return F.linear(embedded, rnn.weight_ih_l0[:, : embedded.size(-1)], rnn.bias_ih_l0)
