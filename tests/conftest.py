@@ -5,6 +5,7 @@ import os
 # Small tensors gain nothing from threads, and threads that wait for a busy core lose much. Read when torch loads.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,9 @@ import yaml
 from tabulate import tabulate
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# What a shell starts in the background ignores interrupts, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
