@@ -64,7 +64,7 @@ if __name__ == "__main__":
     parser.add_argument("--experiments", nargs="+", required=True, metavar="NAME", help="entries of experiments.yaml")
     parser.add_argument("--tokens", nargs="+", type=Path, required=True, metavar="FOLDER", help="of each, binarised")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of this repository")
-    parser.add_argument("--without", nargs="+", default=[], choices=MEASURES)
+    parser.add_argument("--without", nargs="+", default=[], choices=MEASURES, help="what makes it fast, one at a time")
     parser.add_argument("--peers", nargs="+", default=[], choices=TOOLKITS)
     parser.add_argument("--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them")
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)

@@ -82,12 +82,11 @@ class GNMT(nn.Module):
         self.decoder = nn.ModuleList(lstm(config, 2 * width) for _ in range(config.decoder_layers or config.layers))
         self.residual_from = 1 if config.experts else RESIDUAL_FROM  # in the decoder
         self.alignment = (Product if config.experts else Additive)(width, width, width)
-        self.source_mixture = Mixture(config) if config.experts else None
-        self.target_mixture = Mixture(config) if config.experts else None
         self.output = nn.Linear(width, target_size)
-        for name, parameter in self.named_parameters():
-            if "mixture" not in name:
-                nn.init.uniform_(parameter, -config.init_range, config.init_range)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init_range, config.init_range)
+        self.source_mixture = Mixture(config) if config.experts else None  # start in a way of their own
+        self.target_mixture = Mixture(config) if config.experts else None
 
     def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
         """(B, S) -> memory, and the penalty of its experts."""
