@@ -48,11 +48,11 @@ def main(args: argparse.Namespace) -> None:
         named = {"catalogue": args.catalogue, "experiment": name, "tokens": tokens}
         named |= {"seconds": args.seconds, "threads": args.threads}
         lines.append({"experiment": name, "version": version} | measured(name, versions[version], named))
-    measurements = pd.DataFrame(lines)
+        measurements = pd.DataFrame(lines)
+        write_text(args.csv, measurements.to_csv(index=False))  # at once: a later one may fail
     table = medians(measurements)
     machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
     about = f"{machine}: medians of {args.rounds} rounds, turn about."
-    write_text(args.csv, measurements.to_csv(index=False))
     write_text(args.markdown, markdown(table, about))
     save(drawn(table, about), args.pdf, args.png)
     print(markdown(table, about), end="")

@@ -31,9 +31,9 @@ def main(args: argparse.Namespace) -> None:
         python = args.peers_python if toolkit in TOOLKITS else sys.executable
         found = measured(toolkit, [python, MEASURE, f"--toolkit={toolkit}"], named)
         lines.append({"toolkit": toolkit} | found)
-    measurements = pd.DataFrame(lines)
+        measurements = pd.DataFrame(lines)
+        write_text(args.csv, measurements.to_csv(index=False))  # at once: a later one may fail
     table = markdown(measurements, args)
-    write_text(args.csv, measurements.to_csv(index=False))
     write_text(args.markdown, table)
     print(table, end="")
 

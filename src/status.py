@@ -53,7 +53,7 @@ def line(state: Path) -> str:
 
 def is_held(lock: Path) -> bool:
     """Whether a living process, on this machine or another that shares the file, holds the lock."""
-    with open(lock, "a") as file:
+    with open(lock, "a+") as file:  # NFS shares a lock only on a file that is open for reading
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -76,7 +76,8 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
     settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()} | data
     name = fingerprint({"model": experiment.model.chosen(), "training": experiment.training.chosen()} | data)
     folder = args.output / f"state-{name[:12]}"
-    with locked(folder) if processes.first else nullcontext():
+    # Several processes cannot wait: torch gives up on those that the first one keeps waiting.
+    with locked(folder, wait=processes.size == 1) if processes.first else nullcontext():
         if processes.first:
             for leftover in [*folder.rglob(".*.partial"), *args.output.glob(".*.partial")]:
                 remove(leftover)  # of a call that was killed while it wrote

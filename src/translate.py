@@ -1,9 +1,9 @@
 """Translates plain text, line by line, with a trained model or an ensemble of several.
 
-A line of text gives a line of text, as soon as it is there. --n-best gives several lines for each, which begin with
-its number, from 0; --scores (and --forced) puts the score (log probability / length penalty) before the text, and
---alignments puts pairs of word numbers, source-target, behind it: fields are separated by tabs. Words are those that
-subwords are made of: of a vocabulary that tokenises, its tokens.
+A line of text gives a line of text: from a pipe as soon as it is there, from a file 4,000 at a time. --n-best gives
+several lines for each, which begin with its number, from 0; --scores (and --forced) puts the score (log probability /
+length penalty) before the text, and --alignments puts pairs of word numbers, source-target, behind it: fields are
+separated by tabs. Words are those that subwords are made of: of a vocabulary that tokenises, its tokens.
 """
 
 import argparse
@@ -42,9 +42,14 @@ def main(args: argparse.Namespace) -> None:
     lines = read_lines(args.input) if args.input else decode_lines(standard_input(), "standard input")
     pairs = parallel(lines, read_lines(args.forced)) if args.forced else zip(lines, repeat(""))
     blocks = full_blocks(pairs) if args.input else blocks_as_they_come(pairs)
-    found = translated(model, blocks, method(model, args), args)
-    if args.output:
-        write_lines(args.output, found)
+    total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
+    with Progress("translating", total, "lines") as progress:
+        write(translated(model, blocks, method(model, args), args, progress), args.output)
+
+
+def write(found: Iterable[str], output: Path | None) -> None:
+    if output:
+        write_lines(output, found)
     else:
         sys.stdout.reconfigure(encoding="utf-8")
         for line in found:
@@ -88,27 +93,30 @@ def parallel(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def translated(
-    model: TranslationModel, blocks: Iterable[list[tuple[str, str]]], method: Method, args: argparse.Namespace
+    model: TranslationModel,
+    blocks: Iterable[list[tuple[str, str]]],
+    method: Method,
+    args: argparse.Namespace,
+    progress: Progress,
 ) -> Iterator[str]:
     done = 0
-    with Progress("translating", None, "lines") as progress:
-        for block in blocks:
-            lines, given = (list(side) for side in zip(*block, strict=True))
-            sources, found = model.encode(lines), {}
-            for numbers, hypotheses in method(sources, given, done):
-                targets = [[each.tokens for each in of_one] for of_one in hypotheses]
-                links = model.align([sources[number] for number in numbers], targets) if args.alignments else targets
-                found.update(zip(numbers, zip(hypotheses, links, strict=True), strict=True))
-                progress.update(len(numbers))
-            for number in range(len(sources)):
-                for hypothesis, pairs in zip(*found[number], strict=True):
-                    fields = [str(done + number)] if args.n_best else []
-                    fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
-                    fields.append(model.decode(hypothesis.tokens))
-                    if args.alignments:
-                        fields.append(" ".join(f"{here}-{there}" for here, there in pairs))
-                    yield "\t".join(fields)
-            done += len(block)
+    for block in blocks:
+        lines, given = (list(side) for side in zip(*block, strict=True))
+        sources, found = model.encode(lines), {}
+        for numbers, hypotheses in method(sources, given, done):
+            targets = [[each.tokens for each in of_one] for of_one in hypotheses]
+            links = model.align([sources[number] for number in numbers], targets) if args.alignments else targets
+            found.update(zip(numbers, zip(hypotheses, links, strict=True), strict=True))
+            progress.update(len(numbers))
+        for number in range(len(sources)):
+            for hypothesis, pairs in zip(*found[number], strict=True):
+                fields = [str(done + number)] if args.n_best else []
+                fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
+                fields.append(model.decode(hypothesis.tokens))
+                if args.alignments:
+                    fields.append(" ".join(f"{here}-{there}" for here, there in pairs))
+                yield "\t".join(fields)
+        done += len(block)
 
 
 def full_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.configuration import Catalogue, Experiment, Reproduction, Table, Transformer, load_catalogue
+from nmt.configuration import METRICS, Catalogue, Experiment, Reproduction, Table, Transformer, load_catalogue
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
 from nmt.training.schedule import learning_rate, paper_peak
 
 UPDATES = 400
-SCORES = ("bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu")
+SCORES = tuple(name for name in METRICS if name != "perplexity")
 FINGERPRINT = "f" * 64
 
 
@@ -61,7 +61,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
         scores: dict = {metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES}
         buckets = [
             {"from": low, "to": high, "sentences": 100 - low, "bleu": skill - low / 4, "lowercased_bleu": skill}
-            for low, high in ((0, 10), (10, 20), (20, 96), (96, 1000))
+            for low, high in ((0, 10), (10, 20), (20, 96), (96, None))
         ]
         scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}
         write_json(folder / f"{split}.scores.json", scores)

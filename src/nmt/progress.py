@@ -24,11 +24,12 @@ class Progress:
         hidden = quiet or not sys.stderr.isatty()
         self.bar = tqdm(desc=description, total=total, unit=f" {unit}", initial=done, leave=False, disable=hidden)
         self.started = self.logged = time.monotonic()
-        self.done_at_start = done
+        self.done_at_start, self.shown = done, {}
 
     def update(self, n: int = 1, **shown: object) -> None:
         self.done += n
         if shown:
+            self.shown = shown
             self.bar.set_postfix(shown, refresh=False)
         self.bar.update(n)
         now = time.monotonic()
@@ -36,7 +37,7 @@ class Progress:
             self.logged = now
             rate = (self.done - self.done_at_start) / (now - self.started)
             of_total = f" of {self.total}" if self.total else ""
-            values = "".join(f", {name} {value}" for name, value in shown.items())
+            values = "".join(f", {name} {value}" for name, value in self.shown.items())
             logging.info(f"{self.description}: {self.done}{of_total} {self.unit}, {rate:.1f} a second{values}")
 
     def close(self) -> None:

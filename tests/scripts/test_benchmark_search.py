@@ -1,6 +1,7 @@
 """benchmark_search.py through its command line, and what nmt.peers has of the toolkits that are installed."""
 
 import csv
+import json
 
 import pytest
 import tiny_models
@@ -8,6 +9,7 @@ import torch
 from families import transformer
 
 from nmt.data.batches import Batch
+from nmt.decoding.folder import TranslationModel
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.peers import build
 
@@ -29,6 +31,22 @@ def test_toolkits_are_measured_turn_about(tmp_path, run_script):
     table = made["markdown"].read_text(encoding="utf-8")
     assert done.stdout == table
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:6]] == ["this", *toolkits]
+
+
+def test_each_translation_may_be_as_long_as_its_reference(tmp_path, run_script):
+    model = tiny_models.make_model(tmp_path, "transformer")
+    named = {"toolkit": "this", "model": model, "beam": 2, "sentences": 3, "threads": 1}
+    named |= {"sources": tmp_path / "text.en", "references": tmp_path / "text.de"}
+    done = run_script("measure_search", *(f"--{name}={value}" for name, value in named.items()))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    lengths = [len(tokens) for tokens in TranslationModel(model).encode_target(tiny_models.TARGET)]
+    mean = sum(lengths) / len(lengths)
+    assert found["tokens_per_second"] / found["sentences_per_second"] == pytest.approx(mean)
+    (tmp_path / "text.de").write_text("ein hund .\n")
+    done = run_script("measure_search", *(f"--{name}={value}" for name, value in named.items()))
+    assert done.returncode == 1
+    assert "differ in their number of lines" in done.stderr
 
 
 def test_other_families_are_refused(tmp_path, run_script):

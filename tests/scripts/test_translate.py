@@ -9,7 +9,7 @@ import pytest
 import tiny_models
 
 from nmt.decoding.folder import TranslationModel
-from nmt.decoding.translator import translate_tokens
+from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.files import read_json, write_json
 
 FAMILIES = list(tiny_models.FAMILIES)
@@ -171,9 +171,25 @@ def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, ru
         ((_, ((best,),)),) = translate_tokens(
             model.model, model.encode([source]), model.experiment.decoding.model_copy(update={"beam": beam})
         )
-        if model.encode_target([line]) == [best.tokens]:  # text may have more than one way into subwords
-            assert float(same) == pytest.approx(float(score), abs=2e-4)
         assert float(score) == pytest.approx(best.score, abs=2e-4)
+        # Text may have more than one way into subwords: what is scored is the first.
+        ((_, ((forced,),)),) = force_tokens(
+            model.model, model.encode([source]), model.encode_target([line]), model.experiment.decoding
+        )
+        assert float(same) == pytest.approx(forced.score, abs=2e-4)
+        ((_, ((forced,),)),) = force_tokens(
+            model.model, model.encode([source]), [best.tokens], model.experiment.decoding
+        )
+        assert float(score) == pytest.approx(forced.score, abs=2e-4)
+
+
+def test_what_is_given_for_an_empty_line_is_scored_and_has_no_alignments(models, tmp_path, run_script):
+    given = tmp_path / "given.txt"
+    given.write_text("ein mann .\nein hund .\n")
+    found = translate(run_script, models / "transformer", "\na dog .\n", f"--forced={given}", "--alignments")
+    (_, first, none), (_, second, pairs) = fields(found)
+    assert (first, none, second) == ("ein mann .", "", "ein hund .")
+    assert pairs
 
 
 def test_samples_depend_on_the_seed_alone(models, run_script):

@@ -1,8 +1,9 @@
 """Translates a test set with a model and with each of its exports, and compares.
 
 python tests/system/compare_exports.py --model FOLDER --source FILE --reference FILE prints a table; it ends with code 1
-when an export in float32 translates fewer than 99% of the lines as the model does, or one in int8 is more than 0.3
-BLEU away. All search with the model's beam and the length to the power of 1 as penalty, and stop alike.
+when an export in float32 translates fewer than 99% of the lines as the model does, one in int8 is more than 0.3
+BLEU away, or the model itself in bfloat16 more than 0.1. All search with the model's beam and the length to the power
+of 1 as penalty, and stop alike.
 """
 
 import argparse
@@ -27,7 +28,12 @@ from nmt.files import read_lines  # noqa: E402
 from nmt.models.protocol import PAD  # noqa: E402
 
 Tokens = list[list[int]]
-FORMATS = [("ctranslate2", "float32"), ("ctranslate2", "int8"), ("huggingface", "float32")]
+FORMATS = [
+    ("ctranslate2", "float32"),
+    ("ctranslate2", "float16"),
+    ("ctranslate2", "int8"),
+    ("huggingface", "float32"),
+]
 
 
 def by_us(model: TranslationModel, sources: Tokens) -> Tokens:
@@ -39,7 +45,9 @@ def by_us(model: TranslationModel, sources: Tokens) -> Tokens:
 
 
 def by_ctranslate2(model: TranslationModel, folder: Path, precision: str) -> Callable[[Tokens], Tokens]:
-    loaded = ctranslate2.Translator(str(folder), compute_type=precision, intra_threads=torch.get_num_threads())
+    # On a CPU, weights in float16 are stored so and multiplied in float32.
+    computed = "float32" if precision == "float16" else precision
+    loaded = ctranslate2.Translator(str(folder), compute_type=computed, intra_threads=torch.get_num_threads())
     read, written = model.subwords.source.pieces, model.subwords.target.processor.piece_to_id
 
     def translate(sources: Tokens) -> Tokens:
@@ -71,6 +79,11 @@ def by_transformers(model: TranslationModel, folder: Path, _: str) -> Callable[[
     return translate
 
 
+def same(one: Tokens, other: Tokens) -> float:
+    """The share of lines."""
+    return sum(map(list.__eq__, one, other)) / len(one)
+
+
 LOAD = {"ctranslate2": by_ctranslate2, "huggingface": by_transformers}
 
 
@@ -95,16 +108,24 @@ def main() -> int:
     size = (args.model / "model.safetensors").stat().st_size
     print("| format | weights | lines as the model's | BLEU | sentences/s | MB |\n|---|---|---:|---:|---:|---:|")
     print(f"| the model | float32 | | {score:.2f} | {rate:.0f} | {size / 1e6:.1f} |", flush=True)
-    good = True
+    half = TranslationModel(args.model, precision=torch.bfloat16)
+    found, theirs, rate = measure(lambda tokens: by_us(half, tokens))
+    good = abs(theirs - score) <= 0.1
+    print(
+        f"| the model | bfloat16 | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} | {size / 1e6:.1f} |",
+        flush=True,
+    )
     for to, precision in FORMATS:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "exported"
             export(model, args.model, to, precision, folder)
             found, theirs, rate = measure(LOAD[to](model, folder, precision))
             size = max(path.stat().st_size for path in folder.iterdir())
-        same = sum(one == other for one, other in zip(whole, found, strict=True)) / len(whole)
-        good &= abs(theirs - score) <= 0.3 if precision == "int8" else same >= 0.99
-        print(f"| {to} | {precision} | {same:.1%} | {theirs:.2f} | {rate:.0f} | {size / 1e6:.1f} |", flush=True)
+        good &= abs(theirs - score) <= 0.3 if precision == "int8" else same(whole, found) >= 0.99
+        print(
+            f"| {to} | {precision} | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} | {size / 1e6:.1f} |",
+            flush=True,
+        )
     return int(not good)
 
 

@@ -140,7 +140,7 @@ class Trainings:
 
 
 def contents(run: Path) -> dict[str, str]:
-    """What must be the same: checkpoints and the state byte for byte, the rest but for times and places."""
+    """What must be the same: checkpoints byte for byte, those of the state too, the rest but for times and places."""
     found = {str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")}
     found |= {str(path.relative_to(run)): sha256(path) for path in run.glob("state-*/checkpoints/*.safetensors")}
     free = {"seconds", "device_seconds", "tokens_per_second", "mfu", "memory", "made_by"}

@@ -34,8 +34,8 @@ LEARNERS = {
         500,
         0.003,
     ),
-    "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0), 250, 0.005),
-    "rnnencdec": (RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none"), 800, 0.004),
+    "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0, init_std=0.1), 250, 0.005),
+    "rnnencdec": (RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none", init_std=None), 800, 0.004),
     "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 900, 0.004),
     "luong": (
         Seq2Seq(
@@ -51,7 +51,7 @@ LEARNERS = {
         400,
         0.006,
     ),
-    "gnmt": (GNMT(layers=2, d_model=48, dropout=0.0, init_range=0.3), 700, 0.005),
+    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 700, 0.005),
     "moe": (
         GNMT(
             layers=3,
@@ -71,7 +71,7 @@ LEARNERS = {
         300,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 700, 0.003),
+    "bytenet": (ByteNet(d_hidden=48, sets=2, dilations=(1, 2), dropout=0.0), 700, 0.003),
 }
 
 

@@ -63,10 +63,13 @@ def folder(tmp_path):
     return prepare(tmp_path, updates=60, interval=10, batch_tokens=1000, bleu_interval=0)
 
 
-def test_another_number_of_processes_may_go_on(folder, root, run_script):
+@pytest.mark.parametrize("to_all", [False, True])  # as a service's stop signals all processes of a job
+def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all):
     whole, run = folder / "whole", folder / "run"
     assert run_script("train", *arguments(folder, whole, device_tokens=500)).returncode == 0
     with two_processes(folder, root, run) as process:
+        for worker in [number_of(run, rank) for rank in (0, 1) if to_all]:
+            os.kill(worker, signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=60)
     assert said.count("all saved: run the same command to go on.") == 1
@@ -85,20 +88,20 @@ def test_a_process_that_dies_takes_the_others_with_it(folder, root):
     run = folder / "run"
     with two_processes(folder, root, run) as process:
         killed = time.monotonic()
-        os.kill(second_of(run), signal.SIGKILL)
+        os.kill(number_of(run, 1), signal.SIGKILL)
         said, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert time.monotonic() - killed < 30
     assert "another process of this training has ended: its message says why." in said
 
 
-def second_of(run: Path) -> int:
-    """The process with the number 1 that trains in this folder."""
+def number_of(run: Path, rank: int) -> int:
+    """Of the process of that rank that trains in this folder."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
         except OSError:
             continue  # it has ended
-        if str(run).encode() in words and b"LOCAL_RANK=1" in variables:
+        if str(run).encode() in words and f"LOCAL_RANK={rank}".encode() in variables:
             return int(process.name)
-    raise AssertionError("there is no second process")
+    raise AssertionError(f"there is no process {rank}")

@@ -53,7 +53,7 @@ def clear_stale_lock():
     Each process holds a shared lock on one file for as long as it lives; who can have it alone is alone.
     """
     Path(".snakemake").mkdir(exist_ok=True)
-    alive = open(".snakemake/alive", "w")
+    alive = open(".snakemake/alive", "a+")  # NFS shares a lock only on a file that is open for reading
     try:
         fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for stale in Path(".snakemake/locks").glob("*.lock"):

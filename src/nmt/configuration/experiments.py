@@ -17,8 +17,8 @@ class Vocabulary(Strict):
     """From plain text to subword ids: what is done to the text, and the subwords that are learnt from it.
 
     size: of the vocabulary of both sides together; with source_size, of the target's, the source having its own.
-    kind: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or wordpiece (Schuster and
-      Nakajima 2012), by the library tokenizers.
+    kind: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or wordpiece, by the library
+      tokenizers: learnt by frequency as bpe is, but a word is cut into the longest pieces from its start.
     byte_fallback: what the vocabulary cannot spell is spelt in bytes, so that nothing is unknown (bpe and unigram).
     normalise: Moses punctuation normalisation and removal of non-printing characters.
     tokenise: Moses tokenisation before subwords, undone after translation.
@@ -97,6 +97,16 @@ class Training(Strict):
         for key in ("final_learning_rate", "halve_from", "halve_every"):
             if (getattr(self, key) is not None) != (key in needed):
                 raise ValueError(f"the schedule {self.schedule} {'needs' if key in needed else 'has no'} {key}")
+        if self.warmup > self.updates:
+            raise ValueError(f"warmup {self.warmup} is longer than the {self.updates} updates")
+        if self.halve_from and self.halve_from >= self.updates:
+            raise ValueError(f"halve_from {self.halve_from} is not before the last of {self.updates} updates")
+        if self.final_learning_rate and self.final_learning_rate > (self.peak_learning_rate or 1):
+            raise ValueError(f"final_learning_rate {self.final_learning_rate} is above the peak")
+        if self.bleu_interval % self.interval:
+            raise ValueError(f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}")
+        if self.batches > self.batch_tokens:
+            raise ValueError(f"batches {self.batches}: there are only {self.batch_tokens} batch_tokens for them")
         if self.weight_decay and self.optimiser != "adamw":
             raise ValueError(f"weight_decay is adamw's, the optimiser is {self.optimiser}")
         if [update for update, _ in self.source_loss] != sorted({update for update, _ in self.source_loss}):

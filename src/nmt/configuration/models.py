@@ -7,7 +7,16 @@ from pydantic import Field, model_validator
 from nmt.configuration.strict import Count, Positive, Share, Strict
 
 
-class SelfAttention(Strict):
+class Architecture(Strict):
+    """A family's hyperparameters."""
+
+    @property
+    def reach(self) -> int | None:
+        """How many subwords of a side there are positions for, beside tags and EOS; None: there is no limit."""
+        return None
+
+
+class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads unless given.
 
     positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions tokens), none, or inside
@@ -40,6 +49,10 @@ class SelfAttention(Strict):
         return self
 
     @property
+    def reach(self) -> int | None:
+        return self.max_positions - 2 if self.positions == "learned" else None
+
+    @property
     def key_width(self) -> int:
         return self.d_k or self.d_model // self.heads
 
@@ -70,8 +83,12 @@ class DecoderOnly(SelfAttention):
     prefix: bool = False
     tie: Literal["all", "none"] = "all"
 
+    @property
+    def reach(self) -> int | None:
+        return self.max_positions // 2 - 2 if self.positions == "learned" else None
 
-class Seq2Seq(Strict):
+
+class Seq2Seq(Architecture):
     """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015.
 
     attention: none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most `window` words away
@@ -106,10 +123,12 @@ class Seq2Seq(Strict):
         return self
 
 
-class RNNSearch(Strict):
+class RNNSearch(Architecture):
     """GRU encoder and decoder (Bahdanau et al. 2015, appendix A).
 
     attention: additive, which is RNNsearch, or none, which is RNNencdec.
+    init_std: matrices that are not recurrent start normal with this deviation, those of the alignment with a tenth of
+      it (appendix B.1); null leaves them to torch.
     """
 
     family: Literal["rnnsearch"] = "rnnsearch"
@@ -117,16 +136,17 @@ class RNNSearch(Strict):
     d_hidden: Count
     dropout: Share
     attention: Literal["additive", "none"] = "additive"
+    init_std: Positive | None = 0.01
 
 
-class GNMT(Strict):
+class GNMT(Architecture):
     """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the bottom decoder layer.
 
     d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to d_model; without
       it d_model cells, and no projection.
     layers, decoder_layers: of the encoder, of the decoder (as many if not given).
     experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E): how many there are,
-      how many each token goes to, the inner width of one, the weight of the balance losses.
+      how many each token goes to, the inner width of one, the weight of the balance losses (0.01 if not given).
     """
 
     family: Literal["gnmt"] = "gnmt"
@@ -139,7 +159,7 @@ class GNMT(Strict):
     experts: Count | None = None
     experts_used: Count | None = None
     d_expert: Count | None = None
-    balance: Positive = 0.01
+    balance: Positive | None = None
 
     @model_validator(mode="after")
     def check(self):
@@ -150,6 +170,8 @@ class GNMT(Strict):
             raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
         if self.experts and self.layers < 3:
             raise ValueError("experts stand before the last encoder layer, above the bidirectional one: give 3 layers")
+        if self.balance and not self.experts:
+            raise ValueError("balance is that of experts, and there are none")
         if self.d_cell == self.d_model:
             raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
         return self
@@ -158,7 +180,7 @@ class GNMT(Strict):
 Layers = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
 
 
-class ConvS2S(Strict):
+class ConvS2S(Architecture):
     """Gehring et al. 2017. encoder, decoder: [channels, kernel, how many such layers] in their order.
 
     d_output: width before the output. max_positions: a sentence has at most so many tokens.
@@ -172,8 +194,12 @@ class ConvS2S(Strict):
     dropout: Share
     max_positions: Count = 1024
 
+    @property
+    def reach(self) -> int:
+        return self.max_positions - 2
 
-class ByteNet(Strict):
+
+class ByteNet(Architecture):
     """Kalchbrenner et al. 2016: `sets` times blocks of these dilations, in the encoder and in the decoder.
 
     d_hidden: width of the convolutions; sums between blocks are twice as wide. unfold: columns of the encoder for
@@ -184,7 +210,7 @@ class ByteNet(Strict):
     d_hidden: Count
     sets: Count = 6
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
-    kernel: Count = 3
+    kernel: Annotated[int, Field(ge=2)] = 3
     unfold: Annotated[float, Field(ge=1)] = 1.2
     dropout: Share = 0.0
 

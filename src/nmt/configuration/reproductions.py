@@ -20,10 +20,13 @@ from nmt.errors import UserError, nearest
 
 METRICS = {
     "bleu": "BLEU (sacreBLEU)",
+    "lowercased_bleu": "BLEU (sacreBLEU, lower-cased)",
     "chrf": "chrF",
     "ter": "TER",
     "tokenized_bleu": "BLEU (tokenized)",
     "compound_split_bleu": "BLEU (tokenized, compounds split)",
+    "quotes_mapped_bleu": "BLEU (tokenized, quotes mapped)",
+    "quotes_mapped_compound_split_bleu": "BLEU (tokenized, quotes mapped, compounds split)",
     "lowercased_tokenized_bleu": "BLEU (lower-cased, tokenized)",
     "perplexity": "perplexity",
 }
@@ -205,6 +208,19 @@ def check_archives(corpora: dict[str, Corpus], file: str) -> None:
                 raise UserError(f"{file}: the archive {name} is not the same in {other} and {corpus_name}: rename one.")
 
 
+def check_positions(row: str, corpus: Corpus, catalogue: Catalogue, where: str) -> None:
+    """Raises UserError where a training pair may be longer than the learned positions of a model reach."""
+    for name, _ in catalogue.trainings(row, [1]):
+        experiment = catalogue.experiment(name)
+        longest = catalogue.vocabulary(experiment.vocabulary).max_length or corpus.max_length
+        reach = experiment.model.reach
+        if reach is not None and reach < longest:
+            raise UserError(
+                f"{where}: {name} has positions for {reach} subwords a side, but learns from pairs up to {longest}: "
+                "raise its max_positions, or lower max_length."
+            )
+
+
 def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalogue]:
     """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalogue."""
     reproduction = validated(Reproduction, values, where)
@@ -216,6 +232,7 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
                 raise UserError(
                     f"{where}, table {name}: unknown experiment {experiment!r}: {nearest(experiment, catalogue.rows)}"
                 )
+            check_positions(experiment, corpus, catalogue, f"{where}, table {name}")
         if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
         if table.split not in corpus.split_names or table.split == "train":

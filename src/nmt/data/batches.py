@@ -46,8 +46,8 @@ class Division:
 
     @classmethod
     def coarsest(cls, training: Training, rank: int, processes: int, device_tokens: int = 0) -> "Division":
-        """In as few slices as give all processes the same number of parts, none of over `device_tokens` (0: no limit)
-        tokens of a side."""
+        """In as few slices as give all processes the same number of parts, of at most about `device_tokens` tokens of
+        a side (0: no limit): slices are of whole sentences."""
         for slices in itertools.count(1):
             parts = training.batches * slices
             if parts % processes == 0 and (not device_tokens or training.batch_tokens <= parts * device_tokens):

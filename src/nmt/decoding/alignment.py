@@ -44,6 +44,6 @@ def words_of(tokens: list[int], subwords: Subwords) -> list[int]:
 
 def word_links(links: list[int], source: list[int], target: list[int]) -> list[tuple[int, int]]:
     """Pairs of numbers of words, of source and target, each once. From the source place of each target subword and the
-    number of each subword's word (`words_of`)."""
-    pairs = {(word, source[place]) for word, place in zip(target, links, strict=True)}
+    number of each subword's word (`words_of`). An empty source has no links."""
+    pairs = {(word, source[place]) for word, place in zip(target, links, strict=bool(source))}
     return [(there, here) for here, there in sorted(pairs)]

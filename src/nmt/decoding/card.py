@@ -13,7 +13,8 @@ USAGE = {
         source, target = (sentencepiece.SentencePieceProcessor(f"{{side}}.model") for side in ("source", "target"))
         pieces = source.encode("{text}", out_type=str)
         translator = ctranslate2.Translator(".")
-        found = translator.translate_batch([pieces], beam_size={beam}, max_decoding_length=len(pieces) + {extra})
+        options = {{"beam_size": {beam}, "length_penalty": {penalty:g}, "max_decoding_length": len(pieces) + {extra}}}
+        found = translator.translate_batch([pieces], **options)
         print(target.decode(found[0].hypotheses[0]))
         """,
     "huggingface": """
@@ -91,13 +92,14 @@ def usage(configuration: dict, to: str, precision: str) -> str:
     decoding = Decoding(**configuration["experiment"]["decoding"])
     text = "a dog is running" if configuration["source"] == "en" else "..."
     code = textwrap.dedent(USAGE[to]).strip()
-    code = code.format(beam=decoding.beam, extra=decoding.max_extra, text=text)
+    code = code.format(beam=decoding.beam, penalty=length_power(decoding), extra=decoding.max_extra, text=text)
     lines = [
         f"# {configuration['experiment']['title']}, {configuration['source']} to {configuration['target']}, for {to}",
         "",
         f"Trained on: {configuration['corpus']}. Licence of the data: {configuration['licence']}.",
         f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty {decoding.penalty} with alpha "
-        f"{decoding.alpha:g} made the scores of the model's own card; other libraries divide by |Y|^length_penalty.",
+        f"{decoding.alpha:g} made the scores of the model's own card; other libraries divide by |Y|^length_penalty, "
+        f"here with {length_power(decoding):g}.",
         "",
         text_needs(configuration),
         "",
@@ -106,6 +108,11 @@ def usage(configuration: dict, to: str, precision: str) -> str:
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def length_power(decoding: Decoding) -> float:
+    """The power of |Y| that other libraries call length_penalty; Wu et al.'s is none, and gets their usual 1."""
+    return {"power": decoding.alpha, "none": 0.0, "wu": 1.0}[decoding.penalty]
 
 
 def text_needs(configuration: dict) -> str:

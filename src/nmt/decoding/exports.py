@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from nmt.configuration import Transformer
+from nmt.decoding.card import length_power
 from nmt.decoding.folder import TranslationModel
 from nmt.errors import UserError
 from nmt.models.attention import MultiHeadAttention
@@ -158,6 +159,7 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> Non
     theirs.generation_config = GenerationConfig.from_model_config(theirs.config)
     theirs.generation_config.update(
         num_beams=model.experiment.decoding.beam,
+        length_penalty=length_power(model.experiment.decoding),
         max_length=LONGEST,
         bad_words_ids=[[PAD], [BOS]],
         forced_eos_token_id=None,

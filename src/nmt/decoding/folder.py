@@ -1,5 +1,6 @@
 """A model's folder: weights, vocabulary and configuration together, plain text in and plain text out."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validate
 from nmt.decoding.alignment import align, word_links, words_of
 from nmt.decoding.card import card
 from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.translator import translate_tokens
+from nmt.decoding.translator import fitted, translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json, write_text, written_whole
 from nmt.models.build import build
@@ -60,7 +61,8 @@ def read_configuration(folder: Path) -> dict:
     return found
 
 
-ALIGNED_AT_ONCE = 64  # translations: the maps of all layers and heads are held
+CONTROL = re.compile(r"[\n\r\t]")
+ALIGNED_AT_ONCE = 2**17  # pairs of a source and a target token: the maps of all layers and heads are held
 
 
 class TranslationModel:
@@ -97,13 +99,15 @@ class TranslationModel:
         return model.to(self.precision).eval()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        return self.subwords.source.encode([self.before.apply(line) for line in lines])
+        """The tokens of each line, at most as many as the model has positions for."""
+        return fitted(self.model, self.subwords.source.encode([self.before.apply(line) for line in lines]))
 
     def encode_target(self, lines: list[str]) -> list[list[int]]:
         return self.subwords.target.encode([self.after.apply(line) for line in lines])
 
     def decode(self, tokens: list[int]) -> str:
-        return self.after.undo(self.subwords.target.decode(tokens))
+        """One line, whatever the tokens: bytes that stand for unknown letters can spell line ends and tabs."""
+        return CONTROL.sub(" ", self.after.undo(self.subwords.target.decode(tokens)))
 
     def align(self, sources: list[list[int]], targets: list[list[list[int]]]) -> list[list[list[tuple[int, int]]]]:
         """For each target of each source pairs of word numbers, of texts as subwords see them.
@@ -111,9 +115,7 @@ class TranslationModel:
         Raises UserError as nmt.decoding.alignment.align does.
         """
         pairs = [(source, target) for source, several in zip(sources, targets, strict=True) for target in several]
-        links = []
-        for start in range(0, len(pairs), ALIGNED_AT_ONCE):
-            links += align(self.model, *map(list, zip(*pairs[start : start + ALIGNED_AT_ONCE], strict=True)))
+        links = [each for chunk in chunks(pairs) for each in align(self.model, *map(list, zip(*chunk, strict=True)))]
         found = iter(
             word_links(each, words_of(source, self.subwords.source), words_of(target, self.subwords.target))
             for each, (source, target) in zip(links, pairs, strict=True)
@@ -124,3 +126,16 @@ class TranslationModel:
         """Yields (line number, translation) batch by batch, in the order that suits the model."""
         for numbers, hypotheses in translate_tokens(self.model, self.encode(lines), decoding):
             yield [(number, self.decode(best.tokens)) for number, (best,) in zip(numbers, hypotheses, strict=True)]
+
+
+def chunks(pairs: list[tuple[list[int], list[int]]]) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """Consecutive pairs whose maps fit together: their number times the longest source times the longest target."""
+    chunk, longest = [], (0, 0)
+    for pair in pairs:
+        longest = tuple(max(most, len(tokens) + 1) for most, tokens in zip(longest, pair, strict=True))
+        if chunk and (len(chunk) + 1) * longest[0] * longest[1] > ALIGNED_AT_ONCE:
+            yield chunk
+            chunk, longest = [], tuple(len(tokens) + 1 for tokens in pair)
+        chunk.append(pair)
+    if chunk:
+        yield chunk

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import Hypothesis, hypothesis, in_parts
@@ -28,6 +29,7 @@ class Sampling:
 
 
 @torch.inference_mode()
+@cached()  # normalised weights are computed once, not at every step
 def sample(
     model: Model,
     source: Tensor,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.models.protocol import BOS, EOS, PAD, Model
@@ -42,6 +43,7 @@ def hypothesis(tokens: list[int], log_probability: float, decoding: Decoding) ->
 
 
 @torch.inference_mode()
+@cached()  # normalised weights are computed once, not at every step
 def search(
     model: Model, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:

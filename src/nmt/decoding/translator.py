@@ -21,11 +21,7 @@ Batch = tuple[list[int], list[list[Hypothesis]]]
 
 
 def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1) -> Iterator[Batch]:
-    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation.
-
-    A source that is longer than the model's positions reach is cut.
-    """
-    sentences = fitted(model, sentences)
+    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation."""
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
         return search(model, source, limits(model, sentences, numbers, decoding), decoding, n_best)
@@ -37,7 +33,6 @@ def sample_tokens(
     model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1, first: int = 0
 ) -> Iterator[Batch]:
     """The same with translations drawn at random; `first` is the number of the first sentence, on which they depend."""
-    sentences = fitted(model, sentences)
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
         return sample(
@@ -67,6 +62,7 @@ def force_tokens(
 
 
 def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
+    """The sentences, cut where they are longer than the model's positions reach."""
     most = room(model)
     if too_long := sum(len(sentence) > most for sentence in sentences) if most else 0:
         logging.warning(

@@ -4,6 +4,7 @@ All texts are plain and detokenized, one sentence a line. Every score comes with
 in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
 """
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,11 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric, Signature
 
 from nmt.errors import UserError
-from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, tokenized
+from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, quotes_mapped, tokenized
 
 # What Moses's tokenizer escapes, in its present and its older spelling.
 ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
+MOST_ESCAPED = 0.005  # of the lines, beyond those of the references: a model may learn a few from its data
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,17 @@ class Measure:
 def measures(target_language: str) -> dict[str, Measure]:
     """The measures by name; `target_language` is a code such as "de".
 
-    - bleu: sacreBLEU, its own 13a tokens.
+    - bleu: sacreBLEU, its own 13a tokens; lowercased_bleu: the same without case.
     - chrf: chrF2 (Popović 2016).
     - ter: translation edit rate (Snover et al. 2006), sacreBLEU's defaults.
     - tokenized_bleu: on Moses tokens, cased.
     - compound_split_bleu: the same with compounds split at hyphens, the paper's measure for EN-DE (any language here).
+    - quotes_mapped_bleu, quotes_mapped_compound_split_bleu: the two before with German quotes as `"` on both sides,
+      as some published scores for EN-DE have it without saying so.
     - lowercased_tokenized_bleu: lower-cased, normalised, tokenized, the measure of most Multi30k papers.
 
-    The last three count as Moses's multi-bleu.perl does, except that an n-gram order without any match is smoothed
-    where multi-bleu.perl prints 0. Raises UserError for a target language that is not a code.
+    Those on Moses tokens count as Moses's multi-bleu.perl does, except that an n-gram order without any match is
+    smoothed where multi-bleu.perl prints 0. Raises UserError for a target language that is not a code.
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(f"The target language {target_language!r} is not a language code: give one such as de or fr.")
@@ -69,15 +73,24 @@ def measures(target_language: str) -> dict[str, Measure]:
     def lowercased(lines: tuple[str, ...]) -> list[str]:
         return tokenized(lowercased_and_normalised(lines, target_language), target_language)
 
+    def mapped(lines: tuple[str, ...]) -> list[str]:
+        return moses(tuple(quotes_mapped(lines)))
+
     tok = f"sacremoses-{sacremoses.__version__}-{target_language}"
     of_tokens = partial(BLEU, tokenize="none", force=True)
+    mapping = {"tok": f"{tok}|norm:quotes"}
     return {
         "bleu": Measure(BLEU),
+        "lowercased_bleu": Measure(partial(BLEU, lowercase=True)),
         "chrf": Measure(CHRF),
         "ter": Measure(TER),
         "tokenized_bleu": Measure(of_tokens, moses, {"tok": tok}),
         "compound_split_bleu": Measure(
             of_tokens, lambda lines: compounds_split(moses(lines)), {"tok": f"{tok}|split:compound"}
+        ),
+        "quotes_mapped_bleu": Measure(of_tokens, mapped, mapping),
+        "quotes_mapped_compound_split_bleu": Measure(
+            of_tokens, lambda lines: compounds_split(mapped(lines)), {"tok": f"{mapping['tok']}|split:compound"}
         ),
         "lowercased_tokenized_bleu": Measure(of_tokens, lowercased, {"case": "lc", "tok": f"{tok}|norm:moses"}),
     }
@@ -107,18 +120,12 @@ def by_source_length(
 ) -> list[dict]:
     """sacreBLEU (13a) of the sentences in each bucket of source length, in words.
 
-    A bucket holds `bounds[i] <= length < bounds[i + 1]` and is returned as {"from", "to", "sentences", "bleu",
-    "lowercased_bleu"}; empty ones are left out. Raises UserError for a sentence that no bucket holds.
+    A bucket holds `bounds[i] <= length < bounds[i + 1]`, the last one all from its bound on (its "to" is None), and is
+    returned as {"from", "to", "sentences", "bleu", "lowercased_bleu"}; empty ones are left out.
     """
-    for number, length in enumerate(source_lengths, start=1):
-        if not bounds[0] <= length < bounds[-1]:
-            raise UserError(
-                f"Source line {number} has {length} words, outside the range from {bounds[0]} to {bounds[-1] - 1}: "
-                "look whether a line end is missing there."
-            )
     buckets = []
-    for low, high in pairwise(bounds):
-        inside = [index for index, length in enumerate(source_lengths) if low <= length < high]
+    for low, high in pairwise([*bounds, None]):
+        inside = [index for index, length in enumerate(source_lengths) if low <= length and (not high or length < high)]
         if inside:
             buckets.append({"from": low, "to": high, **bleu_of(inside, translations, references)})
     return buckets
@@ -164,15 +171,21 @@ def check(translations: list[str], references: list[list[str]], names: Sequence[
     if not references:
         raise UserError("There is no reference to score the translations against: give at least one.")
     names = names or ["The translations", *(f"Reference {number}" for number in range(1, len(references) + 1))]
-    check_parallel(list(zip(names, [translations, *references], strict=True)))
-    if any(ESCAPED.search(line) for reference in references for line in reference):
-        return  # the references are of the same kind
-    for number, line in enumerate(translations, start=1):
-        if found := ESCAPED.search(line):
-            raise UserError(
-                f"{names[0]}, line {number}: holds the escaped {found[0]} where the references hold plain characters, "
-                "which costs about 1 BLEU unnoticed: undo the escaping (Python's html.unescape does) and score again."
-            )
+    texts = [translations, *references]
+    check_parallel(list(zip(names, texts, strict=True)))
+    escaped, *theirs = ([line for line, text in enumerate(lines) if ESCAPED.search(text)] for lines in texts)
+    if len(escaped) - max(map(len, theirs)) > MOST_ESCAPED * len(translations):
+        first = escaped[0]
+        raise UserError(
+            f"{names[0]}, line {first + 1}: holds the escaped {ESCAPED.search(translations[first])[0]}, as "
+            f"{len(escaped)} of {len(translations)} lines do, where the references hold plain characters, which costs "
+            "about 1 BLEU unnoticed: undo the escaping (Python's html.unescape does) and score again."
+        )
+    if empty := [number for number, line in enumerate(translations, start=1) if not line.strip()]:
+        logging.warning(
+            f"{names[0]}: {len(empty)} of {len(translations)} lines are empty, the first is line {empty[0]}; they "
+            "count as translations without a word."
+        )
 
 
 def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
@@ -182,7 +195,8 @@ def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
             raise UserError(f"{name}: empty, so there is nothing to score: make it again.")
         if not any(line.strip() for line in lines):
             raise UserError(
-                f"{name}: all {len(lines)} lines are empty, so there is nothing to score: train for longer."
+                f"{name}: all {len(lines)} lines are empty, so there is nothing to score: if a model wrote them, train "
+                "it for longer, else make the file again."
             )
     first_name, first = texts[0]
     for name, lines in texts[1:]:

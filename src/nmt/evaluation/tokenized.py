@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import sacremoses
 
 COMPOUND = re.compile(rb"(\S)-(\S)")
+QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
 
 
 def tokenized(lines: Iterable[str], language: str) -> list[str]:
@@ -30,6 +31,11 @@ def compounds_split(lines: Iterable[str]) -> list[str]:
     """
     # On bytes, as Perl does it: a single letter between two hyphens blocks the second split only if it is ASCII.
     return [COMPOUND.sub(rb"\1 ##AT##-##AT## \2", line.encode()).decode() for line in lines]
+
+
+def quotes_mapped(lines: Iterable[str]) -> list[str]:
+    """Each line with German and French quotation marks as `"`, before it is tokenized."""
+    return [line.translate(QUOTES) for line in lines]
 
 
 def lowercased_and_normalised(lines: Iterable[str], language: str) -> list[str]:

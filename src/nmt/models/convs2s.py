@@ -119,9 +119,7 @@ class ConvS2S(nn.Module):
         self.leave_encoder = linear(self.encoder.widths[-1], width)
         self.attentions = nn.ModuleList(MultiStepAttention(channels, width) for channels in self.decoder.widths)
         self.leave_decoder = linear(self.decoder.widths[-1], config.d_output)
-        self.output = nn.Linear(config.d_output, target_size)
-        nn.init.normal_(self.output.weight, std=math.sqrt((1 - config.dropout) / config.d_output))
-        nn.init.zeros_(self.output.bias)
+        self.output = linear(config.d_output, target_size, config.dropout)
 
     def encode(self, source: Tensor) -> Memory:
         """(B, S) -> memory. Padding is zero before every convolution, as what lies beyond a sentence's end."""

@@ -23,6 +23,7 @@ from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, run_
 
 warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
 
+BALANCE = 0.01  # weight of the balance losses where the configuration has none
 RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin with the third layer
 
 
@@ -40,7 +41,7 @@ class Mixture(nn.Module):
     def __init__(self, config: configuration.GNMT):
         super().__init__()
         self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
-        self.dropout, self.weight = Dropout(config.dropout), config.balance
+        self.dropout, self.weight = Dropout(config.dropout), config.balance or BALANCE
 
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T, D), (B, T) true at tokens -> the same, and the penalty."""

@@ -46,10 +46,25 @@ class RNNSearch(nn.Module):
         # Deep output: t_i = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i)
         self.maxout = nn.Linear(hidden + width + context, 2 * (hidden // 2))
         self.output = nn.Linear(hidden // 2, target_size)
+        if config.init_std:
+            self.start_narrow(config.init_std)
+        else:
+            for embedding in (self.source_embedding, self.target_embedding):
+                nn.init.normal_(embedding.weight, std=width**-0.5)
         for rnn in (self.encoder, self.decoder):
             orthogonal_start(rnn)
-        for embedding in (self.source_embedding, self.target_embedding):
-            nn.init.normal_(embedding.weight, std=width**-0.5)
+
+    def start_narrow(self, std: float) -> None:
+        """Matrices normal, all else zero (appendix B.1)."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=std)
+            else:
+                nn.init.zeros_(parameter)
+        if self.alignment is not None:
+            nn.init.normal_(self.alignment.query.weight, std=std / 10)
+            nn.init.normal_(self.alignment.key.weight, std=std / 10)
+            nn.init.zeros_(self.alignment.energy.weight)
 
     def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
         """(B, S) -> memory, s_0 (B, H). Without attention the memory is a single state, which all weight falls on."""

@@ -76,7 +76,8 @@ class Seq2Seq(nn.Module):
         if self.config.attention == "global":
             return masked_softmax(scores, memory.padding[:, None])
         # Local-p: a window around p_t = S sigmoid(v^T tanh(W h_t)), whose words count by a Gaussian (equations 9, 10).
-        centre = (~memory.padding).sum(1)[:, None, None] * self.place(top).to(memory.states.dtype)  # (B, T, 1)
+        exact = torch.promote_types(memory.states.dtype, torch.float32)  # in bfloat16 places past 128 would be even
+        centre = (~memory.padding).sum(1)[:, None, None] * self.place(top).to(exact)  # (B, T, 1)
         away = torch.arange(scores.size(-1), device=scores.device) - centre
         weights = masked_softmax(scores, memory.padding[:, None] | (away.abs() > self.config.window))
         return weights * torch.exp(-2 * (away / self.config.window) ** 2)  # sigma = window / 2

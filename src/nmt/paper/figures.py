@@ -15,7 +15,6 @@ PANELS = {"nll": "training loss", "dev_perplexity": "dev perplexity", "dev_bleu"
 NAMED = 3  # rows with the same learning rate that the legend names
 BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
 FEWEST = 10  # sentences in a bucket: BLEU of fewer is left out, as it says nothing
-OPEN_END = 1000  # a bucket of lengths up to here is "or more"
 
 
 def draw(name: str, drawing: Drawing) -> Figure:
@@ -158,7 +157,7 @@ def large_buckets(scores: dict) -> list[dict]:
 
 def tick(bucket: dict) -> str:
     low, high = bucket["from"], bucket["to"]
-    span = f"{low}+" if high >= OPEN_END else f"{low}–{high - 1}"
+    span = f"{low}+" if high is None else f"{low}–{high - 1}"
     return f"{span}\n({bucket['sentences']})"
 
 

@@ -14,10 +14,14 @@ COSTS = {"parameters": "parameters_millions", "flops": "flops_6nd"}
 
 MEANINGS = {
     "bleu": "BLEU of sacreBLEU on plain text with its own 13a tokens (Post 2018), comparable across papers.",
+    "lowercased_bleu": "BLEU of sacreBLEU (13a) without case.",
     "chrf": "F-score of character n-grams, recall counting twice (chrF2, Popović 2016), in percent.",
     "ter": "edits needed for each reference word (Snover et al. 2006), in percent; lower is better.",
     "tokenized_bleu": "BLEU on Moses tokens, cased (multi-bleu.perl), as Vaswani et al. 2017 for English-French.",
     "compound_split_bleu": "BLEU on Moses tokens, compounds split, as Vaswani et al. 2017 for English-German.",
+    "quotes_mapped_bleu": "BLEU on Moses tokens, cased, with German quotation marks as plain ones on both sides.",
+    "quotes_mapped_compound_split_bleu": "BLEU on Moses tokens with quotation marks so and compounds split, as some "
+    "published scores for English-German.",
     "lowercased_tokenized_bleu": "BLEU on lower-cased, normalised Moses tokens, as most Multi30k papers print it.",
     "perplexity": "exp of the mean negative log-likelihood of a subword, end of sentence counted, without smoothing; "
     "comparable only between rows with the same vocabulary; lower is better.",

@@ -19,7 +19,7 @@ from nmt.models.protocol import PAD
 
 TOOLKITS = ("fairseq", "joeynmt", "opennmt", "sockeye", "marian", "torch")
 # What is compared in search with this project in float32
-SEARCHES = ("this-bfloat16", "ctranslate2", "ctranslate2-int8", *TOOLKITS)
+SEARCHES = ("this-bfloat16", "ctranslate2", "ctranslate2-int8", *(name for name in TOOLKITS if name != "torch"))
 LONGEST = 512  # tokens of a sentence, for toolkits that want to know
 
 

@@ -86,16 +86,22 @@ class Learner:
                 total, found = self.objective(batch, weight)
                 self.scaler.scale(total * scale).backward()
             sums += found
+        with enough_memory(batch):  # the optimiser's moments are made in its first step
+            norm = self.step()
+        self.sums += sums.where(norm.isfinite(), 0)
+        self.latest.append((share, norm))
+
+    def step(self) -> Tensor:
+        """Against the gradient, if it is a number; returns its norm before clipping."""
         self.scaler.unscale_(self.optimiser)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.gradient_clip or math.inf)
-        finite = norm.isfinite()
         if not self.scaler.is_enabled():
-            self.optimiser.found_inf = (~finite).float()  # what the scaler would say: fused optimisers then stand still
+            # What the scaler would say: fused optimisers then stand still.
+            self.optimiser.found_inf = (~norm.isfinite()).float()
         self.scaler.step(self.optimiser)
         self.scaler.update()
         self.optimiser.zero_grad()
-        self.sums += sums.where(finite, 0)
-        self.latest.append((share, norm))
+        return norm
 
     def outcomes(self) -> list[tuple[Share, float]]:
         """Of the updates since the last call, what each learnt from and its gradient's norm before clipping."""

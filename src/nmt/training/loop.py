@@ -2,10 +2,9 @@
 
 import logging
 import math
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -23,6 +22,7 @@ from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
 from nmt.training.schedule import learning_rate, source_weight
+from nmt.training.signals import stop_signals
 from nmt.training.state import Counters, load_state, require_space, save_state
 
 UPDATES_BETWEEN_METRICS = 20
@@ -50,8 +50,8 @@ def train(
 
     The state is written every minute, at every interval and when a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop,
     which then raises Stopped. Goes on from the state where there is one: interrupted and resumed equals
-    uninterrupted, on a CPU bit for bit, on the same machine with the same division. `made_by` describes code and
-    machine; the state keeps those of all calls that made updates.
+    uninterrupted, one process on a CPU bit for bit, with the same threads on the same machine. `made_by` describes
+    code and machine; the state keeps those of all calls that made updates.
 
     Raises UserError when `most_skipped` updates in a row find no gradient that is a number.
     """
@@ -60,6 +60,9 @@ def train(
         require_space(folder, learner)
     state = folder / "state.safetensors"
     counters = load_state(state, learner, fingerprint)
+    if processes.first:
+        forget_later(checkpoints(folder), counters.update)
+    logged = replace(counters)  # what they were when the last line was written, for the rates since then
     if made_by not in counters.made_by and not finished(counters, settings):
         counters.made_by.append(made_by)
     metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
@@ -76,17 +79,19 @@ def train(
             rate = learning_rate(counters.update, settings, peak)
             learner.learn(share, rate, counters.update)
 
-            if counters.update % UPDATES_BETWEEN_METRICS == 0:
-                norm = settle(learner, counters, metrics)
-                progress.update(0, **log(learner, counters, rate, norm, machine, metrics))
+            to_log = counters.update % UPDATES_BETWEEN_METRICS == 0
             at_interval = counters.update % settings.interval == 0 or counters.update == settings.updates
+            norm = settle(learner, counters, metrics) if to_log or at_interval else math.nan
+            clock = spend(clock, processes, counters)
+            if to_log:
+                progress.update(0, **log(learner, counters, logged, rate, norm, machine, metrics))
+                logged = replace(counters)
             if at_interval:
                 evaluate(learner, counters, dev, dev_bleu, metrics)
                 warn_of_flat_loss(counters, settings, batches.tokens.target.entropy)
                 keep_checkpoint(learner, counters, folder)
+                clock = spend(clock, processes, counters, logged)  # paid for, but training was no slower for it
             now = time.monotonic()
-            counters.spend(now - clock, processes.size)
-            clock = now
             stopping, due = processes.any(bool(stop), processes.first and now - saved >= pause)
             if stopping or due or at_interval:
                 settle(learner, counters, metrics)
@@ -103,6 +108,14 @@ def train(
 def finished(counters: Counters, settings: Training) -> bool:
     out_of_patience = settings.patience is not None and counters.intervals_since_best >= settings.patience
     return counters.update >= settings.updates or out_of_patience
+
+
+def spend(since: float, processes: Processes, *counters: Counters) -> float:
+    """Counts the seconds since then; returns what time it is."""
+    now = time.monotonic()
+    for each in counters:
+        each.spend(now - since, processes.size)
+    return now
 
 
 def settle(learner: Learner, counters: Counters, metrics: Metrics) -> float:
@@ -129,14 +142,23 @@ def settle(learner: Learner, counters: Counters, metrics: Metrics) -> float:
     return outcomes[-1][1] if outcomes else math.nan
 
 
-def log(learner: Learner, counters: Counters, rate: float, norm: float, machine: Machine, metrics: Metrics) -> dict:
-    """Writes the means since the last line, and rates since the start; returns what a progress bar shows.
+def log(
+    learner: Learner,
+    counters: Counters,
+    before: Counters,
+    rate: float,
+    norm: float,
+    machine: Machine,
+    metrics: Metrics,
+) -> dict:
+    """Writes means and rates since the counters `before`, those of the last line; returns what a progress bar shows.
 
     mfu: the share of the rate of large matrix products that the model's own products reached (Chowdhery et al. 2022).
     """
     loss, nll, tokens = learner.processes.total(learner.sums).tolist()
     learner.sums.zero_()
-    speed = round(counters.target_tokens / counters.seconds)
+    speed = round((counters.target_tokens - before.target_tokens) / (counters.seconds - before.seconds))
+    spent = counters.device_seconds - before.device_seconds
     means = {"loss": loss / tokens, "nll": nll / tokens, "perplexity": math.exp(nll / tokens)} if tokens else {}
     metrics.write(
         update=counters.update,
@@ -148,7 +170,7 @@ def log(learner: Learner, counters: Counters, rate: float, norm: float, machine:
         skipped=counters.skipped,
         seconds=round(counters.seconds, 2),
         tokens_per_second=speed,
-        mfu=counters.flops / counters.device_seconds / machine.peak,
+        mfu=(counters.flops - before.flops) / spent / machine.peak,
         padding=1 - (counters.source_tokens + counters.target_tokens) / counters.positions,
         memory=machine.memory(),
     )
@@ -204,23 +226,13 @@ def keep_checkpoint(learner: Learner, counters: Counters, folder: Path) -> None:
             remove(old)
 
 
+def forget_later(paths: list[Path], update: int) -> None:
+    """Checkpoints of updates that the state knows nothing of: it was lost, and they are made again."""
+    for path in paths:
+        if int(path.stem) > update:
+            remove(path)
+
+
 def checkpoints(folder: Path) -> list[Path]:
     """Oldest first."""
     return sorted((folder / "checkpoints").glob("[0-9]*.safetensors"))
-
-
-@contextmanager
-def stop_signals() -> Iterator[list[int]]:
-    """A list that is filled when a signal asks to stop; a second one of the same kind ends the process at once."""
-    received: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        received.append(number)
-        signal.signal(number, before[number])
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

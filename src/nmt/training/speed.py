@@ -51,7 +51,7 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     clock = Clock(device)
 
     numbers = itertools.count(1)
-    lines = repeated(lambda: update(learner, shares, clock, next(numbers)), seconds)
+    lines = repeated(lambda: update(learner, shares, clock, next(numbers)), seconds, processes.any)
     seen, source_too = [line["share"] for line in lines], source_weight(1, settings.source_loss) > 0
     spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
     target_tokens = sum(share.target_tokens for share in seen)
@@ -76,12 +76,17 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def repeated(update: Callable[[], Result], seconds: float) -> list[Result]:
-    """What calls return for so many seconds, at least one; those of a warm-up before are left out."""
+def repeated(
+    update: Callable[[], Result], seconds: float, any_process: Callable[[bool], list[bool]] = lambda ended: [ended]
+) -> list[Result]:
+    """What calls return for so many seconds, at least one; those of a warm-up before are left out.
+
+    Processes that train together stop together, when the first has trained for so long.
+    """
     for _ in range(UPDATES_BEFORE):
         update()
     results, end = [], time.monotonic() + seconds
-    while not results or time.monotonic() < end:
+    while not results or not any_process(time.monotonic() >= end)[0]:
         results.append(update())
     return results
 
@@ -89,6 +94,7 @@ def repeated(update: Callable[[], Result], seconds: float) -> list[Result]:
 def update(learner: Learner, shares: Iterator[Share], clock: "Clock", number: int) -> dict:
     with clock.timed("data"):
         share = next(shares)
+    clock.seconds |= {"forward": 0.0, "optimiser": 0.0}  # to be added up, of all parts of the batch
     with clock.timed("whole"), clock.inside(learner):
         learner.learn(share, rate=1e-4, update=number)
         learner.outcomes()
@@ -124,7 +130,10 @@ class Clock:
             return lambda *_: begun.update({name: self.now()})
 
         def end(name: str):
-            return lambda *_: self.seconds.update({name: self.now() - begun[name]})
+            def add(*_: object) -> None:
+                self.seconds[name] += self.now() - begun[name]
+
+            return add
 
         hooks = [
             learner.objective.register_forward_pre_hook(begin("forward")),

@@ -71,13 +71,16 @@ def record_settings(folder: Path, settings: dict) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process; waits while another process holds it. Freed when the process ends, however."""
+def locked(folder: Path, wait: bool) -> Iterator[None]:
+    """Holds the folder for this process, and waits, or raises UserError, while another process holds it. Freed when the
+    process ends, however."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not wait:
+                raise UserError(f"another process is training in {folder}: stop it, or wait until it ends.") from None
             logging.info(f"another process is training in {folder}: waiting until it ends.")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -10,6 +10,7 @@ from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
+from nmt.training.measures import REPLACEMENTS
 
 BUDGET = 60
 CPU = torch.device("cpu")
@@ -50,6 +51,18 @@ def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, together):
         for batch in map(batches.load, all_batches):
             assert batch.source.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
+
+
+def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monkeypatch):
+    def padding() -> int:
+        batches = Batches(tokens, BUDGET, 1).epoch(1)
+        assert sorted(np.concatenate([batch for update in batches for batch in update])) == list(range(len(LENGTHS)))
+        sizes = [tokens.target.lengths[batch].max() * len(batch) for update in batches for batch in update]
+        return sum(sizes) - tokens.target.lengths.sum()
+
+    least = padding()
+    monkeypatch.setattr(*REPLACEMENTS["sorted-batches"])
+    assert padding() > least
 
 
 def test_neighbours_are_alike_on_both_sides():

@@ -25,7 +25,17 @@ needs_golden = pytest.mark.skipif(
     not (GOLDEN.exists() and REFERENCE.exists()), reason=f"the golden system output is not in {SHARED}"
 )
 
-NAMES = ["bleu", "chrf", "ter", "tokenized_bleu", "compound_split_bleu", "lowercased_tokenized_bleu"]
+NAMES = [
+    "bleu",
+    "lowercased_bleu",
+    "chrf",
+    "ter",
+    "tokenized_bleu",
+    "compound_split_bleu",
+    "quotes_mapped_bleu",
+    "quotes_mapped_compound_split_bleu",
+    "lowercased_tokenized_bleu",
+]
 GERMAN = [
     "Der E-Mail-Verkehr ruht, sagte Herr Dr. Meier.",
     '"Das ist gut", sagte er am 3. Mai um 10:30 Uhr.',
@@ -202,6 +212,24 @@ def test_lowercased_and_normalised(line, normalised):
     assert lowercased_and_normalised([line], "de") == [normalised]
 
 
+def test_german_quotes_cost_points_only_where_they_are_not_mapped():
+    quoted = [line.replace('"Das ist gut"', "„Das ist gut“") for line in GERMAN]
+    assert quoted != GERMAN
+    scores = score(quoted, [GERMAN], "de")
+    for name in ("quotes_mapped_bleu", "quotes_mapped_compound_split_bleu"):
+        assert scores[name].score == pytest.approx(100)
+        assert "|norm:quotes" in scores[name].signature
+    assert scores["tokenized_bleu"].score < 95
+    assert "norm" not in scores["tokenized_bleu"].signature
+
+
+def test_case_costs_nothing_where_it_is_not_looked_at():
+    scores = score([line.upper() for line in GERMAN], [GERMAN], "de")
+    assert scores["lowercased_bleu"].score == pytest.approx(100)
+    assert "|case:lc|" in scores["lowercased_bleu"].signature
+    assert scores["bleu"].score < 50
+
+
 def test_empty_and_odd_lines_are_scored():
     translations = ["", "eins zwei drei vier fünf", "a\u2028b\u00a0c\x0cd"]
     references = ["eins zwei", "eins zwei drei vier fünf", "a b c d"]
@@ -211,12 +239,13 @@ def test_empty_and_odd_lines_are_scored():
 
 def test_buckets_hold_each_sentence_once():
     translations, references = words(0, 40), [words(1, 40), words(2, 40)]
-    lengths = [index % 20 for index in range(40)]
+    lengths = [index % 20 for index in range(35)] + [20, 25, 50, 1000, 5000]
     buckets = by_source_length(translations, references, lengths, [0, 5, 10, 20])
     assert [(bucket["from"], bucket["to"], bucket["sentences"]) for bucket in buckets] == [
         (0, 5, 10),
         (5, 10, 10),
-        (10, 20, 20),
+        (10, 20, 15),
+        (20, None, 5),
     ]
     inside = [index for index in range(40) if 5 <= lengths[index] < 10]
     texts = [[text[index] for index in inside] for text in (translations, *references)]
@@ -248,11 +277,6 @@ def test_there_are_no_more_parts_than_sentences():
     assert [part["shortest"] for part in parts] == [part["longest"] for part in parts] == [10, 11, 19]
 
 
-def test_length_outside_all_buckets_is_refused():
-    with pytest.raises(UserError, match="Source line 2 has 30 words"):
-        by_source_length(NEARLY, [GERMAN], [10, 30, 19], [0, 10, 20, 30])
-
-
 @pytest.mark.parametrize("entity", ["&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&#91;", "&#93;", "&#124;", "&bar;"])
 def test_escaped_translations_are_refused(entity):
     escaped = [GERMAN[0], f"{entity} {GERMAN[1]}", f"{entity} {GERMAN[2]}"]
@@ -260,6 +284,20 @@ def test_escaped_translations_are_refused(entity):
         score(escaped, [GERMAN], "de")
     check(escaped, [escaped])
     check(escaped, [GERMAN, escaped])
+
+
+def test_a_few_escapes_that_a_model_has_learnt_are_scored_and_escaping_of_all_is_found_beside_one_in_a_reference():
+    plain = words(0, 600)
+    check(["&amp; x", "&quot; y", *plain[2:]], [plain])
+    with pytest.raises(UserError, match="line 1: holds the escaped &amp;, as 4 of 600 lines do"):
+        check(["&amp; x"] * 4 + plain[4:], [plain])
+    with pytest.raises(UserError, match="as 600 of 600 lines do"):
+        check([f"{line} &quot;" for line in plain], [["&amp; x", *plain[1:]]])
+
+
+def test_empty_translations_are_told(caplog):
+    check(["", GERMAN[1], " "], [GERMAN])
+    assert "The translations: 2 of 3 lines are empty, the first is line 1" in caplog.text
 
 
 def test_ampersands_are_not_escapes():

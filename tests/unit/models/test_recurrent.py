@@ -114,6 +114,20 @@ def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
     torch.testing.assert_close(weights, expected, rtol=1e-5, atol=1e-7)
 
 
+def test_rnnsearch_starts_as_its_appendix_says():
+    config = FAMILIES["rnnsearch"].model_copy(update={"d_embedding": 60, "d_hidden": 80, "init_std": 0.02})
+    model = build(config, 300, 300)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1 or name == "alignment.energy.weight":
+            assert (parameter == 0).all(), name
+        elif "weight_hh" in name:
+            for gate in parameter.split(80):
+                torch.testing.assert_close(gate @ gate.T, torch.eye(80), rtol=0, atol=1e-5)
+        else:
+            expected = 0.002 if name.startswith("alignment") else 0.02
+            assert parameter.std().item() == pytest.approx(expected, rel=0.05), name
+
+
 @pytest.mark.parametrize("family", ["gnmt", "moe"])
 def test_gnmt_starts_within_its_range(family):
     model = build(FAMILIES[family].model_copy(update={"init_range": 0.01}), VOCABULARY, VOCABULARY)

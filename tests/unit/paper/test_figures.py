@@ -165,7 +165,7 @@ def test_seeds_that_stop_early_share_a_line_of_the_learning_rate(made):
 
 
 def test_the_last_bucket_is_open():
-    assert tick({"from": 50, "to": 1000, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
+    assert tick({"from": 50, "to": None, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
     assert tick({"from": 40, "to": 50, "sentences": 12, "bleu": 1.0}) == "40–49\n(12)"
 
 

@@ -1,0 +1,24 @@
+"""The signals that ask training to save all and stop."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """A list that is filled when a signal asks to stop. A second Ctrl-C ends the process at once; a second SIGTERM does
+    not: where all processes of a job are signalled, torchrun passes on its own as well."""
+    received: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        received.append(number)
+        if number == signal.SIGINT:
+            signal.signal(number, before[number])
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
