@@ -9,9 +9,10 @@ import pytest
 import tiny_models
 import torch
 from safetensors.torch import load_file
-from transformers import MarianMTModel, MarianTokenizer
+from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
+from nmt.decoding.card import usage
 from nmt.decoding.exports import export
 from nmt.decoding.folder import TranslationModel
 from nmt.decoding.translator import force_tokens, translate_tokens
@@ -122,6 +123,16 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(("penalty", "alpha", "theirs"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)])
+def test_their_search_divides_by_the_length_as_ours_where_it_can(tmp_path, penalty, alpha, theirs):
+    model = make(tmp_path)
+    configuration = read_json(model / "configuration.json")
+    configuration["experiment"]["decoding"] |= {"penalty": penalty, "alpha": alpha}
+    write_json(model / "configuration.json", configuration)
+    assert GenerationConfig.from_pretrained(exported(model, "huggingface", tmp_path / "h")).length_penalty == theirs
+    assert f'"length_penalty": {theirs:g},' in usage(configuration, "ctranslate2", "float32")
 
 
 def test_quantising_leaves_the_model_as_it_was(tmp_path):

@@ -97,6 +97,19 @@ def test_a_finished_training_is_not_done_again(folder, run_script):
     assert contents(run) == before
 
 
+def test_checkpoints_of_a_state_that_was_lost_are_not_averaged(folder, run_script):
+    run = folder / "run"
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    (state,) = run.glob("state-*/state.safetensors")
+    expected = contents(run)
+    for file in (state, run / "training.json"):
+        file.unlink()
+    for kept in state.parent.glob("checkpoints/*.safetensors"):
+        kept.rename(kept.with_name("99999999.safetensors"))
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    assert contents(run) == expected
+
+
 def test_another_seed_is_another_training(folder, run_script):
     for seed in (1, 2):
         assert run_script("train", *arguments(folder, folder / f"run-{seed}", seed=seed)).returncode == 0

@@ -84,6 +84,16 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all)
         torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=1e-3)
 
 
+def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root):
+    with two_processes(folder, root, folder / "run") as process:
+        script = [*command(2), root / "src" / "train.py", *arguments(folder, folder / "run", device_tokens=500)]
+        done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert done.returncode != 0
+    assert "another process is training in" in done.stderr
+
+
 def test_a_process_that_dies_takes_the_others_with_it(folder, root):
     run = folder / "run"
     with two_processes(folder, root, run) as process:

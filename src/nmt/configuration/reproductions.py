@@ -212,7 +212,7 @@ def check_positions(row: str, corpus: Corpus, catalogue: Catalogue, where: str) 
     """Raises UserError where a training pair may be longer than the learned positions of a model reach."""
     for name, _ in catalogue.trainings(row, [1]):
         experiment = catalogue.experiment(name)
-        longest = catalogue.vocabulary(experiment.vocabulary).max_length or corpus.max_length
+        longest = catalogue.vocabulary(experiment.vocabulary).max_length or corpus.cleaning.max_length
         reach = experiment.model.reach
         if reach is not None and reach < longest:
             raise UserError(

@@ -1,11 +1,16 @@
 """Rows that make no sense are refused when they are read, by the entry's name."""
 
-import pytest
+import shutil
+from pathlib import Path
 
-from nmt.configuration import Vocabulary, resolved_ensemble, resolved_experiment
+import pytest
+import yaml
+
+from nmt.configuration import Vocabulary, load_catalogue, load_reproduction, resolved_ensemble, resolved_experiment
 from nmt.configuration.experiments import check_shared_training
 from nmt.errors import UserError
 
+ROOT = Path(__file__).resolve().parents[3]
 VOCABULARIES = {"joint": Vocabulary(size=100), "apart": Vocabulary(size=100, source_size=90)}
 BASE = {
     "title": "Row",
@@ -21,7 +26,9 @@ FAMILIES = {
     "decoder-only": {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4},
     "seq2seq": {"layers": 2, "d_embedding": 8, "d_hidden": 8, "peak_learning_rate": 0.1},
     "gnmt": {"layers": 3, "d_model": 8, "peak_learning_rate": 0.1},
+    "bytenet": {"d_hidden": 8, "peak_learning_rate": 0.1},
 }
+COSINE, HALVING = {"schedule": "cosine"}, {"schedule": "halving", "halve_every": 2}
 
 
 def resolved(family: str, **changes):
@@ -61,6 +68,13 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("transformer", {"halve_every": 3}, "the schedule inverse_sqrt has no halve_every"),
         ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimiser is adam"),
         ("transformer", {"window": 3}, "unknown key 'window'"),
+        ("transformer", {"warmup": 11}, "warmup 11 is longer than the 10 updates"),
+        ("transformer", HALVING | {"halve_from": 10}, "halve_from 10 is not before the last of 10 updates"),
+        ("seq2seq", COSINE | {"final_learning_rate": 0.2}, "final_learning_rate 0.2 is above the peak"),
+        ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
+        ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
+        ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
+        ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
@@ -130,6 +144,53 @@ def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
 def test_an_ensemble_is_no_experiment():
     with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
         resolved_ensemble("row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reach"),
+    [
+        ({"family": "transformer", "positions": "learned", "max_positions": 251}, 249),
+        ({"family": "decoder-only", "positions": "learned", "max_positions": 503}, 249),
+        ({"family": "convs2s", "max_positions": 251}, 249),
+    ],
+)
+def test_positions_must_reach_as_far_as_the_pairs(tmp_path, changes, reach):
+    """The demo corpus keeps pairs of up to 250 subwords."""
+    sizes = {**FAMILIES["transformer"], "peak_learning_rate": 0.1}
+    if changes["family"] == "convs2s":
+        sizes = {
+            "encoder": [[8, 3, 1]],
+            "decoder": [[8, 3, 1]],
+            "d_embedding": 8,
+            "d_output": 8,
+            "peak_learning_rate": 1,
+        }
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    table = {"title": "Rows", "experiments": ["row"], "split": "dev", "metrics": ["bleu"]}
+    chosen = {"name": "made-up", "title": "Made up", "corpus": "demo", "seeds": [1], "tables": {"rows": table}}
+    chosen |= {"attention": "A dog runs.", "catalogue": str(tmp_path / "config")}
+    file = tmp_path / "config" / "experiments.yaml"
+
+    def written(**more: object) -> None:
+        row = {**BASE, "vocabulary": "demo-bpe-2000", **sizes, **changes, **more}
+        file.write_text(
+            yaml.safe_dump({"vocabularies": {"demo-bpe-2000": {"size": 2000}}, "experiments": {"row": row}})
+        )
+
+    (tmp_path / "config" / "published.yaml").write_text("[]")
+    written()
+    with pytest.raises(UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"):
+        load_reproduction(chosen)
+    written(max_positions=changes["max_positions"] + 1)
+    load_reproduction(chosen)
+
+
+def test_no_row_of_a_table_is_called_by_its_key():
+    rows = load_catalogue(ROOT / "config").rows
+    for file in (ROOT / "config").glob("*.yaml"):
+        declared = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for table in declared["tables"].values() if "seeds" in declared else ():
+            assert [name for name in table["experiments"] if rows[name].title == name] == []
 
 
 @pytest.mark.parametrize("key", ["base", "family"])

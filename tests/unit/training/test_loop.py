@@ -1,6 +1,7 @@
 """What one update minimises, with what a family adds to the loss of the target."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from nmt.configuration import Training
 from nmt.data.batches import Batch, Share
 from nmt.errors import UserError
 from nmt.training.learner import Learner
-from nmt.training.loop import settle
+from nmt.training.loop import log, settle
+from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
@@ -135,6 +137,18 @@ def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):
     assert "4 updates were left out in all" in str(e.value)
     skipped = [{"update": update, "skipped_sentences": [7, 9]} for update in (1, 3, 4, 5)]
     assert read_metrics(tmp_path / "metrics.jsonl") == skipped
+
+
+def test_rates_are_those_since_the_last_line(tmp_path):
+    learner = learner_of(random_model("transformer"), settings())
+    before = Counters(update=20, target_tokens=1000, flops=1e6, seconds=10.0, device_seconds=20.0)
+    counters = replace(before, update=40, target_tokens=4000, flops=5e6, seconds=12.0, device_seconds=24.0, positions=1)
+    metrics = Metrics(tmp_path / "metrics.jsonl", 0)
+    shown = log(learner, counters, before, RATE, 1.0, Machine(torch.device("cpu"), 2e6, {}), metrics)
+    (line,) = read_metrics(tmp_path / "metrics.jsonl")
+    assert line["tokens_per_second"] == shown["tokens_per_second"] == 1500
+    assert line["mfu"] == pytest.approx(4e6 / 4 / 2e6)
+    assert line["seconds"] == 12.0
 
 
 @pytest.mark.parametrize("family", ["gnmt", "seq2seq"])
