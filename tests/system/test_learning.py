@@ -71,7 +71,7 @@ LEARNERS = {
         300,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=2, dilations=(1, 2), dropout=0.0), 700, 0.003),
+    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 700, 0.003),
 }
 
 

@@ -28,6 +28,8 @@ class Block(nn.Module):
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
+        # Nothing at first: what a column says of its own word reaches the output, and blocks learn to add to it.
+        nn.init.zeros_(self.widen.weight)
 
     def enter(self, x: Tensor) -> Tensor:
         """(B, T, 2D) -> what the convolution sees, (B, T, D)"""
