@@ -17,7 +17,9 @@ def rates(**changes) -> list[float]:
 @pytest.mark.parametrize("update", [1, 100, 3999, 4000, 4001, 100000])
 def test_is_the_paper_s_equation_3(update):
     expected = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
-    assert learning_rate(update, training(warmup=4000, updates=100000), paper_peak(512, 4000)) == pytest.approx(expected, rel=1e-12)
+    assert learning_rate(update, training(warmup=4000, updates=100000), paper_peak(512, 4000)) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
