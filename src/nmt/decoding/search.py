@@ -13,8 +13,8 @@ from nmt.models.protocol import BOS, EOS, PAD, Model
 
 # B sentences still open, R = B * beam rows, C continuations of a row, N best that are wanted, V vocabulary
 
-# Rows whose logits are held at a time: few enough for a CPU's cache, enough to fill a GPU
-ROWS = {"cpu": 64, "cuda": 4096}
+# Rows whose logits are held at a time: each product with the output's matrix has to rearrange it first
+ROWS = {"cpu": 512, "cuda": 4096}
 
 
 @dataclass(frozen=True)
