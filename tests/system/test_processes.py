@@ -17,6 +17,7 @@ from tiny_training import arguments, prepare
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
+from nmt.training.state import locked
 
 FAMILIES = ("transformer", "decoder-only", "moe")
 WORKER = Path(__file__).with_name("learn_in_parts.py")
@@ -84,12 +85,12 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all)
         torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=1e-3)
 
 
-def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root):
-    with two_processes(folder, root, folder / "run") as process:
+def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root, run_script):
+    assert run_script("train", *arguments(folder, folder / "run")).returncode == 0
+    (state,) = folder.glob("run/state-*")
+    with locked(state, wait=True):
         script = [*command(2), root / "src" / "train.py", *arguments(folder, folder / "run", device_tokens=500)]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
     assert done.returncode != 0
     assert "another process is training in" in done.stderr
 
