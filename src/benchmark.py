@@ -32,6 +32,8 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(
             f"{len(args.experiments)} experiments but {len(args.tokens)} folders of tokens: give each its own."
         )
+    if args.against and not (args.against / "src" / "measure.py").exists():
+        raise UserError(f"{args.against} is no checkout of this repository: it has no src/measure.py.")
     this = [sys.executable, HERE / "src" / "measure.py"]
     versions = {"this": this}
     if args.against:
