@@ -9,16 +9,8 @@ from nmt.command import arguments, run
 from nmt.evaluation.scores import by_source_length, by_source_rank, check, check_parallel, score
 from nmt.files import read_lines, write_json
 
-SOURCE_LENGTHS = (
-    0,
-    10,
-    15,
-    20,
-    25,
-    30,
-    40,
-    50,
-)  # words; each bucket up to, not including, the next bound, the last without end
+# Words; each bucket goes up to, not including, the next bound, the last one has no end
+SOURCE_LENGTHS = (0, 10, 15, 20, 25, 30, 40, 50)
 PARTS = 10  # of equally many sentences, by source length
 
 

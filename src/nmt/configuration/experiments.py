@@ -101,7 +101,7 @@ class Training(Strict):
             raise ValueError(f"warmup {self.warmup} is longer than the {self.updates} updates")
         if self.halve_from and self.halve_from >= self.updates:
             raise ValueError(f"halve_from {self.halve_from} is not before the last of {self.updates} updates")
-        if self.final_learning_rate and self.final_learning_rate > (self.peak_learning_rate or 1):
+        if self.peak_learning_rate and (self.final_learning_rate or 0) > self.peak_learning_rate:
             raise ValueError(f"final_learning_rate {self.final_learning_rate} is above the peak")
         if self.bleu_interval % self.interval:
             raise ValueError(f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}")
