@@ -109,9 +109,11 @@ class Batches:
         return [mixed[i : i + self.together] for i in range(0, len(mixed), self.together)]
 
     def by_length(self, numbers: np.ndarray) -> np.ndarray:
-        """By target length; sources rise and fall in turn, so that all neighbours are alike in both."""
+        """By the longer side, which is what fills the budget; the difference between the sides rises and falls in turn,
+        so that all neighbours are alike in both."""
         source, target = self.source_lengths[numbers], self.target_lengths[numbers]
-        return numbers[np.lexsort((np.where(target % 2, source, -source), target))]
+        longer, difference = np.maximum(source, target), source - target
+        return numbers[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
 
     def cut(self, order: np.ndarray) -> list[np.ndarray]:
         batches, start, widest = [], 0, 0
@@ -133,6 +135,17 @@ class Batches:
     def target_tokens(self, numbers: np.ndarray) -> int:
         """Of these sentences, EOS counted."""
         return int(self.target_lengths[numbers].sum())
+
+    def positions(self, numbers: np.ndarray) -> int:
+        """Of both sides of these sentences as one batch, padding included."""
+        return sum(
+            len(numbers) * int(side[numbers].max(initial=0)) for side in (self.source_lengths, self.target_lengths)
+        )
+
+    def padding(self) -> float:
+        """The share of an epoch's positions that is padding."""
+        positions = sum(map(self.positions, itertools.chain.from_iterable(self.epoch(1))))
+        return 1 - int(self.source_lengths.sum() + self.target_lengths.sum()) / positions
 
     def parts(self, batches: list[np.ndarray], division: Division) -> list[np.ndarray]:
         """The sentences of each part of an update, of which the last one of an epoch may have few batches: some parts
@@ -162,10 +175,8 @@ class Batches:
                 sentences, parts = np.concatenate(batches), self.parts(batches, division)
                 own = range(division.rank, len(parts), division.processes)
                 loaded = {i: self.load_part(parts[i], sentences).to(device) for i in own}
-                source, target = self.source_lengths, self.target_lengths
-                real = [int(side[sentences].sum()) for side in (source, target)]
-                positions = sum(len(part) * side[part].max(initial=0) for part in parts for side in (source, target))
-                yield Share(epoch, done, sentences, *real, int(positions), loaded)
+                real = [int(side[sentences].sum()) for side in (self.source_lengths, self.target_lengths)]
+                yield Share(epoch, done, sentences, *real, sum(map(self.positions, parts)), loaded)
             epoch, position = epoch + 1, 0
 
 

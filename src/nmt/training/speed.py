@@ -27,7 +27,10 @@ UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
 
 @dataclass(frozen=True)
 class Speed:
-    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when training is real."""
+    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when training is real.
+
+    Padding is of a whole epoch.
+    """
 
     target_tokens_per_second: float
     padding: float
@@ -47,7 +50,8 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     machine = Machine.of(device, experiment, model)
     learner = Learner(model.to(device), settings, processes, seed=1)
     division = Division.coarsest(settings, processes.rank, processes.size)
-    shares = Batches.of(tokens, settings, seed=1).shares(1, 0, division, device)
+    batches = Batches.of(tokens, settings, seed=1)
+    shares = batches.shares(1, 0, division, device)
     clock = Clock(device)
 
     numbers = itertools.count(1)
@@ -55,10 +59,9 @@ def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, proc
     seen, source_too = [line["share"] for line in lines], source_weight(1, settings.source_loss) > 0
     spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
     target_tokens = sum(share.target_tokens for share in seen)
-    real = target_tokens + sum(share.source_tokens for share in seen)
     return Speed(
         target_tokens_per_second=target_tokens / spent["whole"],
-        padding=1 - real / sum(share.positions for share in seen),
+        padding=batches.padding(),
         mfu=sum(machine.flops(share, source_too) for share in seen) / spent["whole"] / machine.peak / processes.size,
         memory=machine.memory(),
         **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimiser")},

@@ -54,11 +54,14 @@ def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, together):
 
 
 def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monkeypatch):
-    def padding() -> int:
-        batches = Batches(tokens, BUDGET, 1).epoch(1)
-        assert sorted(np.concatenate([batch for update in batches for batch in update])) == list(range(len(LENGTHS)))
-        sizes = [tokens.target.lengths[batch].max() * len(batch) for update in batches for batch in update]
-        return sum(sizes) - tokens.target.lengths.sum()
+    def padding() -> float:
+        batches = Batches(tokens, BUDGET, 1)
+        chosen = [batch for update in batches.epoch(1) for batch in update]
+        assert sorted(np.concatenate(chosen)) == list(range(len(LENGTHS)))
+        loaded = [side for batch in map(batches.load, chosen) for side in (batch.source, batch.target_out)]
+        padded = sum(int((side == PAD).sum()) for side in loaded) / sum(side.numel() for side in loaded)
+        assert batches.padding() == pytest.approx(padded)
+        return padded
 
     least = padding()
     monkeypatch.setattr(*REPLACEMENTS["sorted-batches"])
