@@ -49,6 +49,9 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
     corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
     vocabulary = catalogue.vocabulary(experiment.vocabulary)
     torch.set_num_threads(args.threads)
+    if experiment.training.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is none of them
+        torch.use_deterministic_algorithms(True)
     torch.manual_seed(args.seed)
 
     tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)

@@ -73,6 +73,22 @@ def test_half_precision_learns_nearly_the_same(folder, run_script, precision):
     assert found[precision]["skipped_updates"] <= 2
 
 
+def test_deterministic_algorithms_alone(folder, root):
+    found = {}
+    for chosen in (False, True):
+        change(folder, "tiny", deterministic=chosen)
+        said = (
+            "import atexit, runpy, torch; atexit.register(lambda: print(torch.are_deterministic_algorithms_enabled()))"
+        )
+        command = [sys.executable, "-c", f"{said}; runpy.run_path('train.py', run_name='__main__')"]
+        command += arguments(folder, folder / str(chosen))
+        done = subprocess.run(command, cwd=root / "src", capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, f"{chosen}\n"), done.stderr
+        found[chosen] = contents(folder / str(chosen))
+    same = {name for name in found[True] if found[True][name] == found[False].get(name)}
+    assert same >= {"checkpoints/00000030.safetensors", "checkpoints/00000040.safetensors", "metrics.jsonl"}
+
+
 def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
     change(folder, "tiny", peak_learning_rate=1e-9)
     done = run_script("train", *arguments(folder, folder / "run"))

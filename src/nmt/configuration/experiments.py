@@ -63,6 +63,8 @@ class Training(Strict):
     patience: stop after this many intervals without a lower dev loss.
     average: the last so many checkpoints make the model (AIAYN section 6.1).
     precision: float32, or products in bfloat16 or float16 (with the loss scaled) and weights in float32.
+    deterministic: on a GPU, too, only algorithms that give the same bits every time (a CPU's always do), so that a run
+      that was interrupted ends as one that was not; slower, and torch refuses an operation that has none.
     most_skipped: an update whose gradient is no number is left out; after so many in a row training stops.
     """
 
@@ -82,6 +84,7 @@ class Training(Strict):
     label_smoothing: Share = 0.1
     gradient_clip: Positive | None = None
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    deterministic: bool = False
     most_skipped: Count = 10
     interval: Count
     bleu_interval: Annotated[int, Field(ge=0)] = 0
