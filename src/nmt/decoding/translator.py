@@ -11,7 +11,7 @@ from nmt.data.batches import pad_sources
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
-from nmt.models.positions import room
+from nmt.models.positions import reach
 from nmt.models.protocol import Model
 
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
@@ -63,7 +63,7 @@ def force_tokens(
 
 def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
     """The sentences, cut where they are longer than the model's positions reach."""
-    most = room(model)
+    most = reach(model)
     if too_long := sum(len(sentence) > most for sentence in sentences) if most else 0:
         logging.warning(
             f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's learned positions: only "
@@ -74,7 +74,7 @@ def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
 
 def limits(model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding) -> list[int]:
     """The most tokens of each translation."""
-    most = room(model) or math.inf
+    most = reach(model) or math.inf
     return [min(len(sentences[number]) + decoding.max_extra, most) for number in numbers]
 
 

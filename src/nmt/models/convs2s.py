@@ -107,8 +107,8 @@ class ConvS2S(nn.Module):
         width = config.d_embedding
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        self.source_positions = LearnedPositions(width, config.max_positions)
-        self.target_positions = LearnedPositions(width, config.max_positions)
+        self.source_positions = LearnedPositions(config, width)
+        self.target_positions = LearnedPositions(config, width)
         for table in (self.source_embedding.weight, self.target_embedding.weight):
             nn.init.normal_(table, std=0.1)
         for positions in (self.source_positions, self.target_positions):

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from nmt.configuration import DecoderOnly, SelfAttention
+from nmt.configuration import ConvS2S, SelfAttention
 from nmt.errors import UserError
 
 # T length, D width
@@ -45,12 +45,12 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A table of `limit` positions, over which `sides` languages stand; raises UserError for a longer sequence."""
+    """A table of `max_positions` positions, `width` wide; raises UserError for a longer sequence."""
 
-    def __init__(self, d_model: int, limit: int, sides: int = 1):
+    def __init__(self, config: SelfAttention | ConvS2S, width: int):
         super().__init__()
-        self.sides = sides
-        self.table = nn.Parameter(torch.empty(limit, d_model).normal_(std=d_model**-0.5))
+        self.reach = config.reach
+        self.table = nn.Parameter(torch.empty(config.max_positions, width).normal_(std=width**-0.5))
 
     def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
         needed = end(start, x.size(-2))
@@ -74,12 +74,11 @@ def positions(config: SelfAttention) -> nn.Module:
         case "sinusoidal":
             return SinusoidalPositions(config.d_model)
         case "learned":
-            return LearnedPositions(config.d_model, config.max_positions, 2 if isinstance(config, DecoderOnly) else 1)
+            return LearnedPositions(config, config.d_model)
         case _:
             return NoPositions()
 
 
-def room(model: nn.Module) -> int | None:
-    """Tokens that a source or a translation may have: what learned positions hold beside tags and EOS, or no limit."""
-    tables = (module for module in model.modules() if isinstance(module, LearnedPositions))
-    return min((len(module.table) // module.sides - 2 for module in tables), default=None)
+def reach(model: nn.Module) -> int | None:
+    """Tokens that a source or a translation may have, beside tags and EOS; None: there is no limit."""
+    return min((module.reach for module in model.modules() if isinstance(module, LearnedPositions)), default=None)

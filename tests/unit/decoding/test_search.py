@@ -9,7 +9,7 @@ from families import FAMILIES, VOCABULARY, random_model, random_sentences, rows,
 from nmt.configuration import Decoding
 from nmt.decoding.search import largest, length_penalty, search
 from nmt.decoding.translator import fitted, translate_tokens
-from nmt.models.positions import room
+from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
 
 LENGTHS = [5, 1, 9, 4]
@@ -59,7 +59,7 @@ def test_the_score_is_that_of_forced_decoding(model):
 def test_what_is_longer_than_the_positions_is_cut(family, caplog):
     model, decoding = random_model(family), Decoding(beam=2, max_extra=50)
     short, long = random_sentences([5, 200])
-    found, most = {}, room(model)
+    found, most = {}, reach(model)
     cut = fitted(model, [short, long])
     assert cut == [short, long[:most]]
     for numbers, hypotheses in translate_tokens(model, cut, decoding):
