@@ -86,8 +86,12 @@ def read_yaml(path: Path, kind: type):
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not valid YAML: it is not in UTF-8.") from None
+    except yaml.MarkedYAMLError as error:
+        raise UserError(f"{path} is not valid YAML: line {error.problem_mark.line + 1}: {error.problem}.") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     values = kind() if values is None else values
     if not isinstance(values, kind):
         raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
@@ -98,8 +102,12 @@ class UniqueKeys(yaml.SafeLoader):
     """YAML lets a later key silently replace an earlier one; two rows of one name must not pass."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", node.start_mark)
+        seen = []
+        for entry, _ in node.value:
+            if entry.tag == "tag:yaml.org,2002:merge":
+                continue
+            key = self.construct_object(entry, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", entry.start_mark)
+            seen.append(key)
         return super().construct_mapping(node, deep)

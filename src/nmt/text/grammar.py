@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-import yaml
-
+from nmt.configuration import read_yaml
 from nmt.errors import UserError, nearest
 from nmt.progress import progress
 
@@ -133,12 +132,7 @@ class Grammar:
     @classmethod
     def load(cls, path: str | Path, source: str = "en", target: str = "de") -> "Grammar":
         """Raises UserError when the file is missing, is not YAML or not a grammar."""
-        try:
-            return cls(yaml.safe_load(Path(path).read_text(encoding="utf-8")), str(path), source, target)
-        except FileNotFoundError:
-            raise UserError(f"{path} is not there.") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
+        return cls(read_yaml(Path(path), dict), str(path), source, target)
 
     def sentence(self, random: Random) -> tuple[str, str]:
         """One sentence in both languages. Raises UserError when none of the allowed length comes."""
@@ -206,7 +200,6 @@ class Grammar:
             raise UserError(f"{self.name}: {message}.")
 
     def read(self, data: dict) -> None:
-        self.check(isinstance(data, dict), "it is not a mapping of sections")
         for section in data.keys() ^ SECTIONS:
             self.check(section in SECTIONS, f"unknown section {section!r}; {nearest(section, SECTIONS)}")
             self.check(False, f"there is no section {section!r}")

@@ -156,7 +156,7 @@ def test_a_file_that_is_missing_or_is_not_yaml(tmp_path):
     with pytest.raises(UserError, match="not valid YAML"):
         Grammar.load(path)
     path.write_text("words")
-    with pytest.raises(UserError, match="not a mapping"):
+    with pytest.raises(UserError, match="expected keys and values"):
         Grammar.load(path)
 
 

@@ -1,0 +1,32 @@
+"""What is said of files that cannot be read."""
+
+import pytest
+
+from nmt.configuration import read_yaml
+from nmt.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (b"a: 1\nb: [1,\n", "is not valid YAML: line 3: expected the node content, but found '<stream end>'."),
+        (b"a: 1\nb: 2\na: 3\n", "is not valid YAML: line 3: the key 'a' is there twice."),
+        (b"a: \xe4\n", "is not valid YAML: it is not in UTF-8."),
+        (b"a: \x01\n", "is not valid YAML: unacceptable character #x0001: special characters are not allowed"),
+        (b"- a\n", ": expected keys and values."),
+    ],
+)
+def test_a_fault_is_one_sentence_with_its_line(tmp_path, written, message):
+    file = tmp_path / "file.yaml"
+    file.write_bytes(written)
+    with pytest.raises(UserError) as refused:
+        read_yaml(file, dict)
+    assert str(refused.value).startswith(f"{file}")
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_merged_key_may_be_given_anew(tmp_path):
+    file = tmp_path / "file.yaml"
+    file.write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")
+    assert read_yaml(file, dict)["b"] == {"x": 1, "y": 3}
