@@ -36,6 +36,8 @@ Method = Callable[[list[list[int]], list[str], int], Iterator[Batch]]
 
 
 def main(args: argparse.Namespace) -> None:
+    if args.input and args.output and args.input.resolve() == args.output.resolve():
+        raise UserError(f"--output {args.output} would replace the source: give it another name.")
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(*args.model, precision=getattr(torch, args.precision))

@@ -35,7 +35,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         logging.error(f"error: {error}")
         code = 1
     except KeyboardInterrupt:
-        logging.error("interrupted: run the same command again to go on.")
+        logging.error("interrupted: run the same command again.")
         code = 130
     except BrokenPipeError:  # whoever read our output has gone, as in `translate.py | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 """Reading lines strictly and writing files whole or not at all."""
 
+import errno
 import gzip
 import json
 import os
@@ -10,13 +11,18 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+# Who may read what is written; it can only be asked for by setting it, which is done while there is but one thread.
+UMASK = os.umask(0o077)
+os.umask(UMASK)
+
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
     """Yields a path beside `path` to write to; on success it is flushed to disk and renamed to `path`.
 
     Whatever happens in between, `path` is either what it was or the whole new file. A folder is
-    handled alike: create it at the yielded path. (For the moment between two renames there is none.)
+    handled alike: create it at the yielded path. (For the moment between two renames there is none.) Files get the
+    permissions that the umask leaves, whoever wrote them: safetensors lets only their owner read them.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -24,8 +30,12 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     try:
         yield beside
         for written in [*beside.rglob("*"), beside] if beside.is_dir() else [beside]:
+            if written.is_file():
+                written.chmod(0o666 & ~UMASK)
             flush_to_disk(written)
-        if path.is_dir() and beside.is_dir():
+        if path.is_dir():
+            if not beside.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
             os.replace(path, old)  # rename does not replace a folder that is not empty
         os.replace(beside, path)
         flush_to_disk(path.parent)

@@ -94,6 +94,14 @@ def test_what_is_no_model(models, tmp_path, run_failing):
     assert f"{missing} is not there" in run_failing("translate", model, f"--input={missing}")
 
 
+def test_the_source_is_not_replaced(models, tmp_path, run_failing):
+    source = tmp_path / "source"
+    source.write_text("a dog .\n")
+    error = run_failing("translate", f"--model={models / 'seq2seq'}", f"--input={source}", f"--output={source}")
+    assert "would replace the source" in error
+    assert source.read_text() == "a dog .\n"
+
+
 def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing):
     source, output = tmp_path / "source.txt", tmp_path / "out.txt"
     source.write_bytes(b"a dog sits .\nein H\xfcgel\n")
@@ -227,7 +235,7 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, r
         assert process.stdout.readline().endswith("\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 130
-        assert process.stderr.read() == "interrupted: run the same command again to go on.\n"
+        assert process.stderr.read() == "interrupted: run the same command again.\n"
 
 
 def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):

@@ -92,6 +92,8 @@ def test_the_workflow_is_formatted(clone):
         ("metrics: [bleu,", "metrics: [chrf, bleu,", "bad.yaml, tables: systems: metrics: chrf is there twice"),
         ("  systems:", "  score:", "error: the table score has the name of a rule: choose another."),
         ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
+        ("name: demo", "name: runs", "bad.yaml: name: results/runs is a folder of the workflow's own, choose another"),
+        ("attention: ", "attention: '' #", "bad.yaml: attention: String should have at least 1 character"),
         ("corpus: demo", "corpus: demmo", "unknown corpus 'demmo': did you mean 'demo'?"),
         ("[demo-rnnencdec,", "[demo-rnnencdek,", "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?"),
         ("split: test", "split: tset", "unknown split 'tset'"),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import Count, Name, Strict
+from nmt.configuration.strict import Count, Name, Strict, Text
 from nmt.errors import nearest
 
 
@@ -52,7 +52,7 @@ class Cleaning(Strict):
 class Corpus(Strict):
     """Parallel text in named splits; `train` and `dev` must be among them, all others are test sets."""
 
-    title: str
+    title: Text
     source: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
     target: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
     licence: str

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from nmt.configuration.models import FAMILIES, DecoderOnly, Model, SelfAttention
-from nmt.configuration.strict import Count, Name, Positive, Share, Strict, validated
+from nmt.configuration.strict import Count, Name, Positive, Share, Strict, Text, validated
 from nmt.errors import UserError, nearest
 
 Size = Annotated[int, Field(ge=8)]
@@ -138,7 +138,7 @@ class Experiment(Strict):
       Not passed on to entries that have this one as their base.
     """
 
-    title: str
+    title: Text
     trained_as: Name | None = None
     vocabulary: Name
     model: Model = Field(discriminator="family")
@@ -163,7 +163,7 @@ class Ensemble(Strict):
     members: the seeds of each experiment. Search is that of the first.
     """
 
-    title: str
+    title: Text
     members: Annotated[dict[Name, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -198,6 +198,8 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     where = f"{file}, entry {name}"
     flat = {key: value for key, value in with_base(name, entries, file, ()).items() if key != "base"}
     family = flat.get("family")
+    if family is None and "title" in entries[name]:
+        raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
     if family is None:
         return None
     if str(family) not in FAMILIES:

@@ -15,7 +15,7 @@ from nmt.configuration.experiments import (
     resolved_ensemble,
     resolved_experiment,
 )
-from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
+from nmt.configuration.strict import Name, Strict, Text, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 
 METRICS = {
@@ -75,7 +75,7 @@ class Table(Strict):
     on_request: made only when asked for by its name, as in `snakemake table3`.
     """
 
-    title: str
+    title: Text
     experiments: Annotated[list[Name], Field(min_length=1)]
     split: Name
     metrics: Annotated[list[str], Field(min_length=1)]
@@ -93,6 +93,9 @@ class Table(Strict):
         return self
 
 
+KEPT = ("benchmark", "benchmarks", "corpora", "downloads", "logs", "runs")  # folders of results beside its own
+
+
 class Reproduction(Strict):
     """What one command makes: runs of rows on a corpus, with tables and figures made of them.
 
@@ -102,17 +105,19 @@ class Reproduction(Strict):
     """
 
     name: Name
-    title: str
+    title: Text
     corpus: Name
     seeds: Annotated[list[Seed], Field(min_length=1)]
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
-    attention: str
+    attention: Text
     catalogue: str = "config"
     mirror: str | None = None
 
     @model_validator(mode="after")
     def check(self) -> "Reproduction":
         once("seeds", self.seeds)
+        if self.name in KEPT:
+            raise ValueError(f"name: results/{self.name} is a folder of the workflow's own, choose another")
         return self
 
     @property

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from nmt.errors import UserError, nearest
 
@@ -12,6 +12,7 @@ Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]  # names become parts of file names
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Strict(BaseModel):
@@ -92,7 +93,8 @@ def read_yaml(path: Path, kind: type):
         raise UserError(f"{path} is not valid YAML: line {error.problem_mark.line + 1}: {error.problem}.") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
-    values = kind() if values is None else values
+    if values is None:
+        raise UserError(f"{path} is empty.")
     if not isinstance(values, kind):
         raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
     return values

@@ -40,6 +40,7 @@ STYLE = {
     "axes.axisbelow": True,
     "lines.linewidth": 1.1,
     "savefig.dpi": 300,
+    "text.parse_math": False,  # titles and subwords have dollar signs of their own
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text
 }
 

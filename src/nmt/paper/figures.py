@@ -33,11 +33,12 @@ def learning_curves(drawing: Drawing) -> Figure:
     grid = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for axes, (key, label) in zip(grid, panels.items(), strict=True):
         for (experiment, seed), lines in metrics.items():
+            points = recorded_points(lines, key)
             axes.plot(
-                *recorded_points(lines, key),
+                *points,
                 **drawing.look(experiment),
                 label=drawing.title(experiment) if seed == first_seed else None,
-                marker="" if key == "nll" else ".",
+                marker="" if key == "nll" and points.shape[1] > 1 else ".",
                 markersize=3.5,
                 linewidth=1.1 if len(drawing.reproduction.seeds) == 1 else 0.7,
             )
@@ -85,12 +86,12 @@ def learning_rate(drawing: Drawing) -> Figure:
         label = "; ".join(map(drawing.title, names[:NAMED]))
         if len(names) > NAMED:
             label += f" and {len(names) - NAMED} more"
-        axes.plot(*points, **drawing.look(names[0]), label=label)
+        axes.plot(*points, **drawing.look(names[0]), label=label, marker="" if points.shape[1] > 1 else ".")
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     return finish(figure, drawing.small_print("Training set", drawing.single, "As recorded while training."), axes)
 
 

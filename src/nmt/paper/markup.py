@@ -28,7 +28,8 @@ def markdown(table: Printed) -> str:
     parts = [f"# {table.title}"]
     for cells in (scores(table), costs(table)):
         align = ["left" if column in LEFT else "right" for column in cells]
-        parts.append(cells.to_markdown(index=False, colalign=align, disable_numparse=True))
+        escaped = cells.replace({r"\|": r"\\|"}, regex=True)  # a title's would end the cell
+        parts.append(escaped.to_markdown(index=False, colalign=align, disable_numparse=True))
     parts.append("\n".join(f"- {note}" for note in [*table.notes, *references(table)]))
     return "\n\n".join(parts) + "\n"
 

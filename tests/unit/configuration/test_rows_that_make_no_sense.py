@@ -193,6 +193,14 @@ def test_no_row_of_a_table_is_called_by_its_key():
             assert [name for name in table["experiments"] if rows[name].title == name] == []
 
 
+def test_a_row_without_a_family_is_told_from_a_base():
+    base = {key: value for key, value in BASE.items() if key != "title"}
+    entries = {"base": base, "row": {"base": "base", "title": "A row"}}
+    with pytest.raises(UserError, match="entry row: there is a title but no family"):
+        resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
+    assert resolved_experiment("base", entries, VOCABULARIES, "experiments.yaml") is None
+
+
 @pytest.mark.parametrize("key", ["base", "family"])
 def test_a_list_is_no_name(key):
     entries = {"row": {**BASE, **FAMILIES["transformer"], "family": "transformer"} | {key: ["a"]}}

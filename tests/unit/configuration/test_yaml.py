@@ -13,6 +13,7 @@ from nmt.errors import UserError
         (b"a: 1\nb: 2\na: 3\n", "is not valid YAML: line 3: the key 'a' is there twice."),
         (b"a: \xe4\n", "is not valid YAML: it is not in UTF-8."),
         (b"a: \x01\n", "is not valid YAML: unacceptable character #x0001: special characters are not allowed"),
+        (b"# nothing\n", " is empty."),
         (b"- a\n", ": expected keys and values."),
     ],
 )

@@ -94,6 +94,19 @@ def test_a_training_of_few_updates_has_only_dev_losses(made):
     assert legend(draw("learning-rate", drawing)) == ["; ".join(TITLES)]
 
 
+def test_a_single_point_is_seen(made):
+    drawing = made(seeds=[1])
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        path.write_text('{"update": 20, "nll": 1.0, "learning_rate": 0.1}\n')
+    for name in ("learning-curves", "learning-rate"):
+        assert {line.get_marker() for axes in draw(name, drawing).axes for line in axes.lines} == {"."}
+
+
+def test_dollar_signs_are_letters(made):
+    figure = draw("learning-curves", made())
+    assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
+
+
 def test_rows_with_the_same_learning_rate_share_a_line(made):
     figure = draw("learning-rate", made(rows=["gelu", "no-positions", "demo-rnnencdec"]))
     (axes,) = figure.axes

@@ -145,6 +145,14 @@ def test_markdown_is_aligned_and_says_what_it_shows(made):
     assert "Another split" not in text
 
 
+def test_a_title_stays_in_its_cell(made):
+    given = table(made())
+    given.rows["title"] = "both | of them"
+    lines = [line for line in markdown(given).splitlines() if line.startswith("| both")]
+    assert lines
+    assert all(line.startswith(r"| both \| of them") for line in lines)
+
+
 def test_latex_would_compile(made):
     """No LaTeX here: environments and braces match, rows are as wide as their tabular, nothing special is bare."""
     text = latex(table(made()), "made-up-systems")
