@@ -198,9 +198,9 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     where = f"{file}, entry {name}"
     flat = {key: value for key, value in with_base(name, entries, file, ()).items() if key != "base"}
     family = flat.get("family")
-    if family is None and "title" in entries[name]:
-        raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
     if family is None:
+        if "title" in entries[name]:
+            raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
         return None
     if str(family) not in FAMILIES:
         raise UserError(f"{where}: unknown family {family!r}: {nearest(str(family), FAMILIES)}")
