@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from nmt.configuration.models import FAMILIES, DecoderOnly, Model, SelfAttention
-from nmt.configuration.strict import Count, Name, Positive, Share, Strict, Text, validated
+from nmt.configuration.strict import Count, Name, Positive, Share, Strict, Text, lookup, validated
 from nmt.errors import UserError, nearest
 
 Size = Annotated[int, Field(ge=8)]
@@ -181,8 +181,7 @@ def resolved_ensemble(name: str, values: dict, experiments: dict[str, Experiment
         raise UserError(f"{where}: there is an experiment of that name.")
     ensemble = validated(Ensemble, values, where)
     for member in ensemble.members:
-        if member not in experiments:
-            raise UserError(f"{where}: unknown experiment {member!r}: {nearest(member, experiments)}")
+        lookup(experiments, member, "experiment", where)
     vocabularies = {member: experiments[member].vocabulary for member in ensemble.members}
     if len(set(vocabularies.values())) > 1:
         listed = ", ".join(f"{member} has {vocabulary}" for member, vocabulary in vocabularies.items())
@@ -202,8 +201,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
         if "title" in entries[name]:
             raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
         return None
-    if str(family) not in FAMILIES:
-        raise UserError(f"{where}: unknown family {family!r}: {nearest(str(family), FAMILIES)}")
+    lookup(FAMILIES, str(family), "family", where)
     groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
     values: dict = {group: {} for group in groups}
     for key, value in flat.items():
@@ -216,11 +214,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
             known = {"base", "title", "trained_as", "vocabulary"}.union(*(cls.model_fields for cls in groups.values()))
             raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
     experiment = validated(Experiment, values, where)
-    if experiment.vocabulary not in vocabularies:
-        raise UserError(
-            f"{where}: unknown vocabulary {experiment.vocabulary!r}: {nearest(experiment.vocabulary, vocabularies)}"
-        )
-    joint = vocabularies[experiment.vocabulary].source_size is None
+    joint = lookup(vocabularies, experiment.vocabulary, "vocabulary", where).source_size is None
     if not joint and isinstance(experiment.model, DecoderOnly):
         raise UserError(f"{where}: one sequence needs one vocabulary, {experiment.vocabulary} is two.")
     if not joint and getattr(experiment.model, "tie", None) == "all":
@@ -237,8 +231,7 @@ def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dic
     base = entry.get("base")
     if base is None:
         return entry
-    if str(base) not in entries:
-        raise UserError(f"{file}, entry {name}: unknown base {base!r}: {nearest(str(base), entries)}")
+    lookup(entries, str(base), "base", f"{file}, entry {name}")
     return {**with_base(base, entries, file, (*seen, name)), "title": name, "trained_as": None, **entry}
 
 
@@ -248,9 +241,7 @@ def check_shared_training(name: str, experiments: dict[str, Experiment], file: s
     if other is None:
         return
     where = f"{file}, entry {name}, trained_as"
-    if other not in experiments:
-        raise UserError(f"{where}: unknown experiment {other!r}: {nearest(other, experiments)}")
-    shared = experiments[other]
+    shared = lookup(experiments, other, "experiment", where)
     if shared.trained_as is not None:
         raise UserError(f"{where}: {other} is itself trained as {shared.trained_as}: name that one.")
     if own.training.average > shared.training.average:

@@ -197,8 +197,8 @@ def load_catalogue(folder: str | Path) -> Catalogue:
     for number, entry in enumerate(published, start=1):
         known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments | ensembles)]
         for key, name, names in known:
-            if name is not None and name not in names:
-                raise UserError(f"{published_file}, entry {number}: unknown {key} {name!r}: {nearest(name, names)}")
+            if name is not None:
+                lookup(names, name, key, f"{published_file}, entry {number}")
     found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
     return validated(Catalogue, found | {"experiments": experiments, "ensembles": ensembles}, str(folder))
 
@@ -230,13 +230,10 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
     """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalogue."""
     reproduction = validated(Reproduction, values, where)
     catalogue = load_catalogue(reproduction.catalogue)
-    corpus = catalogue.corpus(reproduction.corpus)
+    corpus = lookup(catalogue.corpora, reproduction.corpus, "corpus", where)
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
-            if experiment not in catalogue.rows:
-                raise UserError(
-                    f"{where}, table {name}: unknown experiment {experiment!r}: {nearest(experiment, catalogue.rows)}"
-                )
+            lookup(catalogue.rows, experiment, "experiment", f"{where}, table {name}")
             check_positions(experiment, corpus, catalogue, f"{where}, table {name}")
         if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")

@@ -11,7 +11,8 @@ from nmt.errors import UserError, nearest
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]  # names become parts of file names
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -25,9 +26,10 @@ class Strict(BaseModel):
         return {"class": type(self).__name__} | self.model_dump(exclude_defaults=True)
 
 
-def lookup(entries: dict, name: str, what: str):
+def lookup(entries: dict, name: str, what: str, where: str | None = None):
+    """Raises UserError, which says `where` the name stands when told, for one that is not there."""
     if name not in entries:
-        raise UserError(f"unknown {what} {name!r}: {nearest(name, entries)}")
+        raise UserError(f"{where + ': ' if where else ''}unknown {what} {name!r}: {nearest(name, entries)}")
     return entries[name]
 
 
@@ -45,6 +47,8 @@ def validated(cls: type[Strict], values: object, where: str):
             fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
         elif first["type"] == "missing":
             fault = f"the key {last!r} is missing"
+        elif first.get("ctx", {}).get("pattern") == NAME:
+            fault = f"{first['input']!r} is no name: take letters, digits, _ . and -, no sign at the start"
         else:
             message = first["msg"].removeprefix("Value error, ")
             fault = f"{last}: {message}" if last else message
