@@ -46,7 +46,7 @@ def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
         f"{args.sentences} sentences, medians of {args.rounds} rounds, turn about. To this: the ratio of this "
         "project's sentences a second, in float32, to theirs."
     )
-    return f"{pd.DataFrame(columns).to_markdown(stralign='right')}\n\n{about}\n"
+    return f"{pd.DataFrame(columns).to_markdown(disable_numparse=True, stralign='right')}\n\n{about}\n"
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
         if "title" in entries[name]:
             raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
         return None
-    lookup(FAMILIES, str(family), "family", where)
+    lookup(FAMILIES, family, "family", where)
     groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
     values: dict = {group: {} for group in groups}
     for key, value in flat.items():
@@ -231,7 +231,7 @@ def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dic
     base = entry.get("base")
     if base is None:
         return entry
-    lookup(entries, str(base), "base", f"{file}, entry {name}")
+    lookup(entries, base, "base", f"{file}, entry {name}")
     return {**with_base(base, entries, file, (*seen, name)), "title": name, "trained_as": None, **entry}
 
 

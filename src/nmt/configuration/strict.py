@@ -26,10 +26,10 @@ class Strict(BaseModel):
         return {"class": type(self).__name__} | self.model_dump(exclude_defaults=True)
 
 
-def lookup(entries: dict, name: str, what: str, where: str | None = None):
-    """Raises UserError, which says `where` the name stands when told, for one that is not there."""
-    if name not in entries:
-        raise UserError(f"{where + ': ' if where else ''}unknown {what} {name!r}: {nearest(name, entries)}")
+def lookup(entries: dict, name: object, what: str, where: str | None = None):
+    """Raises UserError, which says `where` the name stands when told, for what is no name or is not there."""
+    if not isinstance(name, str) or name not in entries:
+        raise UserError(f"{where + ': ' if where else ''}unknown {what} {name!r}: {nearest(str(name), entries)}")
     return entries[name]
 
 

@@ -35,7 +35,7 @@ def markdown(table: pd.DataFrame, about: str) -> str:
     }
     columns |= {f"{phase} (ms)": table[phase].map("{:.1f}".format) for phase in PHASES}
     columns |= {name: table[name].map("{:.2f}".format) for name in table if name.startswith("to ")}
-    return f"{pd.DataFrame(columns).to_markdown(stralign='right')}\n\n{about} {NOTE}\n"
+    return f"{pd.DataFrame(columns).to_markdown(disable_numparse=True, stralign='right')}\n\n{about} {NOTE}\n"
 
 
 def drawn(table: pd.DataFrame, about: str) -> Figure:
