@@ -35,7 +35,7 @@ FAMILIES = {
     "decoder-only-alibi": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="alibi"),
     "decoder-only-relative": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="relative"),
     "decoder-only-learned": DecoderOnly(
-        layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned", max_positions=64
+        layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned", max_positions=128
     ),
     "seq2seq": stacked(),
     "seq2seq-forwards": stacked(reverse_source=False),

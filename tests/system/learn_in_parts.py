@@ -1,8 +1,11 @@
-"""Learns for 50 updates in float64 and writes the losses; started alone or by torchrun, for test_processes.py."""
+"""Losses of 50 updates in float64, learnt by one process or by several."""
 
 import argparse
 import json
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +25,26 @@ UPDATES = 50
 SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}
 
 
+def torchrun(processes: int) -> list[str]:
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+
+
+def losses(processes: int, parts: int, families: Iterable[str]) -> dict[str, list[float]]:
+    """Of each family, at each update: this script is started, alone or by torchrun, for batches in so many parts."""
+    started = torchrun(processes) if processes > 1 else [sys.executable]
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "losses.json"
+        arguments = [f"--parts={parts}", f"--output={output}", "--families", *families]
+        subprocess.run([*started, __file__, *arguments], check=True, capture_output=True)
+        return json.loads(output.read_text())
+
+
 def main(args: argparse.Namespace) -> None:
     torch.set_default_dtype(torch.float64)
     with joined() as processes:
-        losses = {family: learn(family, args.parts, processes) for family in args.families}
+        found = {family: learn(family, args.parts, processes) for family in args.families}
         if processes.first:
-            args.output.write_text(json.dumps(losses))
+            args.output.write_text(json.dumps(found))
 
 
 def learn(family: str, parts: int, processes: Processes) -> list[float]:
@@ -38,13 +55,13 @@ def learn(family: str, parts: int, processes: Processes) -> list[float]:
     learner = Learner(random_model(family), training, processes, seed=1)
     division = Division(processes.rank, processes.size, slices=parts // training.batches)
     stream = Batches.of(sentences(), training, seed=1).stream(1, 0, division, processes.device)
-    losses = []
+    found = []
     for update in range(1, UPDATES + 1):
         learner.learn(next(stream), 0.01, update)
         loss, _, tokens = processes.total(learner.sums).tolist()
         learner.sums.zero_()
-        losses.append(loss / tokens)
-    return losses
+        found.append(loss / tokens)
+    return found
 
 
 def sentences() -> ParallelTokens:

@@ -1,18 +1,18 @@
 """The same maths on any number of processes, and what happens when one of them ends."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from system.kill_points import last_update, wait_for
+from system.learn_in_parts import losses, torchrun
 from tiny_training import arguments, prepare
 
 from nmt.files import read_json
@@ -20,40 +20,23 @@ from nmt.models.weights import load_tensors
 from nmt.training.state import locked
 
 FAMILIES = ("transformer", "decoder-only", "moe")
-WORKER = Path(__file__).with_name("learn_in_parts.py")
 
 
-def command(processes: int) -> list[str]:
-    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-
-
-@pytest.fixture(scope="module")
-def losses(tmp_path_factory):
-    """losses(processes, parts): of each family, at each update."""
-    folder, found = tmp_path_factory.mktemp("losses"), {}
-
-    def learn(processes: int, parts: int) -> dict[str, list[float]]:
-        if (processes, parts) not in found:
-            output = folder / f"{processes}-{parts}.json"
-            arguments = [f"--parts={parts}", f"--output={output}", "--families", *FAMILIES]
-            started = command(processes) if processes > 1 else [sys.executable]
-            subprocess.run([*started, WORKER, *arguments], check=True, capture_output=True)
-            found[processes, parts] = json.loads(output.read_text())
-        return found[processes, parts]
-
-    return learn
+@cache
+def of_four_parts(processes: int) -> dict[str, list[float]]:
+    return losses(processes, 4, FAMILIES)
 
 
 @pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_processes_that_share_four_parts_equal_one_that_has_them_all(losses, processes, family):
-    assert losses(processes, 4)[family] == pytest.approx(losses(1, 4)[family], abs=1e-6)
+def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, family):
+    assert of_four_parts(processes)[family] == pytest.approx(of_four_parts(1)[family], abs=1e-6)
 
 
 @contextmanager
 def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
     """train.py by two processes, half way through its updates."""
-    script = [*command(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
+    script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
     with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
         yield process
@@ -89,7 +72,7 @@ def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root, r
     assert run_script("train", *arguments(folder, folder / "run")).returncode == 0
     (state,) = folder.glob("run/state-*")
     with locked(state, wait=True):
-        script = [*command(2), root / "src" / "train.py", *arguments(folder, folder / "run", device_tokens=500)]
+        script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, folder / "run", device_tokens=500)]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "another process is training in" in done.stderr

@@ -1,0 +1,29 @@
+"""Trains every kind of model with 1, 2 and 4 processes, and compares the losses with those of one process.
+
+python tests/system/processes_matrix.py prints a table of the largest differences in 50 updates, in float64, and ends
+with code 1 when one is above 1e-6.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
+
+from families import FAMILIES  # noqa: E402
+from system.learn_in_parts import losses  # noqa: E402
+
+
+def main() -> int:
+    alone, two, four = (losses(processes, 4, FAMILIES) for processes in (1, 2, 4))
+    print("| family | 2 processes, 2 parts each | 4 processes, 1 part each |")
+    print("|---|---|---|")
+    differences = []
+    for family in FAMILIES:
+        found = [max(abs(a - b) for a, b in zip(alone[family], some[family], strict=True)) for some in (two, four)]
+        print(f"| {family} | {found[0]:.1e} | {found[1]:.1e} |", flush=True)
+        differences += found
+    return 0 if all(difference <= 1e-6 for difference in differences) else 1  # NaN is not
+
+
+if __name__ == "__main__":
+    sys.exit(main())
