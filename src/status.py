@@ -15,7 +15,7 @@ def main(args: argparse.Namespace) -> None:
     by_date = sorted(args.runs.glob("*/*/seed-*/state-*/settings.json"), key=lambda path: path.stat().st_mtime)
     states = sorted({path.parent.parent: path for path in by_date}.values())
     if not states:
-        print(f"no run under {args.runs} has begun to train.")
+        print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
     width = max((len(name_of(state, args.runs)) for state in states), default=0)
     for state in states:
         print(f"{name_of(state, args.runs):{width}}  {line(state.parent)}")

@@ -1,9 +1,9 @@
 """Trains one row on one corpus with one seed; goes on from where an earlier call was interrupted.
 
 OUTPUT gets training.json (what was done and what it cost), metrics.jsonl and the folder checkpoints, all at the
-end. Until then everything is in OUTPUT/state-<fingerprint of configuration and data>. A SIGINT, SIGTERM or SIGUSR1
-saves the state and ends with exit code 75: run the same command to go on. Started by torchrun, all its processes
-train together, each on a GPU of its own where there are GPUs.
+end. Until then everything is in OUTPUT/state-<fingerprint of configuration and data>. Once training has begun, a
+SIGINT, SIGTERM or SIGUSR1 saves the state and ends with exit code 75: run the same command to go on. Started by
+torchrun, all its processes train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse

@@ -40,7 +40,10 @@ def test_help(run_script):
 
 def test_before_anything_is_trained(tmp_path, run_script):
     done = run_script("status", f"--runs={tmp_path / 'runs'}")
-    assert (done.returncode, done.stdout) == (0, f"no run under {tmp_path / 'runs'} has begun to train.\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"no run has begun to train as {tmp_path / 'runs'}/CORPUS/EXPERIMENT/seed-N.\n",
+    )
 
 
 def test_a_line_a_run(tmp_path, make_run, run_script):

@@ -1,9 +1,9 @@
 """Trains every kind of model with 1, 2 and 4 processes, and compares the losses with those of one process.
 
-python tests/system/processes_matrix.py prints a table of the largest differences in 50 updates, in float64, and ends
-with code 1 when one is above 1e-6.
+Prints a table of the largest differences in 50 updates, in float64, and ends with code 1 when one is above 1e-6.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -12,8 +12,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 from families import FAMILIES  # noqa: E402
 from system.learn_in_parts import losses  # noqa: E402
 
+from nmt import command  # noqa: E402
 
-def main() -> int:
+
+def main(_: argparse.Namespace) -> int:
     alone, two, four = (losses(processes, 4, FAMILIES) for processes in (1, 2, 4))
     print("| family | 2 processes, 2 parts each | 4 processes, 1 part each |")
     print("|---|---|---|")
@@ -26,4 +28,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main, command.arguments(__doc__))

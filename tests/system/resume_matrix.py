@@ -1,9 +1,9 @@
 """Kills trainings of every kind of model in every precision, resumes them, and compares with uninterrupted ones.
 
-python tests/system/resume_matrix.py [FAMILY ...] prints a table, of all families unless some of tests/families.py are
-named, and ends with code 1 when anything differs.
+Prints a table, a row when its three kill points are done, and ends with code 1 when anything differs.
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -16,6 +16,9 @@ import tiny_training  # noqa: E402
 from families import FAMILIES  # noqa: E402
 from system.kill_points import KILL, TERM, Point, Trainings  # noqa: E402
 
+from nmt import command  # noqa: E402
+from nmt.configuration import lookup  # noqa: E402
+
 PRECISIONS = ("float32", "bfloat16", "float16")
 POINTS = [
     Point("SIGTERM", TERM, update=20),
@@ -26,13 +29,15 @@ REFUSED = "refused"  # with a sentence: float16 on a CPU, for families with LSTM
 SHORT = {"updates": 60, "interval": 20, "bleu_interval": 60, "average": 2, "batch_tokens": 400, "batches": 2}
 
 
-def main(families: list[str]) -> int:
+def main(args: argparse.Namespace) -> int:
+    for family in args.families:
+        lookup(FAMILIES, family, "family")
     print(f"| family | precision | {' | '.join(point.name for point in POINTS)} |")
     print(f"|---|---|{'---|' * len(POINTS)}")
     began, equal = time.monotonic(), True
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
         trainings = Trainings(Path(temporary), **SHORT)
-        cases = [(family, precision) for family in families for precision in PRECISIONS]
+        cases = [(family, precision) for family in args.families or FAMILIES for precision in PRECISIONS]
         for family, precision in cases:
             changes = FAMILIES[family].model_dump() | {"base": "tiny", "title": family, "precision": precision}
             if "max_positions" in changes:
@@ -62,4 +67,6 @@ def interrupted(trainings: Trainings, row: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or list(FAMILIES)))
+    parser = command.arguments(__doc__)
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="of tests/families.py; without any, all of them")
+    command.run(main, parser)
