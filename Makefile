@@ -8,7 +8,7 @@ all: environment
 	. .venv/bin/activate && snakemake --cores $(CORES)
 
 test: environment
-	. .venv/bin/activate && python -m pytest
+	. .venv/bin/activate && python -m pytest --numprocesses 2 --dist loadfile
 
 environment:
 	@sh envs/set_up.sh
