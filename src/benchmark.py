@@ -18,7 +18,7 @@ from nmt.files import write_text
 from nmt.measurement import measured
 from nmt.paper.drawing import save
 from nmt.paper.provenance import commit
-from nmt.paper.speeds import drawn, markdown, medians
+from nmt.paper.speeds import drawn, markdown
 from nmt.peers import TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
@@ -52,12 +52,12 @@ def main(args: argparse.Namespace) -> None:
         lines.append({"experiment": name, "version": version} | measured(name, versions[version], named))
         measurements = pd.DataFrame(lines)
         write_text(args.csv, measurements.to_csv(index=False))  # at once: a later one may fail
-    table = medians(measurements)
     machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
-    about = f"{machine}: medians of {args.rounds} rounds, turn about."
-    write_text(args.markdown, markdown(table, about))
-    save(drawn(table, about), args.pdf, args.png)
-    print(markdown(table, about), end="")
+    about = f"{machine}. Medians; rounds: {args.rounds}, turn about."
+    table = markdown(measurements, about)
+    write_text(args.markdown, table)
+    save(drawn(measurements, about), args.pdf, args.png)
+    print(table, end="")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Measures how fast this project and others translate, alternating between them, and writes a table.
 
-It has sentences a second, medians of all rounds, and how many times as fast this project is in float32. All translate
-the same sources, in the same batches, to the same lengths (measure_search.py).
+It has sentences a second, median, lowest and highest of all rounds, and how many times as fast this project is in
+float32. All translate the same sources, in the same batches, to the same lengths (measure_search.py).
 """
 
 import argparse
@@ -15,6 +15,7 @@ from nmt import command
 from nmt.files import write_text
 from nmt.measurement import measured
 from nmt.paper.provenance import commit
+from nmt.paper.speeds import ratio, rounds, spread
 from nmt.peers import SEARCHES, TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
@@ -39,14 +40,18 @@ def main(args: argparse.Namespace) -> None:
 
 
 def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
-    rate = measurements.groupby("toolkit", sort=False).sentences_per_second.median()
-    columns = {"sentences/s": rate.map("{:.1f}".format), "to this": (rate["this"] / rate).map("{:.2f}".format)}
+    rates = rounds(measurements, "toolkit", "sentences_per_second")
+    columns = {
+        "sentences/s": [spread(rates[each].median(), rates[each], ".1f") for each in rates],
+        "to this": [ratio(rates["this"], rates[each]) for each in rates],
+    }
     about = (
         f"{device_name(best_device())}, threads {args.threads}, commit {commit()}: beam {args.beam}, batches of "
-        f"{args.sentences} sentences, medians of {args.rounds} rounds, turn about. To this: the ratio of this "
-        "project's sentences a second, in float32, to theirs."
+        f"{args.sentences} sentences. Medians; rounds: {args.rounds}, turn about; in brackets are the lowest and the "
+        "highest. To this: the ratio of this project's sentences a second, in float32, to theirs, of the medians and "
+        "round by round."
     )
-    return f"{pd.DataFrame(columns).to_markdown(disable_numparse=True, stralign='right')}\n\n{about}\n"
+    return f"{pd.DataFrame(columns, rates.columns).to_markdown(disable_numparse=True, stralign='right')}\n\n{about}\n"
 
 
 if __name__ == "__main__":
