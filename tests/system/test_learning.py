@@ -28,15 +28,15 @@ WORDS, LONGEST = 10, 5
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
 # model, updates, peak of the learning rate
 LEARNERS = {
-    "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 500, 0.003),
+    "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 300, 0.004),
     "decoder-only": (
         DecoderOnly(layers=2, d_model=64, d_ff=128, heads=4, dropout=0.0, norm="pre"),
-        500,
-        0.003,
+        300,
+        0.004,
     ),
     "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0, init_std=0.1), 250, 0.005),
-    "rnnencdec": (RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none", init_std=None), 800, 0.004),
-    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 900, 0.004),
+    "rnnencdec": (RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none", init_std=None), 600, 0.006),
+    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 600, 0.006),
     "luong": (
         Seq2Seq(
             layers=1,
@@ -48,10 +48,10 @@ LEARNERS = {
             input_feeding=True,
             reverse_source=False,
         ),
-        400,
-        0.006,
+        300,
+        0.008,
     ),
-    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 700, 0.005),
+    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 400, 0.008),
     "moe": (
         GNMT(
             layers=3,
@@ -63,15 +63,15 @@ LEARNERS = {
             experts_used=2,
             d_expert=32,
         ),
-        700,
-        0.005,
+        400,
+        0.008,
     ),
     "convs2s": (
         ConvS2S(encoder=[(48, 3, 2)], decoder=[(48, 3, 2)], d_embedding=48, d_output=48, dropout=0.0),
         300,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 700, 0.003),
+    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 600, 0.004),
 }
 
 

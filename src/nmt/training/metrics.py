@@ -4,8 +4,6 @@ import json
 import os
 from pathlib import Path
 
-from torch.utils.tensorboard import SummaryWriter
-
 from nmt.files import write_lines
 
 
@@ -23,6 +21,8 @@ class Metrics:
         kept = [line for line in read_metrics(path) if line["update"] <= update]
         write_lines(path, map(json.dumps, kept))
         self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
+        from torch.utils.tensorboard import SummaryWriter  # not above: those who read metrics need no torch
+
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
     def write(self, update: int, **values: object) -> None:
