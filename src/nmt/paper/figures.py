@@ -50,7 +50,7 @@ def learning_curves(drawing: Drawing) -> Figure:
     figure.align_ylabels()
     text = (
         "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and perplexity compare "
-        f"only rows with the same vocabulary.{drawing.caseless()}"
+        f"only rows with the same vocabulary.{drawing.caseless() if 'dev_bleu' in panels else ''}"
     )
     return finish(figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0])
 

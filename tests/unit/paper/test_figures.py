@@ -164,6 +164,10 @@ def test_rows_without_capitals_are_drawn_without_case(made):
         assert line.get_ydata().tolist() == [bucket["lowercased_bleu"] for bucket in buckets[:3]]
     curves = draw("learning-curves", drawing)
     assert "takes no account of case for: Transformer-Tiny." in small_print(curves)
+    for run in drawing.runs:
+        lines = [line for line in run.metrics() if "dev_bleu" not in line]
+        write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines))
+    assert "BLEU" not in small_print(draw("learning-curves", drawing))
 
 
 def test_seeds_that_stop_early_share_a_line_of_the_learning_rate(made):
