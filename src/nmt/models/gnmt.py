@@ -24,6 +24,7 @@ from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, run_
 warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
 
 BALANCE = 0.01  # weight of the balance losses where the configuration has none
+Last = tuple[Tensor, Tensor]  # a layer's last hidden state (B, D) and cells (B, H)
 RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin with the third layer
 
 
@@ -66,9 +67,11 @@ class State:
 class GNMT(nn.Module):
     """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3).
 
-    Only that layer needs a loop over time; those above it run over all positions at once. All but experts starts within
-    init_range, as the paper has it. Forget gates that start open mix each word with those before it, and attention
-    then stays where it first goes, at the state of the first word, which has read all others from the end.
+    Only that layer needs a loop over time; those above it run over all positions at once. A decoder layer starts from
+    the last state of the encoder layer of its number, of which the paper says nothing but Google's later code does the
+    same (github.com/tensorflow/nmt, `pass_hidden_state`); from zero it learns later where to look. All but experts
+    starts within init_range, as the paper has it. Forget gates that start open mix each word with those before it, and
+    attention then stays where it first goes, at the state of the first word, which has read all others from the end.
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
@@ -89,18 +92,19 @@ class GNMT(nn.Module):
         self.source_mixture = Mixture(config) if config.experts else None  # start in a way of their own
         self.target_mixture = Mixture(config) if config.experts else None
 
-    def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
-        """(B, S) -> memory, and the penalty of its experts."""
+    def encode(self, source: Tensor) -> tuple[Memory, list[Last], Tensor]:
+        """(B, S) -> memory, the layers' last states, and the penalty of its experts."""
         padding, penalty = source == PAD, torch.zeros((), device=source.device)
         lengths = (~padding).sum(1)
-        x = self.source_embedding(source)
+        x, last = self.source_embedding(source), []
         for number, layer in enumerate(self.encoder):
             if self.source_mixture is not None and number == len(self.encoder) - 1:
                 x, penalty = self.source_mixture(x, ~padding)
-            above, _ = run_packed(layer, self.dropout(x), lengths)
+            above, (hidden, cell) = run_packed(layer, self.dropout(x), lengths)
+            last.append((hidden[-1], cell[-1]))  # of two directions the one that ends at the first word
             x = x + above if number >= RESIDUAL_FROM else above
         x = self.dropout(x)
-        return Memory(x, self.alignment.key(x), padding), penalty
+        return Memory(x, self.alignment.key(x), padding), last[: len(self.decoder)], penalty
 
     def context(self, below: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """The bottom layer's last output (B, beam, D) -> context (B, beam, D), weights (B, beam, S)"""
@@ -125,35 +129,26 @@ class GNMT(nn.Module):
             x = x + found if number >= self.residual_from else found
         return self.dropout(x), penalty
 
-    def zeros(self, memory: Memory, beam: int) -> State:
-        rows = len(memory.padding) * beam
-        return State(
-            memory,
-            [memory.states.new_zeros(rows, layer.proj_size or layer.hidden_size) for layer in self.decoder],
-            [memory.states.new_zeros(rows, layer.hidden_size) for layer in self.decoder],
-            beam,
-        )
-
-    def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def decode(self, memory: Memory, first: list[Last], target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
         gates, steps = embedding_gates(self.decoder[0], self.dropout(self.target_embedding(target_in))), []
-        start = self.zeros(memory, 1)
-        hidden, cell = start.hidden[0], start.cell[0]
+        hidden, cell = first[0]
         for position in range(target_in.size(1)):
             context, weights = self.context(hidden[:, None], memory)
             hidden, cell = self.bottom(gates[:, position], context[:, 0], hidden, cell)
             steps.append((hidden, context[:, 0], weights[:, 0]))
         x, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
-        hidden, penalty = self.above(x, contexts, target_in != PAD, [None] * len(self.decoder))
+        hidden, penalty = self.above(x, contexts, target_in != PAD, [(h[None], c[None]) for h, c in first])
         return hidden, penalty, maps
 
     def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
-        memory, source_penalty = self.encode(source)
-        hidden, penalty, _ = self.decode(memory, target_in)
+        memory, first, source_penalty = self.encode(source)
+        hidden, penalty, _ = self.decode(memory, first, target_in)
         return Hidden(hidden, penalty=penalty + source_penalty if self.target_mixture is not None else None)
 
-    def start(self, memory: tuple[Memory, Tensor], beam: int) -> State:
-        return self.zeros(memory[0], beam)
+    def start(self, memory: tuple[Memory, list[Last], Tensor], beam: int) -> State:
+        hidden, cell = ([part.repeat_interleave(beam, 0) for part in parts] for parts in zip(*memory[1], strict=True))
+        return State(memory[0], hidden, cell, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         context, _ = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)
@@ -167,4 +162,5 @@ class GNMT(nn.Module):
         return x[:, 0], state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        return {"attention": self.decode(self.encode(source)[0], target_in)[2][:, None]}
+        memory, first, _ = self.encode(source)
+        return {"attention": self.decode(memory, first, target_in)[2][:, None]}

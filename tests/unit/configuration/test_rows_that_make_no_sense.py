@@ -73,6 +73,7 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("seq2seq", COSINE | {"final_learning_rate": 0.2}, "final_learning_rate 0.2 is above the peak"),
         ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
         ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
+        ("gnmt", {"decoder_layers": 4}, "decoder_layers 4: each starts from an encoder layer, of 3"),
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2"),
     ],

@@ -33,12 +33,12 @@ def test_gnmt_sends_one_context_to_every_layer():
     """With the attention held still, the decoder is a plain stack of residual layers over [below; context]."""
     model = random_model("gnmt")
     source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
-    memory, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, target)
+    memory, last, _ = model.encode(source)
+    hidden, _, maps = model.decode(memory, last, target)
     contexts = maps @ memory.states
     x = model.target_embedding(target)
     for number, layer in enumerate(model.decoder):
-        above, _ = layer(torch.cat([x, contexts], -1))
+        above, _ = layer(torch.cat([x, contexts], -1), [part[None] for part in last[number]])
         x = above if number < 2 else x + above
     torch.testing.assert_close(hidden, x, **EXACT)
 
@@ -47,14 +47,29 @@ def test_moe_s_layers_are_residual_and_its_experts_answer_through_a_sigmoid():
     """Shazeer et al. 2017, appendix E."""
     model = random_model("moe")
     source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
-    memory, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, target)
+    memory, last, _ = model.encode(source)
+    hidden, _, maps = model.decode(memory, last, target)
     contexts = maps @ memory.states
-    below, _ = model.decoder[0](torch.cat([model.target_embedding(target), contexts], -1))
+    first, second = ([part[None] for part in parts] for parts in last)
+    below, _ = model.decoder[0](torch.cat([model.target_embedding(target), contexts], -1), first)
     mixed = model.target_mixture.experts(below.flatten(0, 1))[0].view_as(below)
     x = below + mixed.sigmoid()
-    above, _ = model.decoder[1](torch.cat([x, contexts], -1))
+    above, _ = model.decoder[1](torch.cat([x, contexts], -1), second)
     torch.testing.assert_close(hidden, x + above, **EXACT)
+
+
+@pytest.mark.parametrize("family", ["gnmt", "moe"])
+def test_gnmt_s_decoder_starts_where_the_encoder_ended(family):
+    """Layer by layer; of the first, which reads both ways, at the first word."""
+    model = random_model(family)
+    sentence = sources(random_sentences([7]))
+    x, _ = model.encoder[0](model.source_embedding(sentence))
+    expected = [x[:, 0, 10:]]
+    for layer in model.encoder[1 : len(model.decoder)]:
+        x, _ = layer(x)
+        expected.append(x[:, -1])
+    state = model.start(model.encode(sentence), 2)
+    torch.testing.assert_close(torch.stack(state.hidden), torch.stack(expected).expand(-1, 2, -1), **EXACT)
 
 
 def test_the_source_is_read_backwards_with_its_end_in_place():
