@@ -10,7 +10,7 @@ min_version("9.0")
 if "status" in sys.argv[1:]:
     os.execv(sys.executable, [sys.executable, f"{workflow.basedir}/src/status.py", "--runs", "results/runs"])
 
-if not {"name", "title", "corpus", "tables"} & config.keys():
+if not workflow.configfiles:
 
     configfile: "config/demo.yaml"
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import Count, Name, Strict, Text
+from nmt.configuration.strict import NUMBER, Count, Name, Strict, Text, Whole
 from nmt.errors import nearest
 
 
@@ -38,7 +38,7 @@ class Generated(Strict):
     """Sentence pairs from a synchronous grammar instead of a download."""
 
     grammar: str
-    seed: int
+    seed: Whole
     sizes: dict[Literal["train", "dev", "test"], Count]
 
 
@@ -46,7 +46,7 @@ class Cleaning(Strict):
     """Which training pairs are kept, by their lengths in subwords; dev and test sets are never cleaned."""
 
     max_length: Count = 250
-    max_ratio: Annotated[float, Field(ge=1)] | None = None
+    max_ratio: Annotated[float, Field(ge=1), NUMBER] | None = None
 
 
 class Corpus(Strict):

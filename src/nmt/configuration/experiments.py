@@ -1,16 +1,29 @@
 """What a vocabulary and a row are: experiments.yaml."""
 
+import math
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from nmt.configuration.models import FAMILIES, DecoderOnly, Model, SelfAttention
-from nmt.configuration.strict import Count, Name, Positive, Share, Strict, Text, lookup, validated
+from nmt.configuration.strict import (
+    NUMBER,
+    Count,
+    Name,
+    NotNegative,
+    Positive,
+    Share,
+    Strict,
+    Text,
+    Whole,
+    lookup,
+    validated,
+)
 from nmt.errors import UserError, nearest
 
-Size = Annotated[int, Field(ge=8)]
+Size = Annotated[int, Field(ge=8), NUMBER]
 BYTES = 256
-Seed = Annotated[int, Field(ge=0)]
 
 
 class Vocabulary(Strict):
@@ -71,14 +84,14 @@ class Training(Strict):
     updates: Count
     batch_tokens: Count
     batches: Count = 1
-    warmup: Annotated[int, Field(ge=0)]
+    warmup: Whole
     peak_learning_rate: Positive | None = None
     schedule: Literal["inverse_sqrt", "cosine", "halving", "constant"] = "inverse_sqrt"
-    final_learning_rate: Annotated[float, Field(ge=0)] | None = None
+    final_learning_rate: NotNegative | None = None
     halve_from: Count | None = None
     halve_every: Count | None = None
     optimiser: Literal["adam", "adamw", "sgd"] = "adam"
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    weight_decay: NotNegative = 0.0
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_epsilon: Positive = 1e-9
     label_smoothing: Share = 0.1
@@ -87,10 +100,10 @@ class Training(Strict):
     deterministic: bool = False
     most_skipped: Count = 10
     interval: Count
-    bleu_interval: Annotated[int, Field(ge=0)] = 0
+    bleu_interval: Whole = 0
     patience: Count | None = None
     average: Count = 5
-    source_loss: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[float, Field(ge=0)]], ...] = ()
+    source_loss: tuple[tuple[Whole, NotNegative], ...] = ()
 
     @model_validator(mode="after")
     def check(self) -> "Training":
@@ -108,6 +121,10 @@ class Training(Strict):
             raise ValueError(f"final_learning_rate {self.final_learning_rate} is above the peak")
         if self.bleu_interval % self.interval:
             raise ValueError(f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}")
+        if self.average > (checkpoints := math.ceil(self.updates / self.interval)):
+            raise ValueError(
+                f"average {self.average} is of more checkpoints than the {checkpoints} that training makes"
+            )
         if self.batches > self.batch_tokens:
             raise ValueError(f"batches {self.batches}: there are only {self.batch_tokens} batch_tokens for them")
         if self.weight_decay and self.optimiser != "adamw":
@@ -126,7 +143,7 @@ class Decoding(Strict):
 
     beam: Count = 4
     penalty: Literal["wu", "power", "none"] = "wu"
-    alpha: Annotated[float, Field(ge=0)] = 0.6
+    alpha: NotNegative = 0.6
     max_extra: Count = 50
     stop: Literal["exact", "beam"] = "exact"
 
@@ -164,7 +181,7 @@ class Ensemble(Strict):
     """
 
     title: Text
-    members: Annotated[dict[Name, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
+    members: Annotated[dict[Name, Annotated[tuple[Whole, ...], Field(min_length=1)]], Field(min_length=1)]
 
     @model_validator(mode="after")
     def check(self) -> "Ensemble":
@@ -195,24 +212,20 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     None for an entry without a family: it is only a base.
     """
     where = f"{file}, entry {name}"
-    flat = {key: value for key, value in with_base(name, entries, file, ()).items() if key != "base"}
+    flat = with_base(name, entries, file, ())
     family = flat.get("family")
     if family is None:
+        check_keys(flat, FAMILIES.values(), where)
         if "title" in entries[name]:
             raise UserError(f"{where}: there is a title but no family: give it one, or a base that has one.")
         return None
     lookup(FAMILIES, family, "family", where)
+    check_keys(flat, [FAMILIES[family]], where)
     groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
-    values: dict = {group: {} for group in groups}
-    for key, value in flat.items():
-        group = next((group for group, cls in groups.items() if key in cls.model_fields), None)
-        if group is not None:
-            values[group][key] = value
-        elif key in ("title", "trained_as", "vocabulary"):
-            values[key] = value
-        else:
-            known = {"base", "title", "trained_as", "vocabulary"}.union(*(cls.model_fields for cls in groups.values()))
-            raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
+    values: dict = {
+        group: {key: value for key, value in flat.items() if key in cls.model_fields} for group, cls in groups.items()
+    }
+    values |= {key: flat[key] for key in ("title", "trained_as", "vocabulary") if key in flat}
     experiment = validated(Experiment, values, where)
     joint = lookup(vocabularies, experiment.vocabulary, "vocabulary", where).source_size is None
     if not joint and isinstance(experiment.model, DecoderOnly):
@@ -220,6 +233,19 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     if not joint and getattr(experiment.model, "tie", None) == "all":
         raise UserError(f"{where}: tie: all needs one vocabulary for both sides, {experiment.vocabulary} is two.")
     return experiment
+
+
+def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
+    """Raises UserError for a key that is neither a row's, nor training's or search's, nor one of these families'."""
+    known = {"base", "title", "trained_as", "vocabulary"}.union(
+        *(cls.model_fields for cls in (Training, Decoding, *families))
+    )
+    for key in keys:
+        if key in known:
+            continue
+        others = [family for family, cls in FAMILIES.items() if key in cls.model_fields]
+        hint = f"it is one of {', '.join(others)}, not of {keys['family']}" if others else nearest(str(key), known)
+        raise UserError(f"{where}: unknown key {key!r}: {hint}")
 
 
 def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dict:

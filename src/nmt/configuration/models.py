@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import Count, Positive, Share, Strict
+from nmt.configuration.strict import NUMBER, Count, Positive, Several, Share, Strict
 
 
 class Architecture(Strict):
@@ -150,8 +150,8 @@ class GNMT(Architecture):
     """
 
     family: Literal["gnmt"] = "gnmt"
-    layers: Annotated[int, Field(ge=2)]
-    decoder_layers: Annotated[int, Field(ge=2)] | None = None
+    layers: Several
+    decoder_layers: Several | None = None
     d_model: Count
     d_cell: Count | None = None
     dropout: Share
@@ -178,6 +178,8 @@ class GNMT(Architecture):
             raise ValueError("balance is that of experts, and there are none")
         if self.d_cell == self.d_model:
             raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
+        if self.d_cell and self.d_cell < self.d_model:
+            raise ValueError(f"d_cell {self.d_cell} is less than d_model {self.d_model}: cells are projected to fewer")
         return self
 
 
@@ -214,8 +216,8 @@ class ByteNet(Architecture):
     d_hidden: Count
     sets: Count = 6
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
-    kernel: Annotated[int, Field(ge=2)] = 3
-    unfold: Annotated[float, Field(ge=1)] = 1.2
+    kernel: Several = 3
+    unfold: Annotated[float, Field(ge=1), NUMBER] = 1.2
     dropout: Share = 0.0
 
 

@@ -9,13 +9,12 @@ from nmt.configuration.corpora import Archive, Corpus
 from nmt.configuration.experiments import (
     Ensemble,
     Experiment,
-    Seed,
     Vocabulary,
     check_shared_training,
     resolved_ensemble,
     resolved_experiment,
 )
-from nmt.configuration.strict import Name, Strict, Text, lookup, read_yaml, validated
+from nmt.configuration.strict import Name, Strict, Text, Whole, check_names, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 
 METRICS = {
@@ -107,7 +106,7 @@ class Reproduction(Strict):
     name: Name
     title: Text
     corpus: Name
-    seeds: Annotated[list[Seed], Field(min_length=1)]
+    seeds: Annotated[list[Whole], Field(min_length=1)]
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     attention: Text
     catalogue: str = "config"
@@ -130,6 +129,7 @@ class Catalogue(Strict):
     corpora: dict[Name, Corpus]
     vocabularies: dict[Name, Vocabulary]
     experiments: dict[Name, Experiment]
+    bases: list[Name]  # entries without a family, which only others can name
     ensembles: dict[Name, Ensemble]
     published: list[Published]
 
@@ -174,6 +174,7 @@ def load_catalogue(folder: str | Path) -> Catalogue:
             raise UserError(f"{experiments_file}: unknown key {key!r}: {nearest(str(key), known)}")
         if not isinstance(value or {}, dict):
             raise UserError(f"{experiments_file}, {key}: expected names with keys and values.")
+        check_names(value or {}, f"{experiments_file}, {key}")
     vocabularies = {
         name: validated(Vocabulary, values, f"{experiments_file}, vocabulary {name}")
         for name, values in (declared.get("vocabularies") or {}).items()
@@ -200,7 +201,8 @@ def load_catalogue(folder: str | Path) -> Catalogue:
             if name is not None:
                 lookup(names, name, key, f"{published_file}, entry {number}")
     found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
-    return validated(Catalogue, found | {"experiments": experiments, "ensembles": ensembles}, str(folder))
+    found |= {"experiments": experiments, "ensembles": ensembles}
+    return validated(Catalogue, found | {"bases": [name for name in entries if name not in experiments]}, str(folder))
 
 
 def check_archives(corpora: dict[str, Corpus], file: str) -> None:
@@ -231,14 +233,16 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
     reproduction = validated(Reproduction, values, where)
     catalogue = load_catalogue(reproduction.catalogue)
     corpus = lookup(catalogue.corpora, reproduction.corpus, "corpus", where)
+    tested = {split: None for split in corpus.split_names if split != "train"}
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
+            if experiment in catalogue.bases:
+                raise UserError(f"{where}, table {name}: {experiment} is only a base: give it a family and a title.")
             lookup(catalogue.rows, experiment, "experiment", f"{where}, table {name}")
             check_positions(experiment, corpus, catalogue, f"{where}, table {name}")
         if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
-        if table.split not in corpus.split_names or table.split == "train":
-            raise UserError(f"{where}, table {name}: unknown split {table.split!r}: known are {corpus.split_names}")
+        lookup(tested, table.split, "split", f"{where}, table {name}")
     name, first = next(iter(reproduction.tables.items()))
     if not catalogue.experiments.keys() & first.experiments:
         raise UserError(f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to draw.")

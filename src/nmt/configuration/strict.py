@@ -1,19 +1,44 @@
 """What all configuration classes share, and how YAML becomes them: unknown keys are errors that name the nearest."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from nmt.errors import UserError, nearest
 
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, lt=1)]
-Positive = Annotated[float, Field(gt=0)]
+
+def no_truth_value(value: object) -> object:
+    """Raises ValueError for true and false, which Python counts with."""
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, not {str(value).lower()}")
+    return value
+
+
+NUMBER = BeforeValidator(no_truth_value)
+Count = Annotated[int, Field(ge=1), NUMBER]
+Several = Annotated[int, Field(ge=2), NUMBER]
+Whole = Annotated[int, Field(ge=0), NUMBER]
+Share = Annotated[float, Field(ge=0, lt=1), NUMBER]
+Positive = Annotated[float, Field(gt=0), NUMBER]
+NotNegative = Annotated[float, Field(ge=0), NUMBER]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+NO_NAME = "{!r} is no name: take letters, digits, _ . and -, no sign at the start"
+# pydantic's kinds of faults, where its own words are a programmer's
+EXPECTED = {
+    "int_": "expected a whole number",
+    "float_": "expected a number",
+    "bool_": "expected true or false",
+    "string_type": "expected text",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "dict_type": "expected keys and values",
+    "model_type": "expected keys and values",
+}
 
 
 class Strict(BaseModel):
@@ -33,6 +58,13 @@ def lookup(entries: dict, name: object, what: str, where: str | None = None):
     return entries[name]
 
 
+def check_names(names: object, where: str) -> None:
+    """Raises UserError for what cannot be a part of a file's name."""
+    for name in names:
+        if not isinstance(name, str) or not re.match(NAME, name):
+            raise UserError(f"{where}: {NO_NAME.format(name)}")
+
+
 def validated(cls: type[Strict], values: object, where: str):
     """An instance of `cls`, or UserError with the first fault in one sentence."""
     try:
@@ -41,16 +73,20 @@ def validated(cls: type[Strict], values: object, where: str):
         faults = error.errors()
         # A misspelt key is also a missing one: what is there says more than what is not.
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-        *path, last = [str(part) for part in first["loc"]] or [""]
+        # A value of a list has no key but a place
+        *path, last = [f"value {part + 1}" if isinstance(part, int) else part for part in first["loc"]] or [""]
         inside = f", {'.'.join(path)}" if path else ""
         if first["type"] == "extra_forbidden":
             fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
         elif first["type"] == "missing":
-            fault = f"the key {last!r} is missing"
+            fault = f"{last} is missing" if isinstance(first["loc"][-1], int) else f"the key {last!r} is missing"
         elif first.get("ctx", {}).get("pattern") == NAME:
-            fault = f"{first['input']!r} is no name: take letters, digits, _ . and -, no sign at the start"
+            fault = NO_NAME.format(first["input"])
         else:
-            message = first["msg"].removeprefix("Value error, ")
+            message = next((what for kind, what in EXPECTED.items() if first["type"].startswith(kind)), first["msg"])
+            if not first["type"].startswith(("value_error", "too_", "literal_")):
+                message += f", not {first['input']!r}"
+            message = message.removeprefix("Value error, ")
             fault = f"{last}: {message}" if last else message
         raise UserError(f"{where}{inside}: {fault}") from None
 
@@ -117,3 +153,7 @@ class UniqueKeys(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", entry.start_mark)
             seen.append(key)
         return super().construct_mapping(node, deep)
+
+
+# Without a point 3e-4 is text to YAML 1.1, and to nobody else.
+UniqueKeys.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789"))

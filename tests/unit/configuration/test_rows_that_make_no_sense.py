@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from nmt import configuration
 from nmt.configuration import Vocabulary, load_catalogue, load_reproduction, resolved_ensemble, resolved_experiment
 from nmt.configuration.experiments import check_shared_training
 from nmt.errors import UserError
+from nmt.models import build
 
 ROOT = Path(__file__).resolve().parents[3]
 VOCABULARIES = {"joint": Vocabulary(size=100), "apart": Vocabulary(size=100, source_size=90)}
@@ -18,7 +20,7 @@ BASE = {
     "updates": 10,
     "batch_tokens": 100,
     "warmup": 1,
-    "interval": 5,
+    "interval": 1,
     "dropout": 0.1,
 }
 FAMILIES = {
@@ -34,6 +36,20 @@ COSINE, HALVING = {"schedule": "cosine"}, {"schedule": "halving", "halve_every":
 def resolved(family: str, **changes):
     entries = {"row": {**BASE, "family": family, **FAMILIES[family], **changes}}
     return resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
+
+
+def chosen(catalogue: Path) -> dict:
+    """A reproduction with a table of the experiment `row`."""
+    table = {"title": "Rows", "experiments": ["row"], "split": "dev", "metrics": ["bleu"]}
+    return {
+        "name": "made-up",
+        "title": "Made up",
+        "corpus": "demo",
+        "seeds": [1],
+        "tables": {"rows": table},
+        "attention": "A dog runs.",
+        "catalogue": str(catalogue),
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -62,20 +78,38 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("gnmt", {"experts": 4}, "experts, experts_used and d_expert belong together: give all three or none"),
         ("gnmt", {"experts": 4, "experts_used": 5, "d_expert": 8}, "experts_used 5 is more than the 4 experts"),
         ("gnmt", {"layers": 2, "experts": 4, "experts_used": 2, "d_expert": 8}, "give 3 layers"),
+        ("gnmt", {"d_cell": 7}, "d_cell 7 is less than d_model 8: cells are projected to fewer"),
         ("gnmt", {"d_cell": 8}, "d_cell is d_model: leave it out, there is nothing to project"),
         ("transformer", {"warmup": 0}, "the schedule inverse_sqrt needs a warmup of at least 1"),
         ("transformer", {"schedule": "cosine"}, "the schedule cosine needs final_learning_rate"),
         ("transformer", {"halve_every": 3}, "the schedule inverse_sqrt has no halve_every"),
         ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimiser is adam"),
-        ("transformer", {"window": 3}, "unknown key 'window'"),
+        ("transformer", {"window": 3}, "unknown key 'window': it is one of seq2seq, not of transformer"),
+        ("transformer", {"hads": 3}, "unknown key 'hads': did you mean 'heads'?"),
+        ("transformer", {"heads": True}, "heads: expected a number, not true"),
+        ("transformer", {"updates": 9.5}, "updates: expected a whole number, not 9.5"),
+        ("transformer", {"peak_learning_rate": "fast"}, "peak_learning_rate: expected a number, not 'fast'"),
+        ("transformer", {"deterministic": "perhaps"}, "deterministic: expected true or false, not 'perhaps'"),
+        ("transformer", {"dropout": 1}, "dropout: Input should be less than 1, not 1"),
+        ("transformer", {"adam_betas": [0.9]}, "training.adam_betas: value 2 is missing"),
+        ("decoder-only", {"source_loss": 1}, "source_loss: expected a list, not 1"),
         ("transformer", {"warmup": 11}, "warmup 11 is longer than the 10 updates"),
         ("transformer", HALVING | {"halve_from": 10}, "halve_from 10 is not before the last of 10 updates"),
         ("seq2seq", COSINE | {"final_learning_rate": 0.2}, "final_learning_rate 0.2 is above the peak"),
-        ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
+        (
+            "transformer",
+            {"interval": 5, "average": 3},
+            "average 3 is of more checkpoints than the 2 that training makes",
+        ),
+        (
+            "transformer",
+            {"interval": 5, "average": 2, "bleu_interval": 8},
+            "bleu_interval 8 is no multiple of interval 5",
+        ),
         ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
         ("gnmt", {"decoder_layers": 4}, "decoder_layers 4: each starts from an encoder layer, of 3"),
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
-        ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2"),
+        ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
@@ -148,6 +182,24 @@ def test_an_ensemble_is_no_experiment():
 
 
 @pytest.mark.parametrize(
+    ("entries", "fault"),
+    [
+        ({"a/b": {}}, "experiments.yaml, experiments: 'a/b' is no name: take letters"),
+        ({7: {}}, "experiments.yaml, experiments: 7 is no name: take letters"),
+        ({"row": {"dropout": 0.1}}, "table rows: row is only a base: give it a family and a title."),
+        ({"rows": {"dropout": 0.1}}, "table rows: unknown experiment 'row'"),
+    ],
+)
+def test_a_table_needs_rows(tmp_path, entries, fault):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "config" / "published.yaml").write_text("[]")
+    (tmp_path / "config" / "experiments.yaml").write_text(yaml.safe_dump({"experiments": entries}))
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(tmp_path / "config"))
+    assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("changes", "reach"),
     [
         ({"family": "transformer", "positions": "learned", "max_positions": 251}, 249),
@@ -167,9 +219,6 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path, changes, reach):
             "peak_learning_rate": 1,
         }
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    table = {"title": "Rows", "experiments": ["row"], "split": "dev", "metrics": ["bleu"]}
-    chosen = {"name": "made-up", "title": "Made up", "corpus": "demo", "seeds": [1], "tables": {"rows": table}}
-    chosen |= {"attention": "A dog runs.", "catalogue": str(tmp_path / "config")}
     file = tmp_path / "config" / "experiments.yaml"
 
     def written(**more: object) -> None:
@@ -181,9 +230,9 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path, changes, reach):
     (tmp_path / "config" / "published.yaml").write_text("[]")
     written()
     with pytest.raises(UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"):
-        load_reproduction(chosen)
+        load_reproduction(chosen(tmp_path / "config"))
     written(max_positions=changes["max_positions"] + 1)
-    load_reproduction(chosen)
+    load_reproduction(chosen(tmp_path / "config"))
 
 
 def test_no_row_of_a_table_is_called_by_its_key():
@@ -200,6 +249,15 @@ def test_a_row_without_a_family_is_told_from_a_base():
     with pytest.raises(UserError, match="entry row: there is a title but no family"):
         resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
     assert resolved_experiment("base", entries, VOCABULARIES, "experiments.yaml") is None
+
+
+def test_a_misspelt_key_of_a_base_is_found_where_it_is():
+    with pytest.raises(UserError, match="entry row: unknown key 'famly': did you mean 'family'"):
+        resolved_experiment("row", {"row": {"famly": "transformer"}}, VOCABULARIES, "experiments.yaml")
+
+
+def test_every_family_has_settings_and_a_model():
+    assert set(configuration.FAMILIES) == set(build.FAMILIES)
 
 
 @pytest.mark.parametrize("key", ["base", "family"])

@@ -27,6 +27,12 @@ def test_a_fault_is_one_sentence_with_its_line(tmp_path, written, message):
     assert "\n" not in str(refused.value)
 
 
+def test_a_number_needs_no_point(tmp_path):
+    file = tmp_path / "file.yaml"
+    file.write_text("[3e-4, -1E2, 3e, e3, 1.5e-3]")
+    assert read_yaml(file, list) == [3e-4, -100.0, "3e", "e3", 1.5e-3]
+
+
 def test_a_merged_key_may_be_given_anew(tmp_path):
     file = tmp_path / "file.yaml"
     file.write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")
