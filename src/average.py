@@ -1,6 +1,7 @@
 """Averages a run's last checkpoints into a model's folder that translate.py and others use."""
 
 import argparse
+import logging
 from pathlib import Path
 
 from nmt import command
@@ -17,6 +18,8 @@ def main(args: argparse.Namespace) -> None:
     checkpoints = sorted(args.checkpoints.glob("[0-9]*.safetensors"))[-experiment.training.average :]
     if not checkpoints:
         raise UserError(f"{args.checkpoints} holds no checkpoints: train first.")
+    if len(checkpoints) < experiment.training.average:
+        logging.warning(f"only {len(checkpoints)} of {experiment.training.average} checkpoints to average are there")
     save_model(
         args.output,
         average(checkpoints),

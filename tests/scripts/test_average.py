@@ -62,6 +62,13 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     assert configuration["licence"]
 
 
+def test_fewer_than_asked_for_are_averaged_and_counted(prepared, run, run_script):
+    for number in (1, 2):
+        (run / "checkpoints" / f"0000000{number}.safetensors").unlink()
+    done = run_script("average", *arguments(prepared, run))
+    assert (done.returncode, done.stderr) == (0, "only 1 of 2 checkpoints to average are there\n")
+
+
 def test_the_folder_translates_anywhere(prepared, run, run_script):
     assert run_script("average", *arguments(prepared, run)).returncode == 0
     moved = (run / "model").rename(run / "moved")

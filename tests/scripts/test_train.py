@@ -96,7 +96,7 @@ def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
 
 
 def test_a_disk_without_room_is_refused_at_the_start(folder, run_failing):
-    change(folder, "tiny", updates=10**9, interval=1, bleu_interval=0, average=10**9)
+    change(folder, "tiny", average=10**9)
     error = run_failing("train", *arguments(folder, folder / "run"))
     assert "training takes up to" in error
     assert "GB are free there: make room." in error

@@ -114,6 +114,11 @@ def test_a_mistake_is_one_sentence(clone, old, new, message):
     assert message in sentence
 
 
+def test_the_default_configuration_can_be_changed_key_by_key(clone):
+    done = run(clone, "snakemake", "--dry-run", "--config", "corpus=demmo", "name=demo-2")
+    assert "error: config/demo.yaml: unknown corpus 'demmo': did you mean 'demo'?" in done.stderr
+
+
 def test_the_schemas_are_those_of_the_classes(clone, tmp_path):
     done = subprocess.run([sys.executable, "src/write_schemas.py", "--output", tmp_path], cwd=clone)
     assert done.returncode == 0

@@ -1,6 +1,5 @@
 """What a vocabulary and a row are: experiments.yaml."""
 
-import math
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -121,10 +120,6 @@ class Training(Strict):
             raise ValueError(f"final_learning_rate {self.final_learning_rate} is above the peak")
         if self.bleu_interval % self.interval:
             raise ValueError(f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}")
-        if self.average > (checkpoints := math.ceil(self.updates / self.interval)):
-            raise ValueError(
-                f"average {self.average} is of more checkpoints than the {checkpoints} that training makes"
-            )
         if self.batches > self.batch_tokens:
             raise ValueError(f"batches {self.batches}: there are only {self.batch_tokens} batch_tokens for them")
         if self.weight_decay and self.optimiser != "adamw":

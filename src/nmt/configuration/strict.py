@@ -1,6 +1,7 @@
 """What all configuration classes share, and how YAML becomes them: unknown keys are errors that name the nearest."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -58,10 +59,10 @@ def lookup(entries: dict, name: object, what: str, where: str | None = None):
     return entries[name]
 
 
-def check_names(names: object, where: str) -> None:
+def check_names(names: Iterable[object], where: str) -> None:
     """Raises UserError for what cannot be a part of a file's name."""
     for name in names:
-        if not isinstance(name, str) or not re.match(NAME, name):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
             raise UserError(f"{where}: {NO_NAME.format(name)}")
 
 

@@ -20,7 +20,7 @@ BASE = {
     "updates": 10,
     "batch_tokens": 100,
     "warmup": 1,
-    "interval": 1,
+    "interval": 5,
     "dropout": 0.1,
 }
 FAMILIES = {
@@ -96,16 +96,7 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("transformer", {"warmup": 11}, "warmup 11 is longer than the 10 updates"),
         ("transformer", HALVING | {"halve_from": 10}, "halve_from 10 is not before the last of 10 updates"),
         ("seq2seq", COSINE | {"final_learning_rate": 0.2}, "final_learning_rate 0.2 is above the peak"),
-        (
-            "transformer",
-            {"interval": 5, "average": 3},
-            "average 3 is of more checkpoints than the 2 that training makes",
-        ),
-        (
-            "transformer",
-            {"interval": 5, "average": 2, "bleu_interval": 8},
-            "bleu_interval 8 is no multiple of interval 5",
-        ),
+        ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
         ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
         ("gnmt", {"decoder_layers": 4}, "decoder_layers 4: each starts from an encoder layer, of 3"),
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
