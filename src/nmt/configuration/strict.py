@@ -74,14 +74,15 @@ def validated(cls: type[Strict], values: object, where: str):
         faults = error.errors()
         # A misspelt key is also a missing one: what is there says more than what is not.
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-        # A value of a list has no key but a place
-        *path, last = [f"value {part + 1}" if isinstance(part, int) else part for part in first["loc"]] or [""]
+        # A value of a list has no key but a place; a fault of a key itself is marked after it.
+        loc = [part for part in first["loc"] if part != "[key]"]
+        *path, last = [f"value {part + 1}" if isinstance(part, int) else part for part in loc] or [""]
         inside = f", {'.'.join(path)}" if path else ""
         if first["type"] == "extra_forbidden":
             fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
         elif first["type"] == "missing":
             fault = f"{last} is missing" if isinstance(first["loc"][-1], int) else f"the key {last!r} is missing"
-        elif first.get("ctx", {}).get("pattern") == NAME:
+        elif first.get("ctx", {}).get("pattern") == NAME or first["type"] == "invalid_key" or "[key]" in first["loc"]:
             fault = NO_NAME.format(first["input"])
         else:
             message = next((what for kind, what in EXPECTED.items() if first["type"].startswith(kind)), first["msg"])

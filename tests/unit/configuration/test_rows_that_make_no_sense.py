@@ -173,6 +173,20 @@ def test_an_ensemble_is_no_experiment():
 
 
 @pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({7: 1}, "made-up.yaml: 7 is no name"),
+        ({"tables": {7: {}}}, "made-up.yaml, tables: 7 is no name"),
+        ({"seeds": [1, True]}, "made-up.yaml, seeds: value 2: expected a number, not true"),
+    ],
+)
+def test_keys_are_told_from_places(changes, fault):
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(ROOT / "config") | changes, "made-up.yaml")
+    assert str(refused.value).startswith(fault)
+
+
+@pytest.mark.parametrize(
     ("entries", "fault"),
     [
         ({"a/b": {}}, "experiments.yaml, experiments: 'a/b' is no name: take letters"),
