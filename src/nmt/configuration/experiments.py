@@ -169,6 +169,9 @@ class Experiment(Strict):
         return self
 
 
+OWN_KEYS = Experiment.model_fields.keys() - {"model", "training", "decoding"}
+
+
 class Ensemble(Strict):
     """Runs that translate together: each step's probabilities are the mean of theirs (AIAYN Table 2's ensembles).
 
@@ -220,7 +223,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
     values: dict = {
         group: {key: value for key, value in flat.items() if key in cls.model_fields} for group, cls in groups.items()
     }
-    values |= {key: flat[key] for key in ("title", "trained_as", "vocabulary") if key in flat}
+    values |= {key: flat[key] for key in OWN_KEYS & flat.keys()}
     experiment = validated(Experiment, values, where)
     joint = lookup(vocabularies, experiment.vocabulary, "vocabulary", where).source_size is None
     if not joint and isinstance(experiment.model, DecoderOnly):
@@ -232,9 +235,7 @@ def resolved_experiment(name: str, entries: dict, vocabularies: dict, file: str)
 
 def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
     """Raises UserError for a key that is neither a row's, nor training's or search's, nor one of these families'."""
-    known = {"base", "title", "trained_as", "vocabulary"}.union(
-        *(cls.model_fields for cls in (Training, Decoding, *families))
-    )
+    known = {"base", *OWN_KEYS}.union(*(cls.model_fields for cls in (Training, Decoding, *families)))
     for key in keys:
         if key in known:
             continue

@@ -55,16 +55,9 @@ def train(
 
     Raises UserError when `most_skipped` updates in a row find no gradient that is a number.
     """
-    settings, processes = learner.settings, learner.processes
-    if processes.first:
-        require_space(folder, learner)
-    state = folder / "state.safetensors"
-    counters = load_state(state, learner, fingerprint)
-    if processes.first:
-        forget_later(checkpoints(folder), counters.update)
+    settings, processes, state = learner.settings, learner.processes, folder / "state.safetensors"
+    counters = resumed(state, learner, fingerprint, made_by)
     logged = replace(counters)  # what they were when the last line was written, for the rates since then
-    if made_by not in counters.made_by and not finished(counters, settings):
-        counters.made_by.append(made_by)
     metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
     stream = batches.stream(counters.epoch, counters.position, division, processes.device)
     progress = Progress("training", settings.updates, "updates", counters.update, quiet=not processes.first)
@@ -102,6 +95,18 @@ def train(
             if stopping and not finished(counters, settings):
                 raise Stopped(f"stopped at update {counters.update}, all saved: run the same command to go on.")
             progress.update()
+    return counters
+
+
+def resumed(state: Path, learner: Learner, fingerprint: str, made_by: dict) -> Counters:
+    """The last state, what the learner has of it being given to the learner; where there is none, the start."""
+    if learner.processes.first:
+        require_space(state.parent, learner)
+    counters = load_state(state, learner, fingerprint)
+    if learner.processes.first:
+        forget_later(checkpoints(state.parent), counters.update)
+    if made_by not in counters.made_by and not finished(counters, learner.settings):
+        counters.made_by.append(made_by)
     return counters
 
 
