@@ -46,7 +46,7 @@ FAMILIES = {
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
-    "moe": GNMT(layers=3, decoder_layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
+    "moe": GNMT(layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
     "convs2s": ConvS2S(
         encoder=[(8, 3, 2), (12, 1, 1)], decoder=[(8, 3, 1), (12, 2, 1)], d_embedding=10, d_output=9, dropout=0.1
     ),

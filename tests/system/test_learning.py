@@ -54,8 +54,7 @@ LEARNERS = {
     "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 400, 0.008),
     "moe": (
         GNMT(
-            layers=3,
-            decoder_layers=2,
+            layers=2,
             d_model=48,
             dropout=0.0,
             init_range=0.3,

@@ -144,14 +144,13 @@ class GNMT(Architecture):
 
     d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to d_model; without
       it d_model cells, and no projection.
-    layers, decoder_layers: of the encoder, of the decoder (as many if not given, and no more).
+    layers: of the encoder, whose first reads both ways, and as many of the decoder.
     experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E): how many there are,
       how many each token goes to, the inner width of one, the weight of the balance losses (0.01 if not given).
     """
 
     family: Literal["gnmt"] = "gnmt"
     layers: Several
-    decoder_layers: Several | None = None
     d_model: Count
     d_cell: Count | None = None
     dropout: Share
@@ -168,12 +167,6 @@ class GNMT(Architecture):
             raise ValueError("experts, experts_used and d_expert belong together: give all three or none")
         if self.experts and self.experts_used > self.experts:
             raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
-        if self.experts and self.layers < 3:
-            raise ValueError("experts stand before the last encoder layer, above the bidirectional one: give 3 layers")
-        if (self.decoder_layers or 0) > self.layers:
-            raise ValueError(
-                f"decoder_layers {self.decoder_layers}: each starts from an encoder layer, of {self.layers}"
-            )
         if self.balance and not self.experts:
             raise ValueError("balance is that of experts, and there are none")
         if self.d_cell == self.d_model:

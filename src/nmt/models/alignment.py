@@ -39,7 +39,7 @@ class Additive(nn.Module):
 
 
 class Product(nn.Module):
-    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix E, who save time with it."""
+    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix G, who save time with it."""
 
     def __init__(self, query_width: int, state_width: int, width: int):
         super().__init__()

@@ -1,8 +1,10 @@
 """Deep residual LSTMs with attention from the bottom decoder layer: GNMT (Wu et al. 2016), with experts MoE's.
 
 MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a layer of experts
-before the last encoder layer and before the last decoder layer, residual connections around all layers whose input is
-as wide as their output, and an attention of its own.
+before the last encoder layer and before the last decoder layer, an attention of its own, whose context only the bottom
+decoder layer gets, and a residual connection around every layer, all of which are as wide as their input: the two
+directions of the first are added, a sum that is our reading of "all of the layers have input and output dimensionality
+of 512".
 """
 
 import warnings
@@ -25,7 +27,6 @@ warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has no
 
 BALANCE = 0.01  # weight of the balance losses where the configuration has none
 Last = tuple[Tensor, Tensor]  # a layer's last hidden state (B, D) and cells (B, H)
-RESIDUAL_FROM = 2  # layers 0 and 1 have no residual connection: GNMT's begin with the third layer
 
 
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
@@ -65,7 +66,8 @@ class State:
 
 
 class GNMT(nn.Module):
-    """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3).
+    """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3) or,
+    with experts, that one alone.
 
     Only that layer needs a loop over time; those above it run over all positions at once. A decoder layer starts from
     the last state of the encoder layer of its number, of which the paper says nothing but Google's later code does the
@@ -76,15 +78,16 @@ class GNMT(nn.Module):
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
         super().__init__()
-        width = config.d_model
+        width, self.narrow = config.d_model, config.experts is not None  # narrow: all that layers get and give is D
+        double = width if self.narrow else 2 * width
+        self.residual_from = 0 if self.narrow else 2  # GNMT's third layer is the first with a residual connection
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(
-            lstm(config, 2 * width if layer == 1 else width, bidirectional=layer == 0) for layer in range(config.layers)
+            lstm(config, double if layer == 1 else width, bidirectional=layer == 0) for layer in range(config.layers)
         )
-        self.decoder = nn.ModuleList(lstm(config, 2 * width) for _ in range(config.decoder_layers or config.layers))
-        self.residual_from = 1 if config.experts else RESIDUAL_FROM  # in the decoder
+        self.decoder = nn.ModuleList(lstm(config, double if layer else 2 * width) for layer in range(config.layers))
         self.alignment = (Product if config.experts else Additive)(width, width, width)
         self.output = nn.Linear(width, target_size)
         for parameter in self.parameters():
@@ -102,9 +105,11 @@ class GNMT(nn.Module):
                 x, penalty = self.source_mixture(x, ~padding)
             above, (hidden, cell) = run_packed(layer, self.dropout(x), lengths)
             last.append((hidden[-1], cell[-1]))  # of two directions the one that ends at the first word
-            x = x + above if number >= RESIDUAL_FROM else above
+            if self.narrow and number == 0:
+                above = above.unflatten(-1, (2, -1)).sum(-2)
+            x = x + above if number >= self.residual_from else above
         x = self.dropout(x)
-        return Memory(x, self.alignment.key(x), padding), last[: len(self.decoder)], penalty
+        return Memory(x, self.alignment.key(x), padding), last, penalty
 
     def context(self, below: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """The bottom layer's last output (B, beam, D) -> context (B, beam, D), weights (B, beam, S)"""
@@ -117,28 +122,34 @@ class GNMT(nn.Module):
         hidden, cell = lstm_cell(gates + context_gates(layer, context) + state_gates(layer, hidden), cell)
         return (F.linear(hidden, layer.weight_hr_l0) if layer.proj_size else hidden), cell
 
-    def above(self, x: Tensor, context: Tensor, real: Tensor, states: list) -> tuple[Tensor, Tensor]:
+    def above(
+        self, embedded: Tensor, bottom: Tensor, context: Tensor, real: Tensor, states: list
+    ) -> tuple[Tensor, Tensor]:
         """The layers above the bottom one, from `states` which they replace: (B, T, D) -> (B, T, D), penalty."""
-        penalty = torch.zeros((), device=x.device)
+        penalty = torch.zeros((), device=bottom.device)
+        x = embedded + bottom if self.residual_from == 0 else bottom
         for number, layer in enumerate(self.decoder):
             if self.target_mixture is not None and number == len(self.decoder) - 1:
                 x, penalty = self.target_mixture(x, real)
             if number == 0:
                 continue
-            found, states[number] = layer(torch.cat([self.dropout(x), context], -1), states[number])
+            below = self.dropout(x)
+            found, states[number] = layer(below if self.narrow else torch.cat([below, context], -1), states[number])
             x = x + found if number >= self.residual_from else found
         return self.dropout(x), penalty
 
     def decode(self, memory: Memory, first: list[Last], target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
-        gates, steps = embedding_gates(self.decoder[0], self.dropout(self.target_embedding(target_in))), []
+        embedded, steps = self.target_embedding(target_in), []
+        gates = embedding_gates(self.decoder[0], self.dropout(embedded))
         hidden, cell = first[0]
         for position in range(target_in.size(1)):
             context, weights = self.context(hidden[:, None], memory)
             hidden, cell = self.bottom(gates[:, position], context[:, 0], hidden, cell)
             steps.append((hidden, context[:, 0], weights[:, 0]))
-        x, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
-        hidden, penalty = self.above(x, contexts, target_in != PAD, [(h[None], c[None]) for h, c in first])
+        bottom, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
+        states = [(h[None], c[None]) for h, c in first]
+        hidden, penalty = self.above(embedded, bottom, contexts, target_in != PAD, states)
         return hidden, penalty, maps
 
     def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
@@ -153,11 +164,12 @@ class GNMT(nn.Module):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         context, _ = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)
         context = context.flatten(0, 1)
-        gates = embedding_gates(self.decoder[0], self.target_embedding(tokens))
+        embedded = self.target_embedding(tokens)
+        gates = embedding_gates(self.decoder[0], embedded)
         state.hidden[0], state.cell[0] = self.bottom(gates, context, state.hidden[0], state.cell[0])
         states = [(h[None], c[None]) for h, c in zip(state.hidden, state.cell, strict=True)]
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
-        x, _ = self.above(state.hidden[0][:, None], context[:, None], real, states)
+        x, _ = self.above(embedded[:, None], state.hidden[0][:, None], context[:, None], real, states)
         state.hidden, state.cell = ([part[0] for part in parts] for parts in zip(*states, strict=True))
         return x[:, 0], state
 

@@ -49,19 +49,33 @@ def test_moe_s_layers_are_residual_and_its_experts_answer_through_a_sigmoid():
     source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
-    contexts = maps @ memory.states
     first, second = ([part[None] for part in parts] for parts in last)
-    below, _ = model.decoder[0](torch.cat([model.target_embedding(target), contexts], -1), first)
-    mixed = model.target_mixture.experts(below.flatten(0, 1))[0].view_as(below)
-    x = below + mixed.sigmoid()
-    above, _ = model.decoder[1](torch.cat([x, contexts], -1), second)
+    embedded = model.target_embedding(target)
+    bottom, _ = model.decoder[0](torch.cat([embedded, maps @ memory.states], -1), first)
+    x = answered(model.target_mixture, embedded + bottom)
+    above, _ = model.decoder[1](x, second)
     torch.testing.assert_close(hidden, x + above, **EXACT)
 
 
-@pytest.mark.parametrize("family", ["gnmt", "moe"])
-def test_gnmt_s_decoder_starts_where_the_encoder_ended(family):
+def test_moe_s_encoder_is_residual_and_adds_its_two_directions():
+    model = random_model("moe")
+    sentence = sources(random_sentences([7]))
+    embedded = model.source_embedding(sentence)
+    both_ways, _ = model.encoder[0](embedded)
+    x = answered(model.source_mixture, embedded + both_ways[..., :10] + both_ways[..., 10:])
+    above, _ = model.encoder[1](x)
+    memory, last, _ = model.encode(sentence)
+    torch.testing.assert_close(memory.states, x + above, **EXACT)
+    torch.testing.assert_close([hidden for hidden, _ in last], [both_ways[:, 0, 10:], above[:, -1]], **EXACT)
+
+
+def answered(mixture, x):
+    return x + mixture.experts(x.flatten(0, 1))[0].view_as(x).sigmoid()
+
+
+def test_gnmt_s_decoder_starts_where_the_encoder_ended():
     """Layer by layer; of the first, which reads both ways, at the first word."""
-    model = random_model(family)
+    model = random_model("gnmt")
     sentence = sources(random_sentences([7]))
     x, _ = model.encoder[0](model.source_embedding(sentence))
     expected = [x[:, 0, 10:]]
@@ -106,7 +120,7 @@ def test_luong_s_scores_are_the_paper_s():
 
 
 def test_the_score_of_moe_is_the_paper_s():
-    """Shazeer et al. 2017, appendix E: A(x, y) = sum over d of V_d tanh((x U)_d) tanh((y W)_d)."""
+    """Shazeer et al. 2017, appendix G: A(x, y) = sum over d of V_d tanh((x U)_d) tanh((y W)_d)."""
     alignment = random_model("moe").alignment
     queries, states = torch.randn(2, 2, 3, 10, dtype=torch.float64)
     scores = alignment.scores(queries, alignment.key(states))
