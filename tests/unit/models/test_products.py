@@ -78,3 +78,11 @@ def test_flops_grow_with_text_as_they_should():
     assert training_flops(one, 20, 200, 240) == pytest.approx(2 * once)
     # The same tokens in longer sentences: the weights' share stays, that of attention grows.
     assert training_flops(one, 5, 100, 120) > once
+
+
+def test_the_operations_a_step_of_moe_are_the_published_ones(root):
+    """85M (Shazeer et al. 2017, section 5.3): its 8.7G weights are nearly all experts' and say little of the layers."""
+    config = load_catalogue(root / "config").experiment("moe").model
+    one = products(build(config.model_copy(update={"experts": config.experts_used}), 1000, 1000))
+    output = (32000 - 1000) * config.d_model
+    assert one["source"] + one["target"] + output == pytest.approx(85e6, rel=0.02)
