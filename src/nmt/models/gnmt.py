@@ -2,9 +2,8 @@
 
 MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a layer of experts
 before the last encoder layer and before the last decoder layer, an attention of its own, whose context only the bottom
-decoder layer gets, and a residual connection around every layer, all of which are as wide as their input: the two
-directions of the first are added, a sum that is our reading of "all of the layers have input and output dimensionality
-of 512".
+decoder layer gets, and a residual connection around every layer. All layers get and give vectors of one width, by which
+the paper leaves open what becomes of the first layer's two directions: here they are added.
 """
 
 import warnings
@@ -127,12 +126,10 @@ class GNMT(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The layers above the bottom one, from `states` which they replace: (B, T, D) -> (B, T, D), penalty."""
         penalty = torch.zeros((), device=bottom.device)
-        x = embedded + bottom if self.residual_from == 0 else bottom
-        for number, layer in enumerate(self.decoder):
+        x = embedded + bottom if self.narrow else bottom
+        for number, layer in enumerate(list(self.decoder)[1:], start=1):
             if self.target_mixture is not None and number == len(self.decoder) - 1:
                 x, penalty = self.target_mixture(x, real)
-            if number == 0:
-                continue
             below = self.dropout(x)
             found, states[number] = layer(below if self.narrow else torch.cat([below, context], -1), states[number])
             x = x + found if number >= self.residual_from else found
