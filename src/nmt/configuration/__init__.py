@@ -12,8 +12,6 @@ from nmt.configuration.experiments import (
     Experiment,
     Training,
     Vocabulary,
-    resolved_ensemble,
-    resolved_experiment,
 )
 from nmt.configuration.models import (
     FAMILIES,
@@ -37,6 +35,7 @@ from nmt.configuration.reproductions import (
     load_catalogue,
     load_reproduction,
 )
+from nmt.configuration.rows import resolved_ensemble, resolved_experiment
 from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
 
 __all__ = [

@@ -10,10 +10,8 @@ from nmt.configuration.experiments import (
     Ensemble,
     Experiment,
     Vocabulary,
-    check_shared_training,
-    resolved_ensemble,
-    resolved_experiment,
 )
+from nmt.configuration.rows import check_shared_training, resolved_ensemble, resolved_experiment
 from nmt.configuration.strict import Name, Strict, Text, Whole, check_names, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 

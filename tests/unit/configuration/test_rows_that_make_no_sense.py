@@ -8,7 +8,7 @@ import yaml
 
 from nmt import configuration
 from nmt.configuration import Vocabulary, load_catalogue, load_reproduction, resolved_ensemble, resolved_experiment
-from nmt.configuration.experiments import check_shared_training
+from nmt.configuration.rows import check_shared_training
 from nmt.errors import UserError
 from nmt.models import build
 
@@ -98,6 +98,10 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
         ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
+        ("transformer", {"max_positions": 99}, "max_positions is for positions: learned, here it is sinusoidal: leave"),
+        ("transformer", {"positions": "rotary", "max_distance": 9}, "max_distance is for positions: relative, here"),
+        ("transformer", {"optimiser": "sgd", "adam_betas": [0.9, 0.9]}, "adam_betas is for optimiser: adam or adamw"),
+        ("transformer", {"penalty": "none", "alpha": 0.6}, "alpha is for penalty: wu or power, here it is none"),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
     ],
 )
@@ -135,6 +139,12 @@ def test_whose_training_serves_is_not_passed_on():
     entries = {"row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}}
     entries["child"] = {"base": "row"}
     assert resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").trained_as is None
+
+
+def test_what_comes_from_a_base_may_lie_idle():
+    learned = {**BASE, "family": "transformer", **FAMILIES["transformer"], "positions": "learned", "max_positions": 99}
+    entries = {"row": learned, "child": {"base": "row", "positions": "rotary"}}
+    assert resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").model.positions == "rotary"
 
 
 def test_bytes_need_their_room():
