@@ -4,12 +4,16 @@ import argparse
 import logging
 from pathlib import Path
 
+import torch
+
 from nmt import command
 from nmt.configuration import load_catalogue
 from nmt.decoding.folder import save_model
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.models.weights import average
+from nmt.models.build import build
+from nmt.models.weights import average, require_of
+from nmt.text.subwords import SubwordPair
 
 
 def main(args: argparse.Namespace) -> None:
@@ -20,9 +24,12 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(f"{args.checkpoints} holds no checkpoints: train first.")
     if len(checkpoints) < experiment.training.average:
         logging.warning(f"only {len(checkpoints)} of {experiment.training.average} checkpoints to average are there")
+    weights, subwords = average(checkpoints), SubwordPair.load(args.subwords)
+    with torch.device("meta"):
+        require_of(build(experiment.model, subwords.source.size, subwords.target.size), weights)
     save_model(
         args.output,
-        average(checkpoints),
+        weights,
         args.subwords,
         experiment,
         catalogue.vocabulary(experiment.vocabulary),

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from nmt import command
+from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.training.metrics import read_metrics
 
@@ -18,7 +19,11 @@ def main(args: argparse.Namespace) -> None:
         print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
     width = max((len(name_of(state, args.runs)) for state in states), default=0)
     for state in states:
-        print(f"{name_of(state, args.runs):{width}}  {line(state.parent)}")
+        try:
+            shown = line(state.parent)
+        except UserError as error:  # of one run: the others have theirs to say
+            shown = str(error)
+        print(f"{name_of(state, args.runs):{width}}  {shown}")
 
 
 def name_of(settings: Path, runs: Path) -> str:

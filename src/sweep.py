@@ -11,6 +11,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from nmt import command
+from nmt.configuration import MOST_ALPHA
 from nmt.decoding.folder import TranslationModel
 from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines, write_json
@@ -43,7 +44,7 @@ if __name__ == "__main__":
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--references", type=Path, required=True, metavar="FILE", help="parallel to it")
     parser.add_argument("--beams", type=command.whole_number(1), nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--alphas", type=command.number(0), nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
+    parser.add_argument("--alphas", type=command.number(0, MOST_ALPHA), nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
     command.run(main, parser)

@@ -22,10 +22,11 @@ from nmt.configuration import Decoding, Experiment, load_catalogue
 from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
+from nmt.errors import UserError
 from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
 from nmt.models.protocol import Model
-from nmt.models.size import count
+from nmt.models.size import count, size
 from nmt.paper.provenance import commit
 from nmt.text.normalisation import Preprocessing
 from nmt.text.subwords import SubwordPair
@@ -33,6 +34,7 @@ from nmt.training.learner import Learner
 from nmt.training.loop import Stopped, checkpoints, train
 from nmt.training.machine import Machine, device_name
 from nmt.training.processes import Processes, joined
+from nmt.training.requirements import require_memory, require_positions
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked, record_settings
 
@@ -52,17 +54,25 @@ def train_together(args: argparse.Namespace, processes: Processes) -> int | None
     if experiment.training.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is none of them
         torch.use_deterministic_algorithms(True)
-    torch.manual_seed(args.seed)
 
     tokens, dev_tokens = ParallelTokens.load(args.tokens), ParallelTokens.load(args.dev_tokens)
     subwords = SubwordPair.load(args.subwords)
     batches = Batches.of(tokens, experiment.training, args.seed)
     dev = Batches.for_evaluation(dev_tokens)
-    model = build(experiment.model, subwords.source.size, subwords.target.size)
+    sizes = (subwords.source.size, subwords.target.size)
+    require_memory(size(experiment.model, *sizes).parameters, processes.device)
+    torch.manual_seed(args.seed)
+    model = build(experiment.model, *sizes)
+    require_positions(model, dev, args.dev_tokens)
     machine = Machine.of(processes.device, experiment, model)
     model.to(processes.device)
     learner = Learner(model, experiment.training, processes, args.seed)
     references = list(read_lines(args.dev_reference))
+    if len(references) != len(dev_tokens.source):
+        raise UserError(
+            f"{args.dev_reference} has {len(references)} lines, {args.dev_tokens} {len(dev_tokens.source)} sentences: "
+            "give the text that these were made from."
+        )
     text = Preprocessing(vocabulary, corpus.target)
 
     def dev_bleu() -> float:

@@ -19,7 +19,7 @@ from typing import BinaryIO, TypeVar
 import torch
 
 from nmt import command
-from nmt.configuration import Decoding
+from nmt.configuration import MOST_ALPHA, MOST_SEED, Decoding
 from nmt.decoding.folder import TranslationModel
 from nmt.decoding.sampling import Sampling
 from nmt.decoding.translator import Batch, force_tokens, sample_tokens, translate_tokens
@@ -36,8 +36,6 @@ Method = Callable[[list[list[int]], list[str], int], Iterator[Batch]]
 
 
 def main(args: argparse.Namespace) -> None:
-    if args.input and args.output and args.input.resolve() == args.output.resolve():
-        raise UserError(f"--output {args.output} would replace the source: give it another name.")
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(*args.model, precision=getattr(torch, args.precision))
@@ -188,7 +186,9 @@ if __name__ == "__main__":
     parser.add_argument("--scores", action="store_true", help="with the score of each")
     parser.add_argument("--alignments", action="store_true", help="with the words that attention joins")
     parser.add_argument("--beam", type=command.whole_number(1), help="beam width instead of the model's own")
-    parser.add_argument("--alpha", type=command.number(0), help="length penalty's exponent instead of the model's own")
+    parser.add_argument(
+        "--alpha", type=command.number(0, MOST_ALPHA), help="length penalty's exponent instead of the model's own"
+    )
     parser.add_argument(
         "--penalty", choices=["wu", "power", "none"], help="((5 + |Y|) / 6)^alpha, |Y|^alpha or 1, instead of its own"
     )
@@ -199,7 +199,7 @@ if __name__ == "__main__":
     parser.add_argument("--temperature", type=command.number(1e-6), help="of sampling, 1 without it")
     parser.add_argument("--top-k", type=command.whole_number(1), metavar="K", help="sample among the K likeliest")
     parser.add_argument("--top-p", type=command.number(1e-9), metavar="P", help="among the likeliest that make up P")
-    parser.add_argument("--seed", type=command.whole_number(0), help="of sampling, 1 without it")
+    parser.add_argument("--seed", type=command.whole_number(0, MOST_SEED), help="of sampling, 1 without it")
     parser.add_argument("--forced", type=Path, metavar="FILE", help="translations to score instead, parallel to INPUT")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights")
     parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+WRITTEN = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")  # arguments of scripts
+
 
 def arguments(description: str) -> argparse.ArgumentParser:
     """A parser with the one option that all scripts share; named arguments only, never abbreviated."""
@@ -27,7 +29,9 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     """
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # half-written files are cleaned up then, too
+    set_up_logging(None)
     try:
+        keep_inputs(vars(args))
         set_up_logging(args.log)
         code = main(args) or 0
         sys.stdout.flush()
@@ -49,6 +53,16 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     sys.exit(code)
 
 
+def keep_inputs(values: dict) -> None:
+    """Raises UserError when what is to be written would replace what another argument names."""
+    paths = {name: value if isinstance(value, list) else [value] for name, value in values.items()}
+    named = [(name, path) for name, found in paths.items() for path in found if isinstance(path, Path)]
+    for output, path in named:
+        for name, other in named:
+            if output in WRITTEN and name != output and path.resolve() == other.resolve():
+                raise UserError(f"--{output} {path} would replace that of --{name.replace('_', '-')}: give another.")
+
+
 def explain(error: OSError) -> str:
     where = f" at {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -66,25 +80,26 @@ def set_up_logging(log: Path | None) -> None:
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """A type for add_argument: an integer not below `least`."""
+def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
+    """A type for add_argument: an integer from `least` to `most`."""
 
     def integer(text: str) -> int:
         value = int(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{value} is below {least}")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value} is {f'below {least}' if value < least else f'above {most}'}")
         return value
 
     return integer
 
 
-def number(least: float) -> Callable[[str], float]:
-    """A type for add_argument: a finite number not below `least`."""
+def number(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
+    """A type for add_argument: a finite number from `least` to `most`."""
 
     def real(text: str) -> float:
         value = float(text)
-        if not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} up")
+        if not least <= value <= most:
+            upwards = "up" if most == sys.float_info.max else f"to {most}"
+            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} {upwards}")
         return value
 
     return real

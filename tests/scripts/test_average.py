@@ -90,7 +90,7 @@ def test_it_can_be_made_again(prepared, run, run_script):
         ({"checkpoints": "nowhere"}, "nowhere holds no checkpoints: train first."),
         ({"experiment": "tiny-seq3seq"}, "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?"),
         ({"training": "nowhere.json"}, "nowhere.json is not there."),
-        ({"subwords": "nowhere"}, "at nowhere/source.model"),
+        ({"subwords": "nowhere"}, "nowhere/source.model is not there"),
     ],
 )
 def test_what_is_not_there(prepared, run, run_failing, changes, message):
@@ -110,4 +110,10 @@ def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
 def test_checkpoints_of_two_models_are_refused(prepared, run, run_failing):
     save_tensors(run / "checkpoints" / "00000003.safetensors", {"other": torch.zeros(2)})
     assert "are not of the same model" in run_failing("average", *arguments(prepared, run))
+    assert not (run / "model").exists()
+
+
+def test_checkpoints_of_another_row_are_refused(prepared, run, run_failing):
+    error = run_failing("average", *arguments(prepared, run, experiment="tiny-seq2seq"))
+    assert "these weights are not of this model" in error
     assert not (run / "model").exists()

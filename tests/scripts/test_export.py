@@ -187,4 +187,4 @@ def test_other_families_are_refused_by_name(tmp_path):
 
 def test_nothing_is_overwritten(tmp_path, run_failing):
     model = tiny_models.make_model(tmp_path, "transformer")
-    assert "is there already" in run_failing("export", f"--model={model}", "--to=safetensors", f"--output={model}")
+    assert "is there already" in run_failing("export", f"--model={model}", "--to=safetensors", f"--output={tmp_path}")

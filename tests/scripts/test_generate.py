@@ -64,4 +64,5 @@ def test_what_is_wrong_is_one_sentence(tmp_path):
 
 
 def test_a_number_below_nothing_is_a_bad_argument(tmp_path):
-    assert generate(tmp_path, sizes=(-1, 1, 1)).returncode == 2
+    for wrong in ({"sizes": (-1, 1, 1)}, {"sizes": (0, 1, 1)}, {"seed": -1}, {"seed": 2**32}):
+        assert generate(tmp_path, **wrong).returncode == 2

@@ -82,7 +82,7 @@ def test_only_a_newline_ends_a_line(folder):
         ("s.en", None, "s.en is not there"),
         ("t.de", b"", "t.de: empty"),
         ("r.de", b"", "r.de: empty"),
-        ("t.de", b"\n\n\n", "t.de: all 3 lines are empty"),
+        ("r.de", b"\n\n\n", "r.de: all 3 lines are empty"),
         ("t.de", b"eins\n", "r.de differ in their number of lines, 1 against 3"),
         ("r.de", b"eins\nzwei\n", "r.de differ in their number of lines, 3 against 2"),
         ("s.en", b"one\n", "s.en differ in their number of lines, 3 against 1"),

@@ -94,7 +94,9 @@ def test_looking_does_not_disturb(tmp_path, make_run, run_script):
     assert status(run_script, tmp_path)[0][1] == "interrupted"
 
 
-def test_damaged_settings_are_named(tmp_path, make_run, run_failing):
-    state = make_run("row", [STEP])
+def test_damaged_settings_are_named_and_other_runs_shown(tmp_path, make_run, run_script):
+    state, _ = make_run("bad", [STEP]), make_run("good", [STEP])
     (state / "settings.json").write_text("{")
-    assert f"{state / 'settings.json'} is not valid JSON" in run_failing("status", f"--runs={tmp_path / 'runs'}")
+    bad, good = status(run_script, tmp_path)
+    assert " ".join(bad).startswith(f"corpus/bad/seed-1 {state / 'settings.json'} is not valid JSON")
+    assert good[1:4] == ["interrupted", "update", "40"]

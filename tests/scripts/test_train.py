@@ -142,9 +142,14 @@ def test_another_seed_is_another_training(folder, run_script):
         ({"dev_reference": "nowhere.de"}, "nowhere.de is not there."),
         ({"subwords": "nowhere"}, "nowhere/source.model is not there"),
         ({"catalogue": "nowhere"}, "nowhere/corpora.yaml is not there."),
+        ({"dev_reference": os.devnull}, f"{os.devnull} has 0 lines"),
+        ({"experiment": "tiny-too-short"}, "positions for 1 a side: raise max_positions."),
+        ({"experiment": "tiny-too-wide"}, "choose a smaller row or a larger machine."),
     ],
 )
-def test_what_is_not_there(folder, run_failing, changes, message):
+def test_what_cannot_begin(folder, run_failing, changes, message):
+    change(folder, "tiny-too-short", base="tiny-transformer", title="Short", positions="learned", max_positions=3)
+    change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", d_ff=10**12)
     assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
     assert not list(folder.glob("run/state-*/*"))
 

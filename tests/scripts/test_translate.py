@@ -89,17 +89,21 @@ def test_the_beam_is_that_of_the_model_unless_given(models, run_script):
 
 def test_what_is_no_model(models, tmp_path, run_failing):
     assert "it has no configuration.json" in run_failing("translate", f"--model={tmp_path}", input="")
+    (tmp_path / "configuration.json").write_text("5")
+    assert "configuration.json has no keys and values" in run_failing("translate", f"--model={tmp_path}", input="")
     missing = tmp_path / "missing.txt"
     model = f"--model={models / 'transformer'}"
     assert f"{missing} is not there" in run_failing("translate", model, f"--input={missing}")
 
 
-def test_the_source_is_not_replaced(models, tmp_path, run_failing):
-    source = tmp_path / "source"
-    source.write_text("a dog .\n")
-    error = run_failing("translate", f"--model={models / 'seq2seq'}", f"--input={source}", f"--output={source}")
-    assert "would replace the source" in error
-    assert source.read_text() == "a dog .\n"
+@pytest.mark.parametrize("written", ["output", "log"])
+@pytest.mark.parametrize("read", ["input", "forced"])
+def test_what_is_read_is_not_replaced(models, tmp_path, run_failing, read, written):
+    text = tmp_path / "text"
+    text.write_text("a dog .\n")
+    error = run_failing("translate", f"--model={models / 'seq2seq'}", f"--{read}={text}", f"--{written}={text}")
+    assert error == f"error: --{written} {text} would replace that of --{read}: give another.\n"
+    assert text.read_text() == "a dog .\n"
 
 
 def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing):

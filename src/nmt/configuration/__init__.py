@@ -7,6 +7,7 @@ Unknown keys are errors that name the file, the entry and the nearest known key.
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
 from nmt.configuration.experiments import (
+    MOST_ALPHA,
     Decoding,
     Ensemble,
     Experiment,
@@ -36,13 +37,15 @@ from nmt.configuration.reproductions import (
     load_reproduction,
 )
 from nmt.configuration.rows import resolved_ensemble, resolved_experiment
-from nmt.configuration.strict import Name, Strict, lookup, read_yaml, validated
+from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
     "COSTS",
     "FAMILIES",
     "GNMT",
     "METRICS",
+    "MOST_ALPHA",
+    "MOST_SEED",
     "Archive",
     "ByteNet",
     "Catalogue",

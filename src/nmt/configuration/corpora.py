@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import NUMBER, Count, Name, Strict, Text, Whole
+from nmt.configuration.strict import NUMBER, Count, Name, Seed, Strict, Text, Whole
 from nmt.errors import nearest
 
 
@@ -31,14 +31,20 @@ class Part(Strict):
     source: str
     target: str
     format: Literal["lines", "sgml", "tsv"] = "lines"
-    columns: tuple[int, int] = (0, 1)
+    columns: tuple[Whole, Whole] = (0, 1)
+
+    @model_validator(mode="after")
+    def check(self) -> "Part":
+        if self.columns[0] == self.columns[1]:
+            raise ValueError(f"columns: both sides are column {self.columns[0]}")
+        return self
 
 
 class Generated(Strict):
     """Sentence pairs from a synchronous grammar instead of a download."""
 
     grammar: str
-    seed: Whole
+    seed: Seed
     sizes: dict[Literal["train", "dev", "test"], Count]
 
 

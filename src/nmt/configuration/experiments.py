@@ -11,6 +11,7 @@ from nmt.configuration.strict import (
     Name,
     NotNegative,
     Positive,
+    Seed,
     Share,
     Strict,
     Text,
@@ -19,6 +20,7 @@ from nmt.configuration.strict import (
 
 Size = Annotated[int, Field(ge=8), NUMBER]
 BYTES = 256
+MOST_ALPHA = 10  # far above any that is of use, and far below what a float can hold of a long sentence's penalty
 
 
 class Vocabulary(Strict):
@@ -134,7 +136,7 @@ class Decoding(Strict):
 
     beam: Count = 4
     penalty: Literal["wu", "power", "none"] = "wu"
-    alpha: NotNegative = 0.6
+    alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA), NUMBER] = 0.6
     max_extra: Count = 50
     stop: Literal["exact", "beam"] = "exact"
 
@@ -172,7 +174,7 @@ class Ensemble(Strict):
     """
 
     title: Text
-    members: Annotated[dict[Name, Annotated[tuple[Whole, ...], Field(min_length=1)]], Field(min_length=1)]
+    members: Annotated[dict[Name, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
 
     @model_validator(mode="after")
     def check(self) -> "Ensemble":

@@ -133,7 +133,7 @@ class RNNSearch(Architecture):
 
     family: Literal["rnnsearch"] = "rnnsearch"
     d_embedding: Count
-    d_hidden: Count
+    d_hidden: Several
     dropout: Share
     attention: Literal["additive", "none"] = "additive"
     init_std: Positive | None = 0.01

@@ -12,7 +12,7 @@ from nmt.configuration.experiments import (
     Vocabulary,
 )
 from nmt.configuration.rows import check_shared_training, resolved_ensemble, resolved_experiment
-from nmt.configuration.strict import Name, Strict, Text, Whole, check_names, lookup, read_yaml, validated
+from nmt.configuration.strict import Name, Seed, Strict, Text, check_names, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 
 METRICS = {
@@ -104,7 +104,7 @@ class Reproduction(Strict):
     name: Name
     title: Text
     corpus: Name
-    seeds: Annotated[list[Whole], Field(min_length=1)]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     attention: Text
     catalogue: str = "config"
@@ -198,6 +198,9 @@ def load_catalogue(folder: str | Path) -> Catalogue:
         for key, name, names in known:
             if name is not None:
                 lookup(names, name, key, f"{published_file}, entry {number}")
+        if entry.split is not None:
+            splits = dict.fromkeys(corpora[entry.corpus].split_names)
+            lookup(splits, entry.split, "split", f"{published_file}, entry {number}")
     found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
     found |= {"experiments": experiments, "ensembles": ensembles}
     return validated(Catalogue, found | {"bases": [name for name in entries if name not in experiments]}, str(folder))
@@ -231,6 +234,8 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
     reproduction = validated(Reproduction, values, where)
     catalogue = load_catalogue(reproduction.catalogue)
     corpus = lookup(catalogue.corpora, reproduction.corpus, "corpus", where)
+    if corpus.generated and not Path(corpus.generated.grammar).is_file():
+        raise UserError(f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not there.")
     tested = {split: None for split in corpus.split_names if split != "train"}
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:

@@ -89,6 +89,8 @@ def check_shared_training(name: str, experiments: dict[str, Experiment], file: s
     if other is None:
         return
     where = f"{file}, entry {name}, trained_as"
+    if other == name:
+        raise UserError(f"{where}: this is the entry itself: leave it out.")
     shared = lookup(experiments, other, "experiment", where)
     if shared.trained_as is not None:
         raise UserError(f"{where}: {other} is itself trained as {shared.trained_as}: name that one.")

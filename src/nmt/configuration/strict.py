@@ -25,6 +25,8 @@ Whole = Annotated[int, Field(ge=0), NUMBER]
 Share = Annotated[float, Field(ge=0, lt=1), NUMBER]
 Positive = Annotated[float, Field(gt=0), NUMBER]
 NotNegative = Annotated[float, Field(ge=0), NUMBER]
+MOST_SEED = 2**32 - 1  # that of libraries which take the fewest
+Seed = Annotated[int, Field(ge=0, le=MOST_SEED), NUMBER]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -82,6 +84,8 @@ def validated(cls: type[Strict], values: object, where: str):
             fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
         elif first["type"] == "missing":
             fault = f"{last} is missing" if isinstance(first["loc"][-1], int) else f"the key {last!r} is missing"
+        elif first["type"] == "literal_error" and "[key]" in first["loc"]:
+            fault = f"unknown key {last!r}: it can be {first['ctx']['expected']}"
         elif first.get("ctx", {}).get("pattern") == NAME or first["type"] == "invalid_key" or "[key]" in first["loc"]:
             fault = NO_NAME.format(first["input"])
         else:
@@ -129,6 +133,8 @@ def read_yaml(path: Path, kind: type):
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not valid YAML: it is not in UTF-8.") from None
     except yaml.MarkedYAMLError as error:

@@ -34,6 +34,8 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
     config = model.experiment.model
     if to != "safetensors" and not isinstance(config, Transformer):
         raise UserError(f"{to} cannot carry a {config.family}: export it to safetensors.")
+    if precision == "int8" and to != "ctranslate2":
+        raise UserError(f"{to} cannot carry int8 weights: choose another precision, or ctranslate2, which can.")
     if to != "safetensors":
         refuse(to, word_pieces=model.configuration["vocabulary"]["kind"] == "wordpiece")
     match to:
@@ -149,7 +151,6 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> Non
     config = model.experiment.model
     refuse(
         "huggingface",
-        int8_weights=precision == "int8",
         a_norm_before_each_sublayer=config.norm == "pre",
         positions_that_are_not_sinusoidal=config.positions != "sinusoidal",
         embeddings_that_are_not_tied=config.tie != "all",
@@ -236,7 +237,6 @@ def copy_attention(their: nn.Module, our: MultiHeadAttention, order: list[int]) 
 
 def to_safetensors(model: TranslationModel, precision: str, output: Path) -> None:
     """Any family: parameters by our names, a tied one once, and the configuration as metadata."""
-    refuse("safetensors", int8_weights=precision == "int8")
     output.mkdir()
     dtype = getattr(torch, precision)
     tensors = {name: tensor.to(dtype).contiguous() for name, tensor in parameters(model.model).items()}

@@ -55,6 +55,8 @@ def read_configuration(folder: Path) -> dict:
     if not (folder / "configuration.json").exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
     found = read_json(folder / "configuration.json")
+    if not isinstance(found, dict):
+        raise UserError(f"{folder} is no model's folder: its configuration.json has no keys and values.")
     for key in ("experiment", "vocabulary", "source", "target"):
         if key not in found:
             raise UserError(f"{folder} is no model's folder: its configuration.json has no {key!r}.")

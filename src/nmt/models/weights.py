@@ -41,6 +41,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
         return tensors, metadata
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
+    except OSError as error:  # safetensors' own name no file
+        raise UserError(f"{path} cannot be read: {error}.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): delete it and run the same command again.") from None
 
@@ -62,8 +64,7 @@ def parameters(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-@torch.no_grad()
-def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+def require_of(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Raises UserError when names or shapes are not the model's."""
     own = dict(model.named_parameters())
     for name in own.keys() ^ tensors.keys():
@@ -74,6 +75,13 @@ def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
                 f"these weights are not of this model: {name} is {tuple(tensors[name].shape)}, "
                 f"the model's is {tuple(parameter.shape)}."
             )
+
+
+@torch.no_grad()
+def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Raises UserError when names or shapes are not the model's."""
+    require_of(model, tensors)
+    for name, parameter in model.named_parameters():
         parameter.copy_(tensors[name])
 
 

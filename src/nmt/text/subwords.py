@@ -42,6 +42,8 @@ class Subwords:
         """Raises UserError when the file is missing or is not a sentencepiece model with our ids."""
         try:
             model = Path(path).read_bytes()
+            if not model:
+                raise RuntimeError  # which sentencepiece would load, with messages of its own
             if model.startswith(b"{"):
                 return WordPieces(model, str(path))
             subwords = cls(model)

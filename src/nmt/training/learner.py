@@ -17,6 +17,7 @@ from nmt.models.protocol import PAD, Model
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 from nmt.training.processes import Processes
+from nmt.training.requirements import require_support
 from nmt.training.schedule import source_weight
 
 
@@ -108,13 +109,6 @@ class Learner:
         latest, self.latest = self.latest, []
         norms = torch.stack([norm for _, norm in latest]).tolist() if latest else []
         return [(share, norm) for (share, _), norm in zip(latest, norms, strict=True)]
-
-
-def require_support(model: Model, settings: Training, device: torch.device) -> None:
-    """Raises UserError for what torch cannot do; its own error comes later and names no setting."""
-    plain = any(isinstance(module, nn.LSTM) and not module.proj_size for module in model.modules())
-    if plain and device.type == "cpu" and settings.precision == "float16":
-        raise UserError("torch cannot train an LSTM in float16 on a CPU: set precision to bfloat16 or float32.")
 
 
 @contextmanager

@@ -7,7 +7,14 @@ import pytest
 import yaml
 
 from nmt import configuration
-from nmt.configuration import Vocabulary, load_catalogue, load_reproduction, resolved_ensemble, resolved_experiment
+from nmt.configuration import (
+    Part,
+    Vocabulary,
+    load_catalogue,
+    load_reproduction,
+    resolved_ensemble,
+    resolved_experiment,
+)
 from nmt.configuration.rows import check_shared_training
 from nmt.errors import UserError
 from nmt.models import build
@@ -102,6 +109,7 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("transformer", {"positions": "rotary", "max_distance": 9}, "max_distance is for positions: relative, here"),
         ("transformer", {"optimiser": "sgd", "adam_betas": [0.9, 0.9]}, "adam_betas is for optimiser: adam or adamw"),
         ("transformer", {"penalty": "none", "alpha": 0.6}, "alpha is for penalty: wu or power, here it is none"),
+        ("transformer", {"alpha": 1e9}, "decoding: alpha: Input should be less than or equal to 10, not 1000000000.0"),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
     ],
 )
@@ -119,6 +127,7 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
         ({"trained_as": "other"}, "only average and search may differ from other."),
         ({"trained_as": "row", "average": 6}, "row keeps 5 checkpoints, average asks for more."),
         ({"trained_as": "row", "updates": 11}, "only average and search may differ from row."),
+        ({"trained_as": "new"}, "this is the entry itself: leave it out."),
         ({"trained_as": "same"}, "same is itself trained as row: name that one."),
     ],
 )
@@ -175,6 +184,33 @@ def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
     assert str(refused.value).startswith("experiments.yaml, ensemble both")
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fault"),
+    [
+        ("corpora.yaml", "test: 1000", "tset: 1000", "demo, generated.sizes: unknown key 'tset': it can be 'train'"),
+        ("corpora.yaml", "config/grammar.yaml", "config/grammar", "config/grammar, the grammar of demo, is not there"),
+        ("published.yaml", "split: newstest2014", "split: newstest2015", "unknown split 'newstest2015': did you mean"),
+    ],
+)
+def test_a_catalogue_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    text = (tmp_path / "config" / file).read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "config" / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    table = {"title": "Rows", "experiments": ["demo-transformer"], "split": "dev", "metrics": ["bleu"]}
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
+    assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"), [([1, 1], "both sides are column 1"), ([0, -1], "greater than or equal to 0")]
+)
+def test_the_columns_of_both_sides_are_two(columns, fault):
+    with pytest.raises(ValueError, match=fault):
+        Part(source="pairs", target="pairs", format="tsv", columns=columns)
+
+
 def test_an_ensemble_is_no_experiment():
     with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
         resolved_ensemble("row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml")
@@ -185,6 +221,7 @@ def test_an_ensemble_is_no_experiment():
     [
         ({7: 1}, "made-up.yaml: 7 is no name"),
         ({"tables": {7: {}}}, "made-up.yaml, tables: 7 is no name"),
+        ({"seeds": [2**32]}, "made-up.yaml, seeds: value 1: Input should be less than or equal to 4294967295, not"),
         ({"seeds": [1, True]}, "made-up.yaml, seeds: value 2: expected a number, not true"),
     ],
 )

@@ -27,6 +27,14 @@ def test_a_fault_is_one_sentence_with_its_line(tmp_path, written, message):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(("name", "why"), [(".", "Is a directory"), ("file/corpora.yaml", "Not a directory")])
+def test_what_is_no_file_is_named(tmp_path, name, why):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError) as refused:
+        read_yaml(tmp_path / name, dict)
+    assert str(refused.value) == f"{tmp_path / name} cannot be read: {why}."
+
+
 def test_a_number_needs_no_point(tmp_path):
     file = tmp_path / "file.yaml"
     file.write_text("[3e-4, -1E2, 3e, e3, 1.5e-3]")

@@ -300,6 +300,15 @@ def test_empty_translations_are_told(caplog):
     assert "The translations: 2 of 3 lines are empty, the first is line 1" in caplog.text
 
 
+def test_a_model_that_says_nothing_has_its_scores(caplog):
+    scores = score(["", " ", "\t"], [GERMAN], "de")
+    assert "The translations: 3 of 3 lines are empty" in caplog.text
+    assert {name: found.score for name, found in scores.items() if name != "ter"} == dict.fromkeys(
+        scores.keys() - {"ter"}, 0
+    )
+    assert scores["ter"].score == 100
+
+
 def test_ampersands_are_not_escapes():
     check(["AT&T; a & b; Q&A;"], [["AT&T"]])
 
@@ -309,7 +318,6 @@ def test_ampersands_are_not_escapes():
     [
         ([], [GERMAN], "The translations: empty"),
         (GERMAN, [GERMAN, []], "Reference 2: empty"),
-        (["", " ", "\t"], [GERMAN], "The translations: all 3 lines are empty"),
         (GERMAN, [[""] * 3], "Reference 1: all 3 lines are empty"),
         (GERMAN, [GERMAN[:2]], "The translations and Reference 1 differ in .* 3 against 2"),
         (GERMAN, [GERMAN, [*GERMAN, "x"]], "The translations and Reference 2 differ in .* 3 against 4"),

@@ -121,9 +121,10 @@ def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
     path = tmp_path / "model"
     with pytest.raises(UserError, match="not there"):
         Subwords.load(path)
-    path.write_bytes(b"nonsense")
-    with pytest.raises(UserError, match="not a sentencepiece model"):
-        Subwords.load(path)
+    for content in (b"nonsense", b""):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="not a sentencepiece model"):
+            Subwords.load(path)
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(LINES), model_writer=path.open("wb"), vocab_size=60, minloglevel=2
     )
