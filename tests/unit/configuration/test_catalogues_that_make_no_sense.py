@@ -1,0 +1,133 @@
+"""Catalogues and reproductions that make no sense are refused when they are read, by file and entry."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nmt.configuration import Part, load_catalogue, load_reproduction
+from nmt.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[3]
+ROW = {
+    "title": "Row",
+    "vocabulary": "demo-bpe-2000",
+    "updates": 10,
+    "batch_tokens": 100,
+    "warmup": 1,
+    "peak_learning_rate": 0.1,
+    "interval": 5,
+    "dropout": 0.1,
+}
+LAYERS = {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4}
+CONVOLUTIONS = {"encoder": [[8, 3, 1]], "decoder": [[8, 3, 1]], "d_embedding": 8, "d_output": 8}
+
+
+def chosen(catalogue: Path) -> dict:
+    """A reproduction with a table of the experiment `row`."""
+    table = {"title": "Rows", "experiments": ["row"], "split": "dev", "metrics": ["bleu"]}
+    return {
+        "name": "made-up",
+        "title": "Made up",
+        "corpus": "demo",
+        "seeds": [1],
+        "tables": {"rows": table},
+        "attention": "A dog runs.",
+        "catalogue": str(catalogue),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fault"),
+    [
+        ("corpora.yaml", "test: 1000", "tset: 1000", "demo, generated.sizes: unknown key 'tset': it can be 'train'"),
+        ("corpora.yaml", "config/grammar.yaml", "config/grammar", "config/grammar, the grammar of demo, is not there"),
+        ("published.yaml", "split: newstest2014", "split: newstest2015", "unknown split 'newstest2015': did you mean"),
+    ],
+)
+def test_a_catalogue_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    text = (tmp_path / "config" / file).read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "config" / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    table = {"title": "Rows", "experiments": ["demo-transformer"], "split": "dev", "metrics": ["bleu"]}
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
+    assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"), [([1, 1], "both sides are column 1"), ([0, -1], "greater than or equal to 0")]
+)
+def test_the_columns_of_both_sides_are_two(columns, fault):
+    with pytest.raises(ValueError, match=fault):
+        Part(source="pairs", target="pairs", format="tsv", columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({7: 1}, "made-up.yaml: 7 is no name"),
+        ({"tables": {7: {}}}, "made-up.yaml, tables: 7 is no name"),
+        ({"seeds": [2**32]}, "made-up.yaml, seeds: value 1: Input should be less than or equal to 4294967295, not"),
+        ({"seeds": [1, True]}, "made-up.yaml, seeds: value 2: expected a number, not true"),
+    ],
+)
+def test_keys_are_told_from_places(changes, fault):
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(ROOT / "config") | changes, "made-up.yaml")
+    assert str(refused.value).startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("entries", "fault"),
+    [
+        ({"a/b": {}}, "experiments.yaml, experiments: 'a/b' is no name: take letters"),
+        ({7: {}}, "experiments.yaml, experiments: 7 is no name: take letters"),
+        ({"row": {"dropout": 0.1}}, "table rows: row is only a base: give it a family and a title."),
+        ({"rows": {"dropout": 0.1}}, "table rows: unknown experiment 'row'"),
+    ],
+)
+def test_a_table_needs_rows(tmp_path, entries, fault):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "config" / "published.yaml").write_text("[]")
+    (tmp_path / "config" / "experiments.yaml").write_text(yaml.safe_dump({"experiments": entries}))
+    with pytest.raises(UserError) as refused:
+        load_reproduction(chosen(tmp_path / "config"))
+    assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes", "reach"),
+    [
+        (LAYERS, {"family": "transformer", "positions": "learned", "max_positions": 251}, 249),
+        (LAYERS, {"family": "decoder-only", "positions": "learned", "max_positions": 503}, 249),
+        (CONVOLUTIONS, {"family": "convs2s", "max_positions": 251}, 249),
+    ],
+)
+def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reach):
+    """The demo corpus keeps pairs of up to 250 subwords."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    file = tmp_path / "config" / "experiments.yaml"
+
+    def written(**more: object) -> None:
+        row = {**ROW, **sizes, **changes, **more}
+        file.write_text(
+            yaml.safe_dump({"vocabularies": {"demo-bpe-2000": {"size": 2000}}, "experiments": {"row": row}})
+        )
+
+    (tmp_path / "config" / "published.yaml").write_text("[]")
+    written()
+    with pytest.raises(UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"):
+        load_reproduction(chosen(tmp_path / "config"))
+    written(max_positions=changes["max_positions"] + 1)
+    load_reproduction(chosen(tmp_path / "config"))
+
+
+def test_no_row_of_a_table_is_called_by_its_key():
+    rows = load_catalogue(ROOT / "config").rows
+    for file in (ROOT / "config").glob("*.yaml"):
+        declared = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for table in declared["tables"].values() if "seeds" in declared else ():
+            assert [name for name in table["experiments"] if rows[name].title == name] == []
