@@ -34,6 +34,7 @@ FAMILIES = {
     ),
     "decoder-only-alibi": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="alibi"),
     "decoder-only-relative": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="relative"),
+    "decoder-only-none": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="none"),
     "decoder-only-learned": DecoderOnly(
         layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned", max_positions=128
     ),
@@ -43,9 +44,12 @@ FAMILIES = {
     "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
     "luong-local": stacked(attention="local-p", score="general", window=2, input_feeding=True),
+    "luong-local-dot": stacked(attention="local-p", score="dot", window=1),
+    "luong-local-concat": stacked(attention="local-p", score="concat", window=3, reverse_source=False),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
+    "gnmt-projected": GNMT(layers=3, d_model=10, d_cell=14, dropout=0.1),
     "moe": GNMT(layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
     "convs2s": ConvS2S(
         encoder=[(8, 3, 2), (12, 1, 1)], decoder=[(8, 3, 1), (12, 2, 1)], d_embedding=10, d_output=9, dropout=0.1

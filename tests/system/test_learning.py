@@ -106,7 +106,9 @@ def test_learns(family, task):
         share = Share(1, update, np.arange(64), 0, int((target != PAD).sum()), 0, {0: batch})
         learner.learn(share, learning_rate(update, training, peak), update)
     model.eval()
-    unseen = random_sequences(200, seed=0)
+    seen = {tuple(tokens) for update in range(1, updates + 1) for tokens in random_sequences(64, seed=update)}
+    unseen = [tokens for tokens in random_sequences(1000, seed=0) if tuple(tokens) not in seen][:200]
+    assert len(unseen) == 200
     found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), Decoding(beam=1))
     right = sum(best.tokens == TASKS[task](tokens) for (best,), tokens in zip(found, unseen, strict=True))
     assert right / len(unseen) > 0.99

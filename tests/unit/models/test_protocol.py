@@ -49,7 +49,11 @@ def test_padding_changes_neither_values_nor_gradients(model):
 
     def loss(source, target_in, target_out):
         model.zero_grad()
-        total, _ = cross_entropy(model(source, target_in).target, model.output, target_out, 0.1)
+        hidden = model(source, target_in)
+        total, _ = cross_entropy(hidden.target, model.output, target_out, 0.1)
+        if hidden.source is not None:
+            states, predicted = hidden.source
+            total = total + cross_entropy(states, model.output, predicted, 0.0)[0]
         total.backward()
         return total.item(), {
             name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
