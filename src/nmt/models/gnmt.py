@@ -71,8 +71,7 @@ class GNMT(nn.Module):
     Only that layer needs a loop over time; those above it run over all positions at once. A decoder layer starts from
     the last state of the encoder layer of its number, of which the paper says nothing but Google's later code does the
     same (github.com/tensorflow/nmt, `pass_hidden_state`); from zero it learns later where to look. All but experts
-    starts within init_range, as the paper has it. Forget gates that start open mix each word with those before it, and
-    attention then stays where it first goes, at the state of the first word, which has read all others from the end.
+    starts within init_range, as the paper has it, forget gates too: open ones were worse (docs/systems.md).
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
