@@ -7,10 +7,15 @@ from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD
 
 VOCABULARY = 23
+SELF_ATTENTION = {"layers": 2, "d_model": 16, "d_ff": 24, "heads": 4, "dropout": 0.1}
 
 
 def transformer(**changes) -> Transformer:
-    return Transformer(**{"layers": 2, "d_model": 16, "d_ff": 24, "heads": 4, "dropout": 0.1} | changes)
+    return Transformer(**SELF_ATTENTION | changes)
+
+
+def decoder_only(**changes) -> DecoderOnly:
+    return DecoderOnly(**SELF_ATTENTION | changes)
 
 
 def stacked(**changes) -> Seq2Seq:
@@ -27,17 +32,13 @@ FAMILIES = {
     "transformer-alibi": transformer(positions="alibi", heads=6, d_k=3, d_v=3),
     "transformer-pre-norm": transformer(norm="pre", activation="gelu", tie="decoder"),
     "transformer-untied": transformer(tie="none"),
-    "decoder-only": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1),
-    "decoder-only-prefix": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, prefix=True, norm="pre"),
-    "decoder-only-rotary": DecoderOnly(
-        layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="rotary", tie="none"
-    ),
-    "decoder-only-alibi": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="alibi"),
-    "decoder-only-relative": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="relative"),
-    "decoder-only-none": DecoderOnly(layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="none"),
-    "decoder-only-learned": DecoderOnly(
-        layers=2, d_model=16, d_ff=24, heads=4, dropout=0.1, positions="learned", max_positions=128
-    ),
+    "decoder-only": decoder_only(),
+    "decoder-only-prefix": decoder_only(prefix=True, norm="pre"),
+    "decoder-only-rotary": decoder_only(positions="rotary", tie="none"),
+    "decoder-only-alibi": decoder_only(positions="alibi"),
+    "decoder-only-relative": decoder_only(positions="relative"),
+    "decoder-only-none": decoder_only(positions="none"),
+    "decoder-only-learned": decoder_only(positions="learned", max_positions=128),
     "seq2seq": stacked(),
     "seq2seq-forwards": stacked(reverse_source=False),
     "luong-dot": stacked(attention="global", score="dot"),
