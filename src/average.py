@@ -1,4 +1,4 @@
-"""Averages a run's last checkpoints into a model's folder that translate.py and others use."""
+"""Averages a run's last checkpoints, or takes its best one, into a model's folder that translate.py and others use."""
 
 import argparse
 import logging
@@ -19,11 +19,13 @@ from nmt.text.subwords import SubwordPair
 def main(args: argparse.Namespace) -> None:
     catalogue = load_catalogue(args.catalogue)
     corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
-    checkpoints = sorted(args.checkpoints.glob("[0-9]*.safetensors"))[-experiment.training.average :]
+    best = experiment.training.checkpoint == "best"
+    pattern, wanted = ("best-*", 1) if best else ("[0-9]*", experiment.training.average)
+    checkpoints = sorted(args.checkpoints.glob(f"{pattern}.safetensors"))[-wanted:]
     if not checkpoints:
-        raise UserError(f"{args.checkpoints} holds no checkpoints: train first.")
-    if len(checkpoints) < experiment.training.average:
-        logging.warning(f"only {len(checkpoints)} of {experiment.training.average} checkpoints to average are there")
+        raise UserError(f"{args.checkpoints} holds no {'best checkpoint' if best else 'checkpoints'}: train first.")
+    if len(checkpoints) < wanted:
+        logging.warning(f"only {len(checkpoints)} of {wanted} checkpoints to average are there")
     weights, subwords = average(checkpoints), SubwordPair.load(args.subwords)
     with torch.device("meta"):
         require_of(build(experiment.model, subwords.source.size, subwords.target.size), weights)

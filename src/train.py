@@ -129,7 +129,7 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
     """Gives the checkpoints (as hard links), the metrics and training.json their places, training.json last."""
     with written_whole(output / "checkpoints") as beside:
         beside.mkdir()
-        for path in checkpoints(folder):
+        for path in checkpoints(folder) + checkpoints(folder, "best-*")[-1:]:
             os.link(path, beside / path.name)
     with written_whole(output / "metrics.jsonl") as beside:
         beside.write_bytes((folder / "metrics.jsonl").read_bytes())
@@ -143,6 +143,7 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
             "flops": counters.flops,
             "seconds": round(counters.seconds, 1),
             "device_seconds": round(counters.device_seconds, 1),
+            "cpu_seconds": round(counters.cpu_seconds, 1),
             "skipped_updates": counters.skipped,
             "best_dev_nll": counters.best_dev_nll,
             "parameters": count(model).parameters,

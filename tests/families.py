@@ -40,6 +40,7 @@ FAMILIES = {
     "decoder-only-none": decoder_only(positions="none"),
     "decoder-only-learned": decoder_only(positions="learned", max_positions=128),
     "seq2seq": stacked(),
+    "seq2seq-orthogonal": stacked(init="orthogonal"),
     "seq2seq-forwards": stacked(reverse_source=False),
     "luong-dot": stacked(attention="global", score="dot"),
     "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
@@ -50,6 +51,7 @@ FAMILIES = {
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
+    "gnmt-current": GNMT(layers=3, d_model=10, dropout=0.1, context="current"),
     "gnmt-projected": GNMT(layers=3, d_model=10, d_cell=14, dropout=0.1),
     "moe": GNMT(layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
     "convs2s": ConvS2S(

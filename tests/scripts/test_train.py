@@ -37,6 +37,7 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     assert [path.name for path in sorted((run / "checkpoints").iterdir())] == [
         "00000030.safetensors",
         "00000040.safetensors",
+        "best-00000040.safetensors",
     ]
     made = read_json(run / "training.json")
     parameters, _ = load_tensors(run / "checkpoints" / "00000040.safetensors")
@@ -121,7 +122,7 @@ def test_checkpoints_of_a_state_that_was_lost_are_not_averaged(folder, run_scrip
     for file in (state, run / "training.json"):
         file.unlink()
     for kept in state.parent.glob("checkpoints/*.safetensors"):
-        kept.rename(kept.with_name("99999999.safetensors"))
+        kept.rename(kept.with_name(kept.name.replace("000000", "999999")))
     assert run_script("train", *arguments(folder, run)).returncode == 0
     assert contents(run) == expected
 

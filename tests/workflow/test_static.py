@@ -50,25 +50,30 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     assert "all" in by_default <= jobs
     catalogue = Path(said.get("catalogue", "config")) / "experiments.yaml"
     ensembles = read(clone / catalogue).get("ensembles", {})
+    seeds_of = said.get("seeds_of", {})
     trained = set()
     for name, table in said["tables"].items():
         assert f"tabulate reproduction={said['name']}, table={name}" in jobs
         for row in table["experiments"]:
-            members = ensembles[row]["members"] if row in ensembles else {row: said["seeds"]}
-            trained |= {f"{member}, seed={seed}" for member, seeds in members.items() for seed in seeds}
-            for run in ["ensemble"] if row in ensembles else [f"seed-{seed}" for seed in said["seeds"]]:
+            seeds = seeds_of.get(row, said["seeds"])
+            members = ensembles[row]["members"] if row in ensembles else {row: seeds}
+            trained |= {f"{member}, seed={seed}" for member, own in members.items() for seed in own}
+            for run in ["ensemble"] if row in ensembles else [f"seed-{seed}" for seed in seeds]:
                 wildcards = f"corpus={said['corpus']}, row={row}, run={run}, split={table['split']}"
                 assert {f"translate {wildcards}", f"score {wildcards}"} <= jobs
             if "perplexity" in table["metrics"]:
-                wildcards = [f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in said["seeds"]]
+                wildcards = [f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in seeds]
                 assert {f"perplexity {run}" for run in wildcards} <= jobs
     runs = {rule: set() for rule in ("train", "share_training", "average")}
     for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
         if rule in runs:
             runs[rule].add(each.partition("experiment=")[2])
+    declared = read(clone / catalogue)["experiments"]
     assert runs["average"] == trained
-    sharing = {name for name, row in read(clone / catalogue)["experiments"].items() if row.get("trained_as")}
-    assert runs["share_training"] == {run for run in trained if run.partition(",")[0] in sharing}
+    sharing = {name for name, row in declared.items() if row.get("trained_as")}
+    assert runs["share_training"] == {
+        run for run in trained if run.partition(",")[0] in sharing or ",checkpoint=best" in run
+    }
     assert runs["train"] >= trained - runs["share_training"]
     assert not runs["train"] & runs["share_training"]
     assert {"learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length"} <= jobs

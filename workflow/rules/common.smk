@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -35,10 +36,10 @@ if REPRODUCTION.mirror is not None:
 
 wildcard_constraints:
     corpus=REPRODUCTION.corpus,
-    experiment="|".join(CATALOGUE.experiments),
-    row="|".join(REPRODUCTION.experiments),
+    experiment="|".join(map(re.escape, CATALOGUE.experiments)),
+    row="|".join(map(re.escape, REPRODUCTION.experiments)),
     run=r"seed-\d+|ensemble",
-    reproduction=REPRODUCTION.name,
+    reproduction=re.escape(REPRODUCTION.name),
     vocabulary="|".join(CATALOGUE.vocabularies),
     split="|".join(CORPUS.split_names),
     language="|".join(CORPUS.languages.values()),
@@ -99,7 +100,7 @@ def shared_training(name):
 
 def trained(name, rows):
     """A file of every training that these rows rest on, each once."""
-    runs = [run for row in rows for run in CATALOGUE.trainings(row, REPRODUCTION.seeds)]
+    runs = [run for row in rows for run in CATALOGUE.trainings(row, REPRODUCTION.seeds_for(row))]
     return [f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}" for row, seed in dict.fromkeys(runs)]
 
 

@@ -7,6 +7,7 @@ Unknown keys are errors that name the file, the entry and the nearest known key.
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
 from nmt.configuration.experiments import (
+    CHECKPOINT_KEYS,
     MOST_ALPHA,
     Decoding,
     Ensemble,
@@ -40,6 +41,7 @@ from nmt.configuration.rows import resolved_ensemble, resolved_experiment
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
+    "CHECKPOINT_KEYS",
     "COSTS",
     "FAMILIES",
     "GNMT",

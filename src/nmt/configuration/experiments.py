@@ -11,6 +11,7 @@ from nmt.configuration.strict import (
     Name,
     NotNegative,
     Positive,
+    RowName,
     Seed,
     Share,
     Strict,
@@ -71,7 +72,8 @@ class Training(Strict):
     interval: updates between checkpoints, each with the loss on the dev set.
     bleu_interval: updates between BLEU on the dev set by greedy search, 0 for never.
     patience: stop after this many intervals without a lower dev loss.
-    average: the last so many checkpoints make the model (AIAYN section 6.1).
+    average: the mean of the last so many checkpoints is the model (AIAYN section 6.1).
+    checkpoint: average, or best, the one checkpoint with the lowest loss on the dev set.
     precision: float32, or products in bfloat16 or float16 (with the loss scaled) and weights in float32.
     deterministic: on a GPU, too, only algorithms that give the same bits every time (a CPU's always do), so that a run
       that was interrupted ends as one that was not; slower, and torch refuses an operation that has none.
@@ -100,6 +102,7 @@ class Training(Strict):
     bleu_interval: Whole = 0
     patience: Count | None = None
     average: Count = 5
+    checkpoint: Literal["average", "best"] = "average"
     source_loss: tuple[tuple[Whole, NotNegative], ...] = ()
 
     @model_validator(mode="after")
@@ -127,6 +130,10 @@ class Training(Strict):
         return self
 
 
+# What is made of a training afterwards: rows that differ in these alone can share one.
+CHECKPOINT_KEYS = {"average", "checkpoint"}
+
+
 class Decoding(Strict):
     """Beam search for an output of at most source + max_extra tokens.
 
@@ -144,12 +151,13 @@ class Decoding(Strict):
 class Experiment(Strict):
     """What a paper's table row is.
 
-    trained_as: another row, whose training serves this one as well: it differs at most in `average` and in search.
+    trained_as: another row, whose training serves this one as well: it differs at most in `average`, `checkpoint` and
+      search.
       Not passed on to entries that have this one as their base.
     """
 
     title: Text
-    trained_as: Name | None = None
+    trained_as: RowName | None = None
     vocabulary: Name
     model: Model = Field(discriminator="family")
     training: Training
@@ -174,7 +182,7 @@ class Ensemble(Strict):
     """
 
     title: Text
-    members: Annotated[dict[Name, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
+    members: Annotated[dict[RowName, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)]
 
     @model_validator(mode="after")
     def check(self) -> "Ensemble":

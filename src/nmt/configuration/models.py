@@ -19,7 +19,8 @@ class Architecture(Strict):
 class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads unless given.
 
-    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions tokens), none, or inside
+    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions tokens, which start
+      normal with the deviation positions_std, d_model^-0.5 if not given), none, or inside
       self-attention: relative (Shaw et al. 2018, told apart up to max_distance), rotary (Su et al. 2021) or alibi
       (Press et al. 2022).
     norm: post, LayerNorm(x + f(x)) as in AIAYN, or pre, x + f(LayerNorm(x)) with a last norm (Xiong et al. 2020).
@@ -34,6 +35,7 @@ class SelfAttention(Architecture):
     dropout: Share
     positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = "sinusoidal"
     max_positions: Count = 1024
+    positions_std: Positive | None = None
     max_distance: Count = 16
     norm: Literal["post", "pre"] = "post"
     activation: Literal["relu", "gelu"] = "relu"
@@ -97,6 +99,9 @@ class Seq2Seq(Architecture):
     input_feeding: what attention made of a step is part of the next step's input (Luong, section 3.3).
     reverse_source: it is read from its end (Sutskever, section 3.3).
     init_range: parameters start uniform in -init_range .. init_range (Sutskever, section 3.4).
+    init: uniform, as printed, or orthogonal, where the LSTMs start otherwise: recurrent matrices orthogonal (Saxe et
+      al. 2014), input matrices by Glorot and Bengio 2010, forget gates open (Jozefowicz et al. 2015), which narrow
+      layers need: a range that suits widths of 1,000 leaves them with too little, a wider one makes them chaotic.
     """
 
     family: Literal["seq2seq"] = "seq2seq"
@@ -110,6 +115,7 @@ class Seq2Seq(Architecture):
     input_feeding: bool = False
     reverse_source: bool = True
     init_range: Positive = 0.08
+    init: Literal["uniform", "orthogonal"] = "uniform"
 
     @model_validator(mode="after")
     def check(self):
@@ -142,6 +148,9 @@ class RNNSearch(Architecture):
 class GNMT(Architecture):
     """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the bottom decoder layer.
 
+    context: what attention is asked with, and so which context the upper decoder layers get: previous, the bottom
+      layer's output of the step before, as printed, or current, that of the same step, as in Google's later gnmt_v2
+      (github.com/tensorflow/nmt). The bottom layer's own input has the context of the step before either way.
     d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to d_model; without
       it d_model cells, and no projection.
     layers: of the encoder, whose first reads both ways, and as many of the decoder.
@@ -154,6 +163,7 @@ class GNMT(Architecture):
     d_model: Count
     d_cell: Count | None = None
     dropout: Share
+    context: Literal["previous", "current"] = "previous"
     init_range: Positive = 0.04
     experts: Count | None = None
     experts_used: Count | None = None
@@ -167,6 +177,8 @@ class GNMT(Architecture):
             raise ValueError("experts, experts_used and d_expert belong together: give all three or none")
         if self.experts and self.experts_used > self.experts:
             raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
+        if self.experts and self.context == "current":
+            raise ValueError("context: current is for the upper decoder layers, which with experts get none")
         if self.balance and not self.experts:
             raise ValueError("balance is that of experts, and there are none")
         if self.d_cell == self.d_model:

@@ -1,5 +1,7 @@
 """What a reproduction is (config/demo.yaml, say), and the catalogue of YAML files that it chooses from."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +13,27 @@ from nmt.configuration.experiments import (
     Experiment,
     Vocabulary,
 )
+from nmt.configuration.overrides import (
+    KEYS,
+    overridden_ensemble,
+    overridden_experiment,
+    row_keys,
+    text,
+    with_overrides,
+)
 from nmt.configuration.rows import check_shared_training, resolved_ensemble, resolved_experiment
-from nmt.configuration.strict import Name, Seed, Strict, Text, check_names, lookup, read_yaml, validated
+from nmt.configuration.strict import (
+    NAME,
+    Name,
+    RowName,
+    Seed,
+    Strict,
+    Text,
+    check_names,
+    lookup,
+    read_yaml,
+    validated,
+)
 from nmt.errors import UserError, nearest
 
 METRICS = {
@@ -73,7 +94,7 @@ class Table(Strict):
     """
 
     title: Text
-    experiments: Annotated[list[Name], Field(min_length=1)]
+    experiments: Annotated[list[RowName], Field(min_length=1)]
     split: Name
     metrics: Annotated[list[str], Field(min_length=1)]
     on_request: bool = False
@@ -97,14 +118,16 @@ class Reproduction(Strict):
     """What one command makes: runs of rows on a corpus, with tables and figures made of them.
 
     catalogue: the folder of corpora.yaml, experiments.yaml and published.yaml.
+    seeds: of every row; seeds_of: of single rows, where these need more or fewer.
     attention: a source sentence whose attention maps are drawn.
     mirror: a folder looked in before any address; the environment variable NMT_MIRROR says the same.
     """
 
-    name: Name
+    name: RowName
     title: Text
     corpus: Name
     seeds: Annotated[list[Seed], Field(min_length=1)]
+    seeds_of: dict[RowName, Annotated[list[Seed], Field(min_length=1)]] = Field(default={})
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     attention: Text
     catalogue: str = "config"
@@ -113,9 +136,16 @@ class Reproduction(Strict):
     @model_validator(mode="after")
     def check(self) -> "Reproduction":
         once("seeds", self.seeds)
+        for row, seeds in self.seeds_of.items():
+            once(f"seeds_of, {row}", seeds)
+            if row not in self.experiments:
+                raise ValueError(f"seeds_of: no table has the row {row!r}: {nearest(row, self.experiments)}")
         if self.name in KEPT:
             raise ValueError(f"name: results/{self.name} is a folder of the workflow's own, choose another")
         return self
+
+    def seeds_for(self, row: str) -> list[int]:
+        return self.seeds_of.get(row, self.seeds)
 
     @property
     def experiments(self) -> list[str]:
@@ -138,7 +168,26 @@ class Catalogue(Strict):
         return lookup(self.vocabularies, name, "vocabulary")
 
     def experiment(self, name: str) -> Experiment:
+        """Raises UserError for an unknown row; a declared row's name may have overrides behind it."""
+        if "," in name and name not in self.experiments:
+            return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")
+
+    def with_rows(self, names: Iterable[str]) -> "Catalogue":
+        """Return a catalogue that also has the rows of these names, with overrides, and what they rest on."""
+        experiments, ensembles, waiting = dict(self.experiments), dict(self.ensembles), list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in experiments or name in ensembles:
+                continue
+            if name.partition(",")[0] in ensembles:
+                ensembles[name] = overridden_ensemble(name, ensembles, experiments)
+                waiting += ensembles[name].members
+            else:
+                experiments[name] = overridden_experiment(name, experiments)
+                lookup(self.vocabularies, experiments[name].vocabulary, "vocabulary", name)
+                waiting += filter(None, [experiments[name].trained_as])
+        return self.model_copy(update={"experiments": experiments, "ensembles": ensembles})
 
     @property
     def rows(self) -> dict[str, Experiment | Ensemble]:
@@ -229,9 +278,39 @@ def check_positions(row: str, corpus: Corpus, catalogue: Catalogue, where: str) 
             )
 
 
+def overridden_reproduction(
+    reproduction: Reproduction, overrides: dict[str, object], catalogue: Catalogue, where: str
+) -> Reproduction:
+    """Return the reproduction with the overrides in the names of all rows that know the keys, and in its own.
+
+    Raises UserError for a key that no row knows, and for a value that cannot be a part of a name.
+    """
+    keys = {
+        row: set.intersection(*(row_keys(catalogue.experiment(name)) for name, _ in catalogue.trainings(row, [1])))
+        for row in reproduction.experiments
+    }
+    known = set().union(*keys.values())
+    for key, value in overrides.items():
+        if key not in known:
+            raise UserError(f"{where}: no row of this reproduction has the key {key!r}: {nearest(key, known)}")
+        if not isinstance(value, int | float | str) or not re.fullmatch(NAME, text(value)):
+            raise UserError(f"{where}: {key} can be set for all rows to a number or a word, not to {value!r}.")
+    tables = {
+        name: table.model_copy(
+            update={"experiments": [with_overrides(row, overrides, keys[row]) for row in table.experiments]}
+        )
+        for name, table in reproduction.tables.items()
+    }
+    seeds_of = {with_overrides(row, overrides, keys[row]): seeds for row, seeds in reproduction.seeds_of.items()}
+    name = with_overrides(reproduction.name, overrides, overrides)
+    title = ", ".join([reproduction.title, *name.split(",")[1:]])
+    return reproduction.model_copy(update={"name": name, "title": title, "tables": tables, "seeds_of": seeds_of})
+
+
 def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalogue]:
     """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalogue."""
-    reproduction = validated(Reproduction, values, where)
+    overrides = {key: value for key, value in values.items() if key in KEYS - Reproduction.model_fields.keys()}
+    reproduction = validated(Reproduction, {k: v for k, v in values.items() if k not in overrides}, where)
     catalogue = load_catalogue(reproduction.catalogue)
     corpus = lookup(catalogue.corpora, reproduction.corpus, "corpus", where)
     if corpus.generated and not Path(corpus.generated.grammar).is_file():
@@ -239,9 +318,15 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
     tested = {split: None for split in corpus.split_names if split != "train"}
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
+            experiment = experiment.partition(",")[0]
             if experiment in catalogue.bases:
                 raise UserError(f"{where}, table {name}: {experiment} is only a base: give it a family and a title.")
             lookup(catalogue.rows, experiment, "experiment", f"{where}, table {name}")
+    if overrides:
+        reproduction = overridden_reproduction(reproduction, overrides, catalogue, where)
+    catalogue = catalogue.with_rows(reproduction.experiments)
+    for name, table in reproduction.tables.items():
+        for experiment in table.experiments:
             check_positions(experiment, corpus, catalogue, f"{where}, table {name}")
         if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from nmt.configuration.experiments import Decoding, Ensemble, Experiment, Training
+from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
 from nmt.configuration.models import FAMILIES, DecoderOnly
 from nmt.configuration.strict import Strict, lookup, validated
 from nmt.errors import UserError, nearest
@@ -11,9 +11,11 @@ OWN_KEYS = Experiment.model_fields.keys() - {"model", "training", "decoding"}
 # Keys that only some values of another key make use of.
 USED_WITH = {
     "max_positions": ("positions", ["learned"]),
+    "positions_std": ("positions", ["learned"]),
     "max_distance": ("positions", ["relative"]),
     "adam_betas": ("optimiser", ["adam", "adamw"]),
     "adam_epsilon": ("optimiser", ["adam", "adamw"]),
+    "average": ("checkpoint", ["average"]),
     "alpha": ("penalty", ["wu", "power"]),
 }
 
@@ -96,13 +98,13 @@ def check_shared_training(name: str, experiments: dict[str, Experiment], file: s
         raise UserError(f"{where}: {other} is itself trained as {shared.trained_as}: name that one.")
     if own.training.average > shared.training.average:
         raise UserError(f"{where}: {other} keeps {shared.training.average} checkpoints, average asks for more.")
-    same_average = {"average": shared.training.average}
-    if (own.vocabulary, own.model, own.training.model_copy(update=same_average)) != (
+    same_checkpoints = {key: getattr(shared.training, key) for key in CHECKPOINT_KEYS}
+    if (own.vocabulary, own.model, own.training.model_copy(update=same_checkpoints)) != (
         shared.vocabulary,
         shared.model,
         shared.training,
     ):
-        raise UserError(f"{where}: only average and search may differ from {other}.")
+        raise UserError(f"{where}: only average, checkpoint and search may differ from {other}.")
 
 
 def resolved_ensemble(name: str, values: dict, experiments: dict[str, Experiment], file: str) -> Ensemble:

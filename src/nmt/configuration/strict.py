@@ -29,6 +29,9 @@ MOST_SEED = 2**32 - 1  # that of libraries which take the fewest
 Seed = Annotated[int, Field(ge=0, le=MOST_SEED), NUMBER]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
+# A name with overrides, "demo-transformer,updates=60": see nmt.configuration.overrides
+ROW_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(,[a-z_]+=[A-Za-z0-9_.-]+)*$"
+RowName = Annotated[str, Field(pattern=ROW_NAME)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NO_NAME = "{!r} is no name: take letters, digits, _ . and -, no sign at the start"
 # pydantic's kinds of faults, where its own words are a programmer's
@@ -86,7 +89,11 @@ def validated(cls: type[Strict], values: object, where: str):
             fault = f"{last} is missing" if isinstance(first["loc"][-1], int) else f"the key {last!r} is missing"
         elif first["type"] == "literal_error" and "[key]" in first["loc"]:
             fault = f"unknown key {last!r}: it can be {first['ctx']['expected']}"
-        elif first.get("ctx", {}).get("pattern") == NAME or first["type"] == "invalid_key" or "[key]" in first["loc"]:
+        elif (
+            first.get("ctx", {}).get("pattern") in (NAME, ROW_NAME)
+            or first["type"] == "invalid_key"
+            or "[key]" in first["loc"]
+        ):
             fault = NO_NAME.format(first["input"])
         else:
             message = next((what for kind, what in EXPECTED.items() if first["type"].startswith(kind)), first["msg"])

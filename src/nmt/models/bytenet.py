@@ -84,6 +84,8 @@ class ByteNet(nn.Module):
             for causal in (False, True)
         )
         self.bridge, self.last = nn.Linear(width, width), nn.Linear(width, width)
+        # Blocks add to a sum that nothing bounds: a norm at the end of each stack, as those before each layer in it.
+        self.encoder_norm, self.decoder_norm, self.last_norm = (nn.LayerNorm(width) for _ in range(3))
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, target_size)
 
@@ -98,11 +100,11 @@ class ByteNet(nn.Module):
         x = x * (here < lengths[:, None, None])
         for block in self.encoder:
             x = block(x, real)
-        return self.bridge(F.relu(x)) * real
+        return self.bridge(self.encoder_norm(x)) * real
 
     def read_out(self, x: Tensor) -> Tensor:
         """One more convolution of width 1 and ReLU before the output's (section 3.4)."""
-        return self.dropout(F.relu(self.last(F.relu(x))))
+        return self.dropout(F.relu(self.last_norm(self.last(self.decoder_norm(x)))))
 
     def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
         memory, length = self.encode(source), target_in.size(1)

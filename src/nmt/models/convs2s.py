@@ -107,12 +107,10 @@ class ConvS2S(nn.Module):
         width = config.d_embedding
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        self.source_positions = LearnedPositions(config, width)
-        self.target_positions = LearnedPositions(config, width)
+        self.source_positions = LearnedPositions(config, width, 0.1)
+        self.target_positions = LearnedPositions(config, width, 0.1)
         for table in (self.source_embedding.weight, self.target_embedding.weight):
             nn.init.normal_(table, std=0.1)
-        for positions in (self.source_positions, self.target_positions):
-            nn.init.normal_(positions.table, std=0.1)
         self.dropout = Dropout(config.dropout)
         self.encoder = Stack(config, config.encoder, causal=False)
         self.decoder = Stack(config, config.decoder, causal=True)

@@ -56,28 +56,32 @@ class State:
     memory: Memory
     hidden: list[Tensor]  # of each layer, (R, D)
     cell: list[Tensor]  # (R, H)
+    context: Tensor  # (R, D): what the bottom layer's last output attends to
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
         self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
         self.hidden = [part[rows] for part in self.hidden]
+        self.context = self.context[rows]
         self.cell = [part[rows] for part in self.cell]
 
 
 class GNMT(nn.Module):
     """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT, section 3) or,
-    with experts, that one alone.
+    with experts, that one alone. With `context: current` the layers above get the context that the bottom layer's
+    output of the same step asks for.
 
     Only that layer needs a loop over time; those above it run over all positions at once. A decoder layer starts from
     the last state of the encoder layer of its number, of which the paper says nothing but Google's later code does the
     same (github.com/tensorflow/nmt, `pass_hidden_state`); from zero it learns later where to look. All but experts
-    starts within init_range, as the paper has it, forget gates too: open ones were worse (docs/systems.md).
+    starts within init_range, as the paper has it, forget gates too.
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
         super().__init__()
         width, self.narrow = config.d_model, config.experts is not None  # narrow: all that layers get and give is D
         double = width if self.narrow else 2 * width
+        self.current = config.context == "current"
         self.residual_from = 0 if self.narrow else 2  # GNMT's third layer is the first with a residual connection
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
@@ -136,14 +140,17 @@ class GNMT(nn.Module):
 
     def decode(self, memory: Memory, first: list[Last], target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
-        embedded, steps = self.target_embedding(target_in), []
+        embedded, length = self.target_embedding(target_in), target_in.size(1)
         gates = embedding_gates(self.decoder[0], self.dropout(embedded))
         hidden, cell = first[0]
-        for position in range(target_in.size(1)):
-            context, weights = self.context(hidden[:, None], memory)
-            hidden, cell = self.bottom(gates[:, position], context[:, 0], hidden, cell)
-            steps.append((hidden, context[:, 0], weights[:, 0]))
-        bottom, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
+        outputs, attended = [], [self.context(hidden[:, None], memory)]
+        for position in range(length):
+            hidden, cell = self.bottom(gates[:, position], attended[-1][0][:, 0], hidden, cell)
+            outputs.append(hidden)
+            if self.current or position < length - 1:
+                attended.append(self.context(hidden[:, None], memory))
+        bottom = torch.stack(outputs, 1)
+        contexts, maps = (torch.cat(parts, 1) for parts in zip(*attended[-length:], strict=True))
         states = [(h[None], c[None]) for h, c in first]
         hidden, penalty = self.above(embedded, bottom, contexts, target_in != PAD, states)
         return hidden, penalty, maps
@@ -155,14 +162,15 @@ class GNMT(nn.Module):
 
     def start(self, memory: tuple[Memory, list[Last], Tensor], beam: int) -> State:
         hidden, cell = ([part.repeat_interleave(beam, 0) for part in parts] for parts in zip(*memory[1], strict=True))
-        return State(memory[0], hidden, cell, beam)
+        context = self.context(hidden[0].unflatten(0, (-1, beam)), memory[0])[0].flatten(0, 1)
+        return State(memory[0], hidden, cell, context, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        context, _ = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)
-        context = context.flatten(0, 1)
         embedded = self.target_embedding(tokens)
         gates = embedding_gates(self.decoder[0], embedded)
-        state.hidden[0], state.cell[0] = self.bottom(gates, context, state.hidden[0], state.cell[0])
+        state.hidden[0], state.cell[0] = self.bottom(gates, state.context, state.hidden[0], state.cell[0])
+        asked = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)[0].flatten(0, 1)
+        context, state.context = (asked if self.current else state.context), asked
         states = [(h[None], c[None]) for h, c in zip(state.hidden, state.cell, strict=True)]
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
         x, _ = self.above(embedded[:, None], state.hidden[0][:, None], context[:, None], real, states)

@@ -45,12 +45,15 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A table of `max_positions` positions, `width` wide; raises UserError for a longer sequence."""
+    """A table of `max_positions` positions, `width` wide, normal with the deviation `std` at first.
 
-    def __init__(self, config: SelfAttention | ConvS2S, width: int):
+    Raises UserError for a longer sequence.
+    """
+
+    def __init__(self, config: SelfAttention | ConvS2S, width: int, std: float):
         super().__init__()
         self.reach = config.reach
-        self.table = nn.Parameter(torch.empty(config.max_positions, width).normal_(std=width**-0.5))
+        self.table = nn.Parameter(torch.empty(config.max_positions, width).normal_(std=std))
 
     def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
         needed = end(start, x.size(-2))
@@ -74,7 +77,7 @@ def positions(config: SelfAttention) -> nn.Module:
         case "sinusoidal":
             return SinusoidalPositions(config.d_model)
         case "learned":
-            return LearnedPositions(config, config.d_model)
+            return LearnedPositions(config, config.d_model, config.positions_std or config.d_model**-0.5)
         case _:
             return NoPositions()
 

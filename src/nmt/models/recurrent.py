@@ -36,6 +36,19 @@ def orthogonal_start(rnn: nn.RNNBase) -> None:
             nn.init.zeros_(parameter)
 
 
+def orthogonal_lstm(lstm: nn.LSTM) -> None:
+    """Start an LSTM's recurrent matrices orthogonal, its input matrices by Glorot and Bengio (2010), each gate's by
+    itself, and its biases zero but for the forget gates', which start at 1 (Jozefowicz et al. 2015)."""
+    orthogonal_start(lstm)
+    for name, parameter in lstm.named_parameters():
+        gates = parameter.detach().chunk(4)  # views in torch's order: input, forget, cell, output
+        if "weight_ih" in name:
+            for gate in gates:
+                nn.init.xavier_uniform_(gate)
+        elif "bias_ih" in name:
+            gates[1].fill_(1.0)
+
+
 def embedding_gates(rnn: nn.RNNBase, embedded: Tensor) -> Tensor:
     """What the first part of an RNN's input, its bias included, adds to the gates: this part needs no time loop."""
     return F.linear(embedded, rnn.weight_ih_l0[:, : embedded.size(-1)], rnn.bias_ih_l0)

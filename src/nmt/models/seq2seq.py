@@ -9,7 +9,7 @@ from nmt import configuration
 from nmt.models.alignment import ALIGNMENTS, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import backwards, one_step, run_packed
+from nmt.models.recurrent import backwards, one_step, orthogonal_lstm, run_packed
 
 # B sentences, S source length, T target length, H hidden width, R = B * beam rows
 
@@ -56,6 +56,9 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(hidden, target_size)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init_range, config.init_range)
+        if config.init == "orthogonal":
+            for lstm in (self.encoder, self.decoder):
+                orthogonal_lstm(lstm)
 
     def encode(self, source: Tensor) -> tuple[Memory, Tensor, Tensor]:
         """(B, S) -> memory in the source's order, last hidden and cell states (layers, B, H)."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import Catalogue, Experiment, Reproduction, Training, validated
+from nmt.configuration import CHECKPOINT_KEYS, Catalogue, Experiment, Reproduction, Training, validated
 from nmt.errors import UserError
 from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
@@ -81,7 +81,7 @@ def find_runs(folder: Path, reproduction: Reproduction, catalogue: Catalogue, ro
     for row in rows:
         trained = [
             Run(folder / name / f"seed-{seed}", name, seed)
-            for name, seed in catalogue.trainings(row, reproduction.seeds)
+            for name, seed in catalogue.trainings(row, reproduction.seeds_for(row))
         ]
         for run in trained:
             check_settings(run, catalogue.experiment(run.experiment))
@@ -99,7 +99,7 @@ def check_settings(run: Run, experiment: Experiment) -> None:
     for part, values in trained.items():
         for key, value in values:
             configured = getattr(getattr(experiment, part), key)
-            if value != configured and not (key == "average" and experiment.trained_as):
+            if value != configured and not (key in CHECKPOINT_KEYS and experiment.trained_as):
                 raise UserError(
                     f"{path}: trained with {key} {value}, but experiments.yaml says {configured} for "
                     f"{run.experiment}: train it again, or take the change back."

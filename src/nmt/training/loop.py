@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -61,7 +62,7 @@ def train(
     metrics = Metrics(folder / "metrics.jsonl" if processes.first else None, counters.update)
     stream = batches.stream(counters.epoch, counters.position, division, processes.device)
     progress = Progress("training", settings.updates, "updates", counters.update, quiet=not processes.first)
-    saved = clock = time.monotonic()
+    saved, clock = time.monotonic(), now()
     pause = SECONDS_BETWEEN_STATES
 
     with stop_signals() as stop, progress:
@@ -84,14 +85,14 @@ def train(
                 warn_of_flat_loss(counters, settings, batches.tokens.target.entropy)
                 keep_checkpoint(learner, counters, folder)
                 clock = spend(clock, processes, counters, logged)  # paid for, but training was no slower for it
-            now = time.monotonic()
-            stopping, due = processes.any(bool(stop), processes.first and now - saved >= pause)
+            begun = time.monotonic()
+            stopping, due = processes.any(bool(stop), processes.first and begun - saved >= pause)
             if stopping or due or at_interval:
                 settle(learner, counters, metrics)
                 metrics.flush_to_disk()
                 save_state(state, learner, counters, fingerprint)
                 saved = time.monotonic()
-                pause = max(SECONDS_BETWEEN_STATES, (saved - now) / MOST_TIME_FOR_STATES)
+                pause = max(SECONDS_BETWEEN_STATES, (saved - begun) / MOST_TIME_FOR_STATES)
             if stopping and not finished(counters, settings):
                 raise Stopped(f"stopped at update {counters.update}, all saved: run the same command to go on.")
             progress.update()
@@ -104,7 +105,7 @@ def resumed(state: Path, learner: Learner, fingerprint: str, made_by: dict) -> C
         require_space(state.parent, learner)
     counters = load_state(state, learner, fingerprint)
     if learner.processes.first:
-        forget_later(checkpoints(state.parent), counters.update)
+        forget_later(checkpoints(state.parent, "*"), counters.update)
     if made_by not in counters.made_by and not finished(counters, learner.settings):
         counters.made_by.append(made_by)
     return counters
@@ -115,12 +116,18 @@ def finished(counters: Counters, settings: Training) -> bool:
     return counters.update >= settings.updates or out_of_patience
 
 
-def spend(since: float, processes: Processes, *counters: Counters) -> float:
-    """Counts the seconds since then; returns what time it is."""
-    now = time.monotonic()
-    for each in counters:
-        each.spend(now - since, processes.size)
-    return now
+def now() -> tuple[float, float]:
+    """Seconds of wall clock, and of this process's CPU time, both since some moment in the past."""
+    return time.monotonic(), time.process_time()
+
+
+def spend(since: tuple[float, float], processes: Processes, *counters: Counters) -> tuple[float, float]:
+    """Count the seconds since then; return what time it is."""
+    clock = now()
+    seconds, cpu_seconds = (later - earlier for later, earlier in zip(clock, since, strict=True))
+    for counter in counters:
+        counter.spend(seconds, cpu_seconds, processes.size)
+    return clock
 
 
 def settle(learner: Learner, counters: Counters, metrics: Metrics) -> float:
@@ -169,11 +176,13 @@ def log(
         update=counters.update,
         epoch=counters.epoch,
         target_tokens=counters.target_tokens,
+        flops=counters.flops,
         **means,
         learning_rate=rate,
         gradient_norm=norm,
         skipped=counters.skipped,
         seconds=round(counters.seconds, 2),
+        cpu_seconds=round(counters.cpu_seconds, 2),
         tokens_per_second=speed,
         mfu=(counters.flops - before.flops) / spent / machine.peak,
         padding=1 - (counters.source_tokens + counters.target_tokens) / counters.positions,
@@ -224,20 +233,28 @@ def dev_nll(model: Model, dev: Batches, settings: Training, processes: Processes
 
 
 def keep_checkpoint(learner: Learner, counters: Counters, folder: Path) -> None:
-    """Only the last `average` checkpoints are kept: those that the average is of."""
+    """Keep the last `average` checkpoints, which the average is of, and the best one so far, as best-<update>.
+
+    The one that was the best before stays beside it: until the state is written, it is still the best of that state.
+    """
     if learner.processes.first:
-        save_tensors(folder / "checkpoints" / f"{counters.update:08d}.safetensors", parameters(learner.model))
-        for old in checkpoints(folder)[: -learner.settings.average]:
+        path = folder / "checkpoints" / f"{counters.update:08d}.safetensors"
+        save_tensors(path, parameters(learner.model))
+        if counters.intervals_since_best == 0:
+            best = path.with_name(f"best-{path.name}")
+            remove(best)
+            os.link(path, best)
+        for old in checkpoints(folder)[: -learner.settings.average] + checkpoints(folder, "best-*")[:-2]:
             remove(old)
 
 
 def forget_later(paths: list[Path], update: int) -> None:
     """Checkpoints of updates that the state knows nothing of: it was lost, and they are made again."""
     for path in paths:
-        if int(path.stem) > update:
+        if int(path.stem.removeprefix("best-")) > update:
             remove(path)
 
 
-def checkpoints(folder: Path) -> list[Path]:
+def checkpoints(folder: Path, pattern: str = "[0-9]*") -> list[Path]:
     """Oldest first."""
-    return sorted((folder / "checkpoints").glob("[0-9]*.safetensors"))
+    return sorted((folder / "checkpoints").glob(f"{pattern}.safetensors"))

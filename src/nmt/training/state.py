@@ -30,6 +30,7 @@ class Counters:
     flops: float = 0.0  # as nmt.models.products counts them
     seconds: float = 0.0  # of training, over all interruptions
     device_seconds: float = 0.0  # the same, times the number of processes
+    cpu_seconds: float = 0.0  # CPU time of the first process, times their number: what other work does not add to
     best_dev_nll: float = float("inf")
     intervals_since_best: int = 0
     skipped: int = 0  # updates left out because their gradient was no number
@@ -45,9 +46,10 @@ class Counters:
         self.target_tokens += share.target_tokens
         self.positions += share.positions
 
-    def spend(self, seconds: float, processes: int) -> None:
+    def spend(self, seconds: float, cpu_seconds: float, processes: int) -> None:
         self.seconds += seconds
         self.device_seconds += seconds * processes
+        self.cpu_seconds += cpu_seconds * processes
 
 
 def fingerprint(settings: dict) -> str:
@@ -102,8 +104,8 @@ def require_space(folder: Path, learner: Learner) -> None:
     """Raises UserError when the disk has no room for all that the folder may come to hold."""
     weights = sum(parameter.nbytes for parameter in parameters(learner.model).values())
     moments = 0 if learner.settings.optimiser == "sgd" else 2
-    # A new checkpoint or state is whole before the old one goes.
-    needed = (learner.settings.average + 1) * weights + 2 * (1 + moments) * weights
+    # A new checkpoint or state is whole before the old one goes; the best two may be none of the last.
+    needed = (learner.settings.average + 3) * weights + 2 * (1 + moments) * weights
     there = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     free = shutil.disk_usage(folder).free
     if needed - there > free:

@@ -105,9 +105,9 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
     ("changes", "fault"),
     [
         ({"trained_as": "rwo"}, "unknown experiment 'rwo': did you mean 'row'?"),
-        ({"trained_as": "other"}, "only average and search may differ from other."),
+        ({"trained_as": "other"}, "only average, checkpoint and search may differ from other."),
         ({"trained_as": "row", "average": 6}, "row keeps 5 checkpoints, average asks for more."),
-        ({"trained_as": "row", "updates": 11}, "only average and search may differ from row."),
+        ({"trained_as": "row", "updates": 11}, "only average, checkpoint and search may differ from row."),
         ({"trained_as": "new"}, "this is the entry itself: leave it out."),
         ({"trained_as": "same"}, "same is itself trained as row: name that one."),
     ],

@@ -108,7 +108,7 @@ def test_attention_sums_to_one_over_real_source_positions(model):
 def test_only_models_without_attention_have_no_maps():
     source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
     without = [name for name in FAMILIES if not random_model(name).attention(source, target)]
-    assert without == ["seq2seq", "seq2seq-forwards", "rnnencdec", "bytenet"]
+    assert without == ["seq2seq", "seq2seq-orthogonal", "seq2seq-forwards", "rnnencdec", "bytenet"]
 
 
 def test_dropout_acts_in_training_only(model):

@@ -54,7 +54,7 @@ def test_sinusoids_grow_with_the_sentence():
 
 
 def test_learned_positions_end_with_a_sentence():
-    positions = LearnedPositions(transformer(positions="learned", max_positions=10), 16)
+    positions = LearnedPositions(transformer(positions="learned", max_positions=10), 16, 0.25)
     assert positions(torch.zeros(2, 16), 8).shape == (2, 16)
     with pytest.raises(UserError, match="max_positions"):
         positions(torch.zeros(3, 16), 8)

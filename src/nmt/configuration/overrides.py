@@ -1,0 +1,96 @@
+"""Rows that differ from a declared one by their name: "demo-transformer,updates=60" is trained for 60 updates.
+
+A table may name such a row, and `--config updates=60` makes all rows of a reproduction such rows, so that the files of
+a small run are never mixed with those of the real one.
+"""
+
+from collections.abc import Iterable
+
+import yaml
+
+from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
+from nmt.configuration.models import FAMILIES
+from nmt.configuration.strict import UniqueKeys, lookup, validated
+from nmt.errors import UserError, nearest
+
+# Counted in updates: they keep their proportion to a changed number of updates.
+SCALED = ("warmup", "interval", "halve_from", "halve_every")
+
+KEYS = {"vocabulary"}.union(*(cls.model_fields for cls in (Training, Decoding, *FAMILIES.values()))) - {"family"}
+
+
+def split_name(name: str) -> tuple[str, dict[str, object]]:
+    """Return the declared row and the overrides by key: "a,updates=60" -> "a", {"updates": 60}."""
+    declared, *overrides = name.split(",")
+    pairs = (override.partition("=") for override in overrides)
+    return declared, {key: yaml.load(value, Loader=UniqueKeys) for key, _, value in pairs}
+
+
+def with_overrides(name: str, overrides: dict[str, object], keys: Iterable[str]) -> str:
+    """Return the row's name with those of the overrides whose key it knows, in the order of the alphabet."""
+    known = sorted(overrides.keys() & set(keys))
+    return ",".join([name, *(f"{key}={text(overrides[key])}" for key in known)])
+
+
+def text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def row_keys(experiment: Experiment) -> set[str]:
+    """Return the keys of a row that a name can override."""
+    return KEYS & {"vocabulary", *experiment.model.model_dump(), *Training.model_fields, *Decoding.model_fields}
+
+
+def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Experiment:
+    """Return the declared experiment with the overrides in its name.
+
+    What is counted in updates is scaled with `updates`. Overrides of search, and of the checkpoints that make the
+    model, share the declared row's training. Raises UserError for unknown rows and keys and for values that are
+    refused.
+    """
+    declared, overrides = split_name(name)
+    experiment: Experiment = lookup(experiments, declared, "experiment")
+    known = row_keys(experiment)
+    for key in overrides:
+        if key not in known:
+            raise UserError(f"{name}: unknown key {key!r}: {nearest(key, known)}")
+    groups = {group: getattr(experiment, group).model_dump() for group in ("model", "training", "decoding")}
+    if "updates" in overrides:
+        groups["training"] |= scaled(experiment.training, overrides["updates"], name)
+    for values in groups.values():
+        values |= {key: value for key, value in overrides.items() if key in values}
+    trained_as = experiment.trained_as
+    if overrides.keys() <= Decoding.model_fields.keys() | CHECKPOINT_KEYS:
+        trained_as = trained_as or declared
+    elif trained_as:
+        trained_as = with_overrides(trained_as, overrides, known)
+    own = {
+        "title": ", ".join([experiment.title, *name.split(",")[1:]]),
+        "trained_as": trained_as,
+        "vocabulary": overrides.get("vocabulary", experiment.vocabulary),
+    }
+    return validated(Experiment, groups | own, name)
+
+
+def scaled(training: Training, updates: object, where: str) -> dict[str, object]:
+    """Return the settings of a training that are counted in updates, in proportion to `updates`."""
+    if not isinstance(updates, int) or updates < 1:
+        raise UserError(f"{where}, training: updates: expected a whole number of at least 1, not {updates!r}")
+    ratio = updates / training.updates
+    values = {key: getattr(training, key) for key in SCALED}
+    settings: dict = {key: max(1, round(value * ratio)) if value else value for key, value in values.items()}
+    settings["bleu_interval"] = settings["interval"] * (training.bleu_interval // training.interval)
+    settings["source_loss"] = [(round(update * ratio), weight) for update, weight in training.source_loss]
+    return settings
+
+
+def overridden_ensemble(name: str, ensembles: dict[str, Ensemble], experiments: dict[str, Experiment]) -> Ensemble:
+    """Return the declared ensemble of members with the overrides in its name."""
+    declared, overrides = split_name(name)
+    ensemble: Ensemble = lookup(ensembles, declared, "ensemble")
+    members = {
+        with_overrides(member, overrides, row_keys(lookup(experiments, member, "experiment"))): seeds
+        for member, seeds in ensemble.members.items()
+    }
+    title = ", ".join([ensemble.title, *name.split(",")[1:]])
+    return ensemble.model_copy(update={"title": title, "members": members})
