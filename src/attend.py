@@ -12,7 +12,7 @@ import torch
 
 from nmt import command
 from nmt.data.batches import pad_sources
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
 from nmt.files import write_json

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from nmt import command
-from nmt.configuration import load_catalogue
-from nmt.decoding.folder import save_model
+from nmt.configuration import load_catalog
+from nmt.serving.folder import save_model
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
@@ -17,8 +17,8 @@ from nmt.text.subwords import SubwordPair
 
 
 def main(args: argparse.Namespace) -> None:
-    catalogue = load_catalogue(args.catalogue)
-    corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
+    catalog = load_catalog(args.catalog)
+    corpus, experiment = catalog.corpus(args.corpus), catalog.experiment(args.experiment)
     best = experiment.training.checkpoint == "best"
     pattern, wanted = ("best-*", 1) if best else ("[0-9]*", experiment.training.average)
     checkpoints = sorted(args.checkpoints.glob(f"{pattern}.safetensors"))[-wanted:]
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> None:
         weights,
         args.subwords,
         experiment,
-        catalogue.vocabulary(experiment.vocabulary),
+        catalog.vocabulary(experiment.vocabulary),
         corpus,
         {"checkpoints": [path.name for path in checkpoints], "training": read_json(args.training)},
     )
@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
     parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")

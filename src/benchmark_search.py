@@ -13,10 +13,10 @@ import torch
 
 from nmt import command
 from nmt.files import write_text
-from nmt.measurement import measured
-from nmt.paper.provenance import commit
-from nmt.paper.speeds import ratio, rounds, spread
-from nmt.peers import SEARCHES, TOOLKITS
+from nmt.benchmarks.worker import measured
+from nmt.provenance import commit
+from nmt.benchmarks.report import ratio, rounds, spread
+from nmt.benchmarks.peers import SEARCHES, TOOLKITS
 from nmt.progress import progress
 from nmt.training.machine import best_device, device_name
 

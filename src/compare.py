@@ -1,8 +1,8 @@
 """Tests which differences between systems' scores may be chance, and writes what it finds as JSON.
 
-Each system is held against the best one: paired bootstrap resampling and approximate randomisation. Files of one name
+Each system is held against the best one: paired bootstrap resampling and approximate randomization. Files of one name
 are runs of one system with different seeds. OUTPUT gets, for each metric, {"signatures": [...], "systems": {NAME:
-{"score", "interval", "p_bootstrap", "p_randomisation", "may_be_best"}}}.
+{"score", "interval", "p_bootstrap", "p_randomization", "may_be_best"}}}.
 """
 
 import argparse

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.decoding.card import card
-from nmt.decoding.folder import read_configuration
+from nmt.serving.card import card
+from nmt.serving.folder import read_configuration
 from nmt.files import read_json, write_text
 
 SUFFIX = ".scores.json"

@@ -8,9 +8,9 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.decoding.card import usage
-from nmt.decoding.exports import export
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.card import usage
+from nmt.serving.exports import export
+from nmt.serving.folder import TranslationModel
 from nmt.errors import UserError
 from nmt.files import write_text, written_whole
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nmt.command import arguments, run
-from nmt.configuration import load_catalogue
+from nmt.configuration import load_catalog
 from nmt.errors import UserError
 from nmt.files import written_whole
 from nmt.progress import progress
@@ -13,7 +13,7 @@ from nmt.text.corpora import sentence_pairs
 
 
 def main(args: Namespace) -> None:
-    corpus = load_catalogue(args.catalogue).corpus(args.corpus)
+    corpus = load_catalog(args.catalog).corpus(args.corpus)
     try:
         extract(sentence_pairs(corpus, args.split, args.archives), args)
     except UserError as error:
@@ -37,7 +37,7 @@ def extract(pairs: Iterable[tuple[str, str]], args: Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, required=True, help="the folder of corpora.yaml")
+    parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml")
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--split", required=True)
     parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from nmt import command
-from nmt.configuration import Catalogue, load_catalogue, lookup
+from nmt.configuration import Catalog, load_catalog, lookup
 from nmt.errors import UserError
 from nmt.models.size import size
 
@@ -19,23 +19,23 @@ COUNTED = {"parameters": "all", "parameters_without_embeddings": "without embedd
 
 
 def main(args: argparse.Namespace) -> None:
-    catalogue = load_catalogue(args.catalogue)
+    catalog = load_catalog(args.catalog)
     for name, rows in args.vocabulary:
-        vocabulary = lookup(catalogue.vocabularies, name, "vocabulary")
+        vocabulary = lookup(catalog.vocabularies, name, "vocabulary")
         if vocabulary.source_size is not None:
             raise UserError(f"{name} is two vocabularies: only a joint one can be counted with another size.")
-        catalogue.vocabularies[name] = vocabulary.model_copy(update={"size": rows})
-    table = plan(catalogue)
+        catalog.vocabularies[name] = vocabulary.model_copy(update={"size": rows})
+    table = plan(catalog)
     print(table.astype(object).where(table.notna(), None).to_markdown(index=False, floatfmt=".2f", missingval=""))
 
 
-def plan(catalogue: Catalogue) -> pd.DataFrame:
+def plan(catalog: Catalog) -> pd.DataFrame:
     """A line a row: experiment, vocabulary and its sizes, all (parameters), without embeddings, published, which of
     the two is, difference (in percent of it). Vocabularies count with the size that is asked of them."""
-    published = {(entry.experiment, entry.metric): entry for entry in catalogue.published if entry.metric in COUNTED}
+    published = {(entry.experiment, entry.metric): entry for entry in catalog.published if entry.metric in COUNTED}
     lines = []
-    for name, experiment in catalogue.experiments.items():
-        vocabulary = catalogue.vocabularies[experiment.vocabulary]
+    for name, experiment in catalog.experiments.items():
+        vocabulary = catalog.vocabularies[experiment.vocabulary]
         of = size(experiment.model, vocabulary.source_size or vocabulary.size, vocabulary.size)
         ours = {"all": of.parameters / 1e6, "without embeddings": of.without_embeddings / 1e6}
         entry = next((published[name, metric] for metric in COUNTED if (name, metric) in published), None)
@@ -69,7 +69,7 @@ def vocabulary(text: str) -> tuple[str, int]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER", help="config without it")
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER", help="config without it")
     parser.add_argument(
         "--vocabulary",
         type=vocabulary,

@@ -10,15 +10,15 @@ from nmt.paper.figures import FIGURES, draw
 
 
 def main(args: argparse.Namespace) -> None:
-    values = read_yaml(args.reproduction, dict) | {"catalogue": str(args.catalogue)}
-    reproduction, catalogue = load_reproduction(values, str(args.reproduction))
+    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
+    reproduction, catalog = load_reproduction(values, str(args.reproduction))
     table = lookup(reproduction.tables, args.table or next(iter(reproduction.tables)), "table")
-    save(draw(args.figure, Drawing(reproduction, catalogue, table, args.runs)), args.pdf, args.png)
+    save(draw(args.figure, Drawing(reproduction, catalog, table, args.runs)), args.pdf, args.png)
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables")
     parser.add_argument("--figure", required=True, choices=FIGURES)
     parser.add_argument("--table", metavar="NAME", help="whose rows are drawn; the first table's without it")

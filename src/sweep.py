@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress

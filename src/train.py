@@ -18,7 +18,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from nmt import command
-from nmt.configuration import Decoding, Experiment, load_catalogue
+from nmt.configuration import Decoding, Experiment, load_catalog
 from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import translate_tokens
@@ -27,13 +27,13 @@ from nmt.files import read_lines, remove, write_json, written_whole
 from nmt.models.build import build
 from nmt.models.protocol import Model
 from nmt.models.size import count, size
-from nmt.paper.provenance import commit
-from nmt.text.normalisation import Preprocessing
+from nmt.provenance import commit
+from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
-from nmt.training.learner import Learner
+from nmt.training.trainer import Learner
 from nmt.training.loop import Stopped, checkpoints, train
 from nmt.training.machine import Machine, device_name
-from nmt.training.processes import Processes, joined
+from nmt.training.distributed import Processes, joined
 from nmt.training.requirements import require_memory, require_positions
 from nmt.training.schedule import paper_peak
 from nmt.training.state import Counters, fingerprint, locked, record_settings
@@ -47,9 +47,9 @@ def main(args: argparse.Namespace) -> int | None:
 
 
 def train_together(args: argparse.Namespace, processes: Processes) -> int | None:
-    catalogue = load_catalogue(args.catalogue)
-    corpus, experiment = catalogue.corpus(args.corpus), catalogue.experiment(args.experiment)
-    vocabulary = catalogue.vocabulary(experiment.vocabulary)
+    catalog = load_catalog(args.catalog)
+    corpus, experiment = catalog.corpus(args.corpus), catalog.experiment(args.experiment)
+    vocabulary = catalog.vocabulary(experiment.vocabulary)
     torch.set_num_threads(args.threads)
     if experiment.training.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is none of them
@@ -155,12 +155,12 @@ def finish(output: Path, folder: Path, model: Model, counters: Counters, setting
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalogue", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
     parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
-    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarised")
-    parser.add_argument("--dev-tokens", type=Path, required=True, metavar="FOLDER", help="the dev set, binarised")
+    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized")
+    parser.add_argument("--dev-tokens", type=Path, required=True, metavar="FOLDER", help="the dev set, binarized")
     parser.add_argument("--dev-reference", type=Path, required=True, metavar="FILE", help="the dev set's target text")
     parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
@@ -170,6 +170,6 @@ if __name__ == "__main__":
         type=command.whole_number(0),
         default=0,
         metavar="N",
-        help="tokens of a side that a device takes at a time: a larger batch is learnt from in parts; 0: no limit",
+        help="tokens of a side that a device takes at a time: a larger batch is learned from in parts; 0: no limit",
     )
     command.run(main, parser)

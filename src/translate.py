@@ -3,7 +3,7 @@
 A line of text gives a line of text: from a pipe as soon as it is there, from a file 4,000 at a time. --n-best gives
 several lines for each, which begin with its number, from 0; --scores (and --forced) puts the score (log probability /
 length penalty) before the text, and --alignments puts pairs of word numbers, source-target, behind it: fields are
-separated by tabs. Words are those that subwords are made of: of a vocabulary that tokenises, its tokens.
+separated by tabs. Words are those that subwords are made of: of a vocabulary that tokenizes, its tokens.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import torch
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA, MOST_SEED, Decoding
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.decoding.sampling import Sampling
 from nmt.decoding.translator import Batch, force_tokens, sample_tokens, translate_tokens
 from nmt.errors import UserError

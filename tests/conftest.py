@@ -99,11 +99,11 @@ def pytest_terminal_summary(terminalreporter) -> None:
 
 
 @pytest.fixture
-def catalogue(tmp_path) -> Callable[..., Path]:
-    """catalogue(corpora, vocabularies) writes a catalogue of these entries and returns its folder."""
+def catalog(tmp_path) -> Callable[..., Path]:
+    """catalog(corpora, vocabularies) writes a catalog of these entries and returns its folder."""
 
     def write(corpora: dict | None = None, vocabularies: dict | None = None) -> Path:
-        folder = tmp_path / "catalogue"
+        folder = tmp_path / "catalog"
         folder.mkdir()
         experiments = {"vocabularies": vocabularies or {}, "experiments": {}}
         for name, values in {"corpora": corpora or {}, "experiments": experiments, "published": []}.items():

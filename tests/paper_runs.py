@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.configuration import METRICS, Catalogue, Experiment, Reproduction, Table, Transformer, load_catalogue
+from nmt.configuration import METRICS, Catalog, Experiment, Reproduction, Table, Transformer, load_catalog
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
 from nmt.training.schedule import learning_rate, paper_peak
@@ -29,21 +29,21 @@ def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables
     )
 
 
-def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalogue:
-    """Writes FOLDER/runs for all rows and seeds of `chosen`; returns the repository's catalogue."""
-    catalogue = repository_catalogue(root)
+def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
+    """Writes FOLDER/runs for all rows and seeds of `chosen`; returns the repository's catalog."""
+    catalog = repository_catalog(root)
     splits = {table.split for table in chosen.tables.values()}
     for name in chosen.experiments:
-        experiment = catalogue.experiment(name)
+        experiment = catalog.experiment(name)
         for seed in chosen.seeds:
             make_run(folder / "runs" / chosen.corpus / name / f"seed-{seed}", name, experiment, seed, splits)
-    return catalogue
+    return catalog
 
 
 @cache
-def repository_catalogue(root: Path) -> Catalogue:
+def repository_catalog(root: Path) -> Catalog:
     """Read once: it cannot change."""
-    return load_catalogue(root / "config")
+    return load_catalog(root / "config")
 
 
 def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:

@@ -8,7 +8,7 @@ from tiny_subwords import write_subwords
 from nmt import configuration
 from nmt.configuration import Corpus, Decoding, Experiment, Generated, RNNSearch, Seq2Seq, Training, Transformer
 from nmt.data.tokens import write_tokens
-from nmt.decoding.folder import save_model
+from nmt.serving.folder import save_model
 from nmt.models.build import build
 from nmt.models.weights import parameters
 from nmt.text.subwords import SubwordPair
@@ -54,7 +54,7 @@ def make_model(folder: Path, family: str) -> Path:
         title="Tiny",
         source="en",
         target="de",
-        licence="free",
+        license="free",
         generated=Generated(grammar="none", seed=1, sizes={"train": 1, "dev": 1}),
     )
     torch.manual_seed(1)

@@ -7,7 +7,7 @@ import yaml
 from tiny_subwords import write_subwords
 from workflows import ROOT
 
-from nmt.configuration import load_catalogue
+from nmt.configuration import load_catalog
 from nmt.data.tokens import write_tokens
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
@@ -17,11 +17,11 @@ ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 
 
 def prepare(folder: Path, **training: object) -> Path:
-    """Writes catalogue, text, subwords and tokens into `folder`; `training` changes keys of every row."""
-    shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalogue", dirs_exist_ok=True)
+    """Writes catalog, text, subwords and tokens into `folder`; `training` changes keys of every row."""
+    shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalog", dirs_exist_ok=True)
     change(folder, "tiny", **training)
-    catalogue = load_catalogue(folder / "catalogue")
-    corpus, vocabulary = catalogue.corpus("tiny"), catalogue.vocabulary("tiny-bpe")
+    catalog = load_catalog(folder / "catalog")
+    corpus, vocabulary = catalog.corpus("tiny"), catalog.vocabulary("tiny-bpe")
     languages = list(corpus.languages.values())
     grammar = Grammar.load(ROOT / corpus.generated.grammar, *languages)
     text = {}
@@ -37,8 +37,8 @@ def prepare(folder: Path, **training: object) -> Path:
 
 
 def change(folder: Path, entry: str, **values: object) -> None:
-    """Changes an entry of the catalogue's experiments.yaml, or adds one."""
-    file = folder / "catalogue" / "experiments.yaml"
+    """Changes an entry of the catalog's experiments.yaml, or adds one."""
+    file = folder / "catalog" / "experiments.yaml"
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
     declared["experiments"].setdefault(entry, {}).update(values)
     file.write_text(yaml.safe_dump(declared), encoding="utf-8")
@@ -47,7 +47,7 @@ def change(folder: Path, entry: str, **values: object) -> None:
 def arguments(folder: Path, output: Path, **changes: object) -> list[str]:
     """Of train.py."""
     named = {
-        "catalogue": folder / "catalogue",
+        "catalog": folder / "catalog",
         "corpus": "tiny",
         "experiment": "tiny-transformer",
         "tokens": folder / "tokens-train",

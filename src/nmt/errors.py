@@ -9,7 +9,7 @@ class UserError(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: the nearest known one, or all of them when none is near."""
+    """A hint for a misspelled name: the nearest known one, or all of them when none is near."""
     known = sorted(map(str, known))
     matches = get_close_matches(name, known, n=1, cutoff=0.5)
     if matches:

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from tiny_models import PROVENANCE
 
-from nmt.configuration import load_catalogue
+from nmt.configuration import load_catalog
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.weights import parameters, save_tensors
@@ -21,7 +21,7 @@ def prepared(tmp_path_factory):
 @pytest.fixture
 def run(prepared, tmp_path):
     """Three checkpoints of random numbers, of which the row averages the last two."""
-    experiment = load_catalogue(prepared / "catalogue").experiment("tiny-transformer")
+    experiment = load_catalog(prepared / "catalog").experiment("tiny-transformer")
     for number in (1, 2, 3):
         torch.manual_seed(number)
         save_tensors(
@@ -32,7 +32,7 @@ def run(prepared, tmp_path):
 
 
 def arguments(prepared, run, **changes):
-    named = {"catalogue": prepared / "catalogue", "corpus": "tiny", "experiment": "tiny-transformer"}
+    named = {"catalog": prepared / "catalog", "corpus": "tiny", "experiment": "tiny-transformer"}
     named |= {"checkpoints": run / "checkpoints", "training": run / "training.json", "output": run / "model"}
     named |= {"subwords": prepared / "subwords"}
     return [f"--{name}={value}" for name, value in (named | changes).items()]
@@ -59,7 +59,7 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
         "checkpoints": ["00000002.safetensors", "00000003.safetensors"],
         "training": PROVENANCE["training"],
     }
-    assert configuration["licence"]
+    assert configuration["license"]
 
 
 def test_fewer_than_asked_for_are_averaged_and_counted(prepared, run, run_script):

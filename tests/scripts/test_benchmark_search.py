@@ -1,4 +1,4 @@
-"""benchmark_search.py through its command line, and what nmt.peers has of the toolkits that are installed."""
+"""benchmark_search.py through its command line, and what nmt.benchmarks.peers has of the toolkits that are installed."""
 
 import csv
 import json
@@ -9,9 +9,9 @@ import torch
 from families import transformer
 
 from nmt.data.batches import Batch
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.peers import build
+from nmt.benchmarks.peers import build
 
 SOURCE = torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]])
 

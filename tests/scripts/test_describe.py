@@ -20,7 +20,7 @@ def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
     assert text == (tmp_path / "card.md").read_text()
     for part in (
         "Trained on: Tiny.",
-        "Licence of the data: free.",
+        "License of the data: free.",
         "Seed 7, 1 updates.",
         "| dev | 3 | bleu | 100.00 | nrefs:1 case:mixed",
         "commit abc, torch 2, 1 process(es) of 2 thread(s) on a CPU: `src/train.py`",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.configuration import Archive, load_catalogue
+from nmt.configuration import Archive, load_catalog
 from nmt.errors import UserError
 from nmt.text.download import download
 
@@ -185,38 +185,38 @@ def entry(**archives: Archive) -> dict:
             "title": "Demo",
             "source": "en",
             "target": "de",
-            "licence": "free",
+            "license": "free",
             "archives": {name: value.model_dump(exclude_none=True) for name, value in archives.items()},
             "splits": {split: [{"source": "file", "target": "file"}] for split in ("train", "dev")},
         }
     }
 
 
-def options(catalogue: Path, output: Path, **others: object) -> list[object]:
-    named = {"catalogue": catalogue, "corpus": "demo", "archive": "file", "output": output, **others}
+def options(catalog: Path, output: Path, **others: object) -> list[object]:
+    named = {"catalog": catalog, "corpus": "demo", "archive": "file", "output": output, **others}
     return ["download", *(f"--{name}={value}" for name, value in named.items())]
 
 
-def test_the_mirror_may_be_named_in_the_environment(run_script, catalogue, output, tmp_path):
+def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(CONTENT)
-    done = run_script(*options(catalogue(entry(file=archive())), output), env={"NMT_MIRROR": str(tmp_path)})
+    done = run_script(*options(catalog(entry(file=archive())), output), env={"NMT_MIRROR": str(tmp_path)})
     assert done.returncode == 0, done
     assert output.read_bytes() == CONTENT
 
 
-def test_an_unknown_checksum_is_printed_to_be_recorded(run_script, catalogue, output, tmp_path):
+def test_an_unknown_checksum_is_printed_to_be_recorded(run_script, catalog, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(CONTENT)
-    folder = catalogue(entry(file=archive(content=None)))
+    folder = catalog(entry(file=archive(content=None)))
     done = run_script(*options(folder, output, mirror=tmp_path))
     assert done.returncode == 0, done
     assert f"record this one in corpora.yaml: sha256: {hashlib.sha256(CONTENT).hexdigest()}" in done.stderr
 
 
-def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalogue, output):
+def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog, output):
     other = CLOSED.replace("file", "elsewhere")
-    error = run_failing(*options(catalogue(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK)
+    error = run_failing(*options(catalog(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK)
     assert f"{CLOSED}: Connection refused; {other}: Connection refused" in error
     assert "at corpus/file in a folder and name that folder with --mirror" in error
     assert names_in(output.parent) == set()
@@ -232,10 +232,10 @@ def test_a_file_of_one_s_own_is_in_the_mirror_alone(output, tmp_path):
     assert output.read_bytes() == CONTENT
 
 
-def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalogue, output, tmp_path):
+def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalog, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(OTHER)
-    folder = catalogue(entry(file=archive()))
+    folder = catalog(entry(file=archive()))
     error = run_failing(*options(folder, output, mirror=tmp_path), env=NO_NETWORK)
     assert hashlib.sha256(OTHER).hexdigest() in error
     assert hashlib.sha256(CONTENT).hexdigest() in error
@@ -243,8 +243,8 @@ def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalogue, output, tm
     assert names_in(output.parent) == {"file.bad"}
 
 
-def test_unknown_names_are_errors(run_failing, catalogue, output, tmp_path):
-    folder = catalogue(entry(file=archive()))
+def test_unknown_names_are_errors(run_failing, catalog, output, tmp_path):
+    folder = catalog(entry(file=archive()))
     assert "unknown corpus 'dmo': did you mean 'demo'?" in run_failing(*options(folder, output, corpus="dmo"))
     assert "unknown archive 'fle': did you mean 'file'?" in run_failing(*options(folder, output, archive="fle"))
     assert "none is not a folder" in run_failing(*options(folder, output, mirror=tmp_path / "none"))
@@ -253,8 +253,8 @@ def test_unknown_names_are_errors(run_failing, catalogue, output, tmp_path):
 
 def test_corpora_that_name_the_same_archive_mean_the_same_file(root):
     if not (root / "config" / "published.yaml").exists():
-        pytest.skip("needs the whole catalogue")
+        pytest.skip("needs the whole catalog")
     archives: dict[str, Archive] = {}
-    for corpus in load_catalogue(root / "config").corpora.values():
+    for corpus in load_catalog(root / "config").corpora.values():
         for name, value in corpus.archives.items():
             assert archives.setdefault(name, value) == value

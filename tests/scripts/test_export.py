@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
-from nmt.decoding.card import usage
-from nmt.decoding.exports import export
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.card import usage
+from nmt.serving.exports import export
+from nmt.serving.folder import TranslationModel
 from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
@@ -118,7 +118,7 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     text = (folder / "README.md").read_text()
-    assert "Licence of the data: free." in text
+    assert "License of the data: free." in text
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -135,7 +135,7 @@ def test_their_search_divides_by_the_length_as_ours_where_it_can(tmp_path, penal
     assert f'"length_penalty": {theirs:g},' in usage(configuration, "ctranslate2", "float32")
 
 
-def test_quantising_leaves_the_model_as_it_was(tmp_path):
+def test_quantizing_leaves_the_model_as_it_was(tmp_path):
     model = make(tmp_path)
     loaded = TranslationModel(model)
     before = {name: tensor.clone() for name, tensor in parameters(loaded.model).items()}

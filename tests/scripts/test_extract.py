@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture
-def corpus(tmp_path, catalogue):
+def corpus(tmp_path, catalog):
     """corpus(source bytes, target bytes, ...): a corpus whose splits hold one part for each pair of arguments."""
 
     def make(*contents: bytes, **part: object) -> list[str]:
@@ -16,13 +16,13 @@ def corpus(tmp_path, catalogue):
         for name, content in zip(names, contents, strict=True):
             (archives / name).write_bytes(gzip.compress(content))
         parts = [{"source": s, "target": t, **part} for s, t in zip(names[::2], names[1::2], strict=True)]
-        folder = catalogue(
+        folder = catalog(
             {
                 "tiny": {
                     "title": "Tiny",
                     "source": "en",
                     "target": "de",
-                    "licence": "free",
+                    "license": "free",
                     "archives": {name: {"addresses": ["http://127.0.0.1:9"], "mirror": name} for name in names},
                     "splits": {"train": parts, "dev": parts},
                 },
@@ -30,13 +30,13 @@ def corpus(tmp_path, catalogue):
                     "title": "Made",
                     "source": "en",
                     "target": "de",
-                    "licence": "free",
+                    "license": "free",
                     "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
                 },
             }
         )
         out = tmp_path / "raw"
-        named = {"catalogue": folder, "corpus": "tiny", "split": "train", "archives": archives}
+        named = {"catalog": folder, "corpus": "tiny", "split": "train", "archives": archives}
         named |= {"source": out / "train.en", "target": out / "train.de"}
         return ["extract", *(f"--{name}={value}" for name, value in named.items())]
 
@@ -103,16 +103,16 @@ def test_unknown_names_are_errors(corpus, run_failing):
     assert "is generated" in run_failing(*command, "--corpus=made")
 
 
-def test_multi30k_extracts_whole(mirror, run_script, catalogue, tmp_path):
+def test_multi30k_extracts_whole(mirror, run_script, catalog, tmp_path):
     names = {language: f"multi30k/train.{language}.gz" for language in ("en", "de")}
     part = {"source": "train.en.gz", "target": "train.de.gz"}
-    folder = catalogue(
+    folder = catalog(
         {
             "multi30k": {
                 "title": "Multi30k",
                 "source": "en",
                 "target": "de",
-                "licence": "research",
+                "license": "research",
                 "archives": {
                     f"train.{language}.gz": {"addresses": ["http://127.0.0.1:9"], "mirror": name}
                     for language, name in names.items()
@@ -121,7 +121,7 @@ def test_multi30k_extracts_whole(mirror, run_script, catalogue, tmp_path):
             }
         }
     )
-    named = {"catalogue": folder, "corpus": "multi30k", "split": "train", "archives": mirror / "multi30k"}
+    named = {"catalog": folder, "corpus": "multi30k", "split": "train", "archives": mirror / "multi30k"}
     named |= {"source": tmp_path / "raw" / "train.en", "target": tmp_path / "raw" / "train.de"}
     done = run_script("extract", *(f"--{name}={value}" for name, value in named.items()))
     assert done.returncode == 0, done

@@ -7,7 +7,7 @@ import pytest
 import tiny_models
 import torch
 
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS
 

@@ -1,4 +1,4 @@
-"""normalise.py, learn_vocabulary.py and binarise.py through their command lines."""
+"""normalize.py, learn_vocabulary.py and binarize.py through their command lines."""
 
 import os
 import resource
@@ -14,20 +14,20 @@ GERMAN = ["Ein Mann sitzt auf einer Bank.", "Zwei Hunde laufen.", "Leer", "Ein H
 
 
 @pytest.fixture
-def folder(tmp_path, catalogue):
-    catalogue(
+def folder(tmp_path, catalog):
+    catalog(
         {
             "tiny": {
                 "title": "Tiny",
                 "source": "en",
                 "target": "de",
-                "licence": "free",
+                "license": "free",
                 "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
                 "cleaning": {"max_length": 40, "max_ratio": 3.0},
             }
         },
         {
-            "small": {"size": 60, "tokenise": True, "lowercase": True},
+            "small": {"size": 60, "tokenize": True, "lowercase": True},
             "large": {"size": 60000},
             "brief": {"size": 60, "max_length": 1},
             "apart": {"size": 60, "source_size": 50},
@@ -42,9 +42,9 @@ def write(path, lines):
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def normalise(folder, **others):
+def normalize(folder, **others):
     named = {"corpus": "tiny", "vocabulary": "small", "language": "en", "input": folder / "text.en"}
-    return command("normalise", folder, named, others)
+    return command("normalize", folder, named, others)
 
 
 def learn(folder, **others):
@@ -52,14 +52,14 @@ def learn(folder, **others):
     return command("learn_vocabulary", folder, named, others)
 
 
-def binarise(folder, **others):
+def binarize(folder, **others):
     named = {"corpus": "tiny", "vocabulary": "small", "split": "train", "subwords": folder / "model"}
     named |= {"source": folder / "text.en", "target": folder / "text.de"}
-    return command("binarise", folder, named, others)
+    return command("binarize", folder, named, others)
 
 
 def command(script, folder, named, others):
-    named = {"catalogue": folder / "catalogue", "output": folder / "out" / "made", **named, **others}
+    named = {"catalog": folder / "catalog", "output": folder / "out" / "made", **named, **others}
     return [script, *(f"--{name}={value}" for name, value in named.items())]
 
 
@@ -74,9 +74,9 @@ def model(folder, run_script):
     return folder / "model"
 
 
-def test_normalise_keeps_every_line(folder, run_script):
+def test_normalize_keeps_every_line(folder, run_script):
     for jobs in (1, 2):
-        done = run_script(*normalise(folder, jobs=jobs))
+        done = run_script(*normalize(folder, jobs=jobs))
         assert done.returncode == 0, done
         lines = (folder / "out" / "made").read_text().split("\n")
         assert lines[:4] == ["a man sits on a bench .", "two dogs run .", "", "a dog sits ."]
@@ -84,17 +84,17 @@ def test_normalise_keeps_every_line(folder, run_script):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_normalise_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs):
+def test_normalize_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs):
     (folder / "text.en").write_bytes(b"good\n\xff\n")
-    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(*normalise(folder, jobs=jobs))
+    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(*normalize(folder, jobs=jobs))
     assert nothing_written(folder)
 
 
-def test_normalise_refuses_unknown_names(folder, run_failing):
-    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(*normalise(folder, corpus="tinny"))
-    assert "unknown vocabulary 'smal'" in run_failing(*normalise(folder, vocabulary="smal"))
-    assert "unknown language 'fr'" in run_failing(*normalise(folder, language="fr"))
-    assert "none is not there" in run_failing(*normalise(folder, input="none"))
+def test_normalize_refuses_unknown_names(folder, run_failing):
+    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(*normalize(folder, corpus="tinny"))
+    assert "unknown vocabulary 'smal'" in run_failing(*normalize(folder, vocabulary="smal"))
+    assert "unknown language 'fr'" in run_failing(*normalize(folder, language="fr"))
+    assert "none is not there" in run_failing(*normalize(folder, input="none"))
     assert nothing_written(folder)
 
 
@@ -132,9 +132,9 @@ def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
     assert nothing_written(folder)
 
 
-def test_binarise_cleans_training_text_alone(folder, model, run_script):
+def test_binarize_cleans_training_text_alone(folder, model, run_script):
     for split, sentences in (("train", 16), ("dev", 20)):
-        done = run_script(*binarise(folder, split=split))
+        done = run_script(*binarize(folder, split=split))
         assert done.returncode == 0, done
         tokens = ParallelTokens.load(folder / "out" / "made")
         assert len(tokens) == sentences
@@ -143,27 +143,27 @@ def test_binarise_cleans_training_text_alone(folder, model, run_script):
 
 
 def test_a_vocabulary_may_have_a_limit_of_its_own(folder, model, run_failing):
-    error = run_failing(*binarise(folder, vocabulary="brief"))
+    error = run_failing(*binarize(folder, vocabulary="brief"))
     assert "after cleaning (dropped: 4 empty, 16 too_long, 0 ratio)" in error
 
 
-def test_binarise_refuses_what_it_cannot_use(folder, model, run_failing):
+def test_binarize_refuses_what_it_cannot_use(folder, model, run_failing):
     write(folder / "blank", [""] * len(ENGLISH))
-    error = run_failing(*binarise(folder, target=folder / "blank"))
+    error = run_failing(*binarize(folder, target=folder / "blank"))
     assert "no sentence pair is left" in error
     assert "20 empty" in error
     write(folder / "short", GERMAN[:-1])
-    error = run_failing(*binarise(folder, target=folder / "short"))
+    error = run_failing(*binarize(folder, target=folder / "short"))
     assert f"{folder}/text.en has 20 lines but {folder}/short has 19" in error
-    assert "unknown corpus 'tinny'" in run_failing(*binarise(folder, corpus="tinny"))
-    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*binarise(folder, split="tran"))
+    assert "unknown corpus 'tinny'" in run_failing(*binarize(folder, corpus="tinny"))
+    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*binarize(folder, split="tran"))
     assert "nowhere/source.model is not there: learn the vocabulary first" in run_failing(
-        *binarise(folder, subwords="nowhere")
+        *binarize(folder, subwords="nowhere")
     )
     assert nothing_written(folder)
 
 
-@pytest.mark.parametrize("make", [normalise, binarise])
+@pytest.mark.parametrize("make", [normalize, binarize])
 def test_a_file_over_the_limit_of_its_size_leaves_nothing(folder, model, run_failing, make):
     write(folder / "text.en", ENGLISH * 100)
     write(folder / "text.de", GERMAN * 100)
@@ -184,7 +184,7 @@ def tiny_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.parametrize("make", [normalise, learn, binarise])
+@pytest.mark.parametrize("make", [normalize, learn, binarize])
 def test_a_full_disk_leaves_nothing(folder, model, run_failing, tiny_disk, make):
     write(folder / "text.en", ENGLISH * 100)
     write(folder / "text.de", GERMAN * 100)

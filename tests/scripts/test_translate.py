@@ -8,7 +8,7 @@ import sys
 import pytest
 import tiny_models
 
-from nmt.decoding.folder import TranslationModel
+from nmt.serving.folder import TranslationModel
 from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.files import read_json, write_json
 

@@ -21,8 +21,8 @@ from sacrebleu.metrics import BLEU  # noqa: E402
 from transformers import MarianMTModel  # noqa: E402
 
 from nmt.data.batches import pad_sources  # noqa: E402
-from nmt.decoding.exports import export  # noqa: E402
-from nmt.decoding.folder import TranslationModel  # noqa: E402
+from nmt.serving.exports import export  # noqa: E402
+from nmt.serving.folder import TranslationModel  # noqa: E402
 from nmt.decoding.translator import batches, translate_tokens  # noqa: E402
 from nmt.files import read_lines  # noqa: E402
 from nmt.models.protocol import PAD  # noqa: E402

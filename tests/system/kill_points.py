@@ -180,9 +180,9 @@ def wait_for(true: Callable[[], bool], seconds: float = LONGEST) -> None:
 # Killed one after the other in one copy: when a step begins, some seconds later.
 STEPS = [
     ("generate", KILL, 0.3),
-    ("normalise", KILL, 0.3),
+    ("normalize", KILL, 0.3),
     ("learn_vocabulary", TERM, 0.2),
-    ("binarise", KILL, 0.3),
+    ("binarize", KILL, 0.3),
     ("train", KILL, 2.5),
     ("train", INT, 3.5),
     ("train", TERM, 3.0),
@@ -190,7 +190,7 @@ STEPS = [
     ("translate", INT, 1.5),
     ("score", KILL, 0.3),
     ("attend", TERM, 0.5),
-    ("typeset", KILL, 0.5),
+    ("tabulate", KILL, 0.5),
     ("plot", KILL, 0.5),
 ]
 LOST = [("train", 2.5), ("train", 4.0), ("translate", 0.5)]  # snakemake alone is killed, its jobs live on

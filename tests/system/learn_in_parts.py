@@ -1,4 +1,4 @@
-"""Losses of 50 updates in float64, learnt by one process or by several."""
+"""Losses of 50 updates in float64, learned by one process or by several."""
 
 import argparse
 import json
@@ -18,8 +18,8 @@ from families import random_model  # noqa: E402
 from nmt.configuration import Training  # noqa: E402
 from nmt.data.batches import Batches, Division  # noqa: E402
 from nmt.data.tokens import ParallelTokens, Ragged  # noqa: E402
-from nmt.training.learner import Learner  # noqa: E402
-from nmt.training.processes import Processes, joined  # noqa: E402
+from nmt.training.trainer import Learner  # noqa: E402
+from nmt.training.distributed import Processes, joined  # noqa: E402
 
 UPDATES = 50
 SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}

@@ -20,8 +20,8 @@ from nmt.data.batches import Batch, Share
 from nmt.decoding.search import search
 from nmt.models.build import build
 from nmt.models.protocol import EOS, PAD
-from nmt.training.learner import Learner
-from nmt.training.processes import Processes
+from nmt.training.trainer import Learner
+from nmt.training.distributed import Processes
 from nmt.training.schedule import learning_rate
 
 WORDS, LONGEST = 10, 5

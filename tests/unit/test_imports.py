@@ -68,7 +68,7 @@ def test_the_library_imports_one_way(root):
         ("nmt.text.readers", "from ..models import build\nfrom . import grammar", ["nmt.models.build"]),
         ("nmt.text.readers", "def late():\n    import nmt.paper", ["nmt.paper"]),
         ("nmt.training.loop", "import nmt.decoding.search", ["nmt.decoding.search"]),
-        ("nmt.decoding.folder", "import nmt.training.state", ["nmt.training.state"]),
+        ("nmt.serving.folder", "import nmt.training.state", ["nmt.training.state"]),
         ("nmt.paper.tables", "import nmt.training.state\nimport torch", []),
         ("nmt.paper.tables", "from train import main", ["train.main"]),
         ("nmt.files", "import nmt.errors", []),

@@ -11,7 +11,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 from workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
 
-CATALOGUE = ("corpora", "experiments", "published")
+CATALOG = ("corpora", "experiments", "published")
 REPRODUCTIONS = [
     path.relative_to(ROOT).as_posix()
     for path in sorted(ROOT.glob("config/*.yaml"))
@@ -48,8 +48,8 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
     assert {f"tabulate reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(by_default)
     assert "all" in by_default <= jobs
-    catalogue = Path(said.get("catalogue", "config")) / "experiments.yaml"
-    ensembles = read(clone / catalogue).get("ensembles", {})
+    catalog = Path(said.get("catalog", "config")) / "experiments.yaml"
+    ensembles = read(clone / catalog).get("ensembles", {})
     seeds_of = said.get("seeds_of", {})
     trained = set()
     for name, table in said["tables"].items():
@@ -68,7 +68,7 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
         if rule in runs:
             runs[rule].add(each.partition("experiment=")[2])
-    declared = read(clone / catalogue)["experiments"]
+    declared = read(clone / catalog)["experiments"]
     assert runs["average"] == trained
     sharing = {name for name, row in declared.items() if row.get("trained_as")}
     assert runs["share_training"] == {
@@ -104,7 +104,7 @@ def test_the_workflow_is_formatted(clone):
         ("[demo-rnnencdec,", "[demo-rnnencdek,", "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?"),
         ("split: test", "split: tset", "unknown split 'tset'"),
         ("[bleu,", "[blue,", "unknown metric 'blue': did you mean 'bleu'?"),
-        ("corpus: demo", "corpus: demo\ncatalogue: nowhere", "nowhere/corpora.yaml is not there."),
+        ("corpus: demo", "corpus: demo\ncatalog: nowhere", "nowhere/corpora.yaml is not there."),
     ],
 )
 def test_a_mistake_is_one_sentence(clone, old, new, message):
@@ -137,8 +137,8 @@ def test_the_schemas_are_those_of_the_classes(clone, tmp_path):
 
 @pytest.mark.parametrize("name", ["corpora", "experiments", *REPRODUCTIONS])
 def test_the_configuration_keeps_to_its_schema(root, name):
-    schema = str(root / "workflow" / "schemas" / f"{name if name in CATALOGUE else 'reproduction'}.json")
-    values = read(root / (f"config/{name}.yaml" if name in CATALOGUE else name))
+    schema = str(root / "workflow" / "schemas" / f"{name if name in CATALOG else 'reproduction'}.json")
+    values = read(root / (f"config/{name}.yaml" if name in CATALOG else name))
     validate(values, schema, set_default=False)
     with pytest.raises(WorkflowError):
-        validate(values | {"misspelt": {"kez": 1}}, schema, set_default=False)
+        validate(values | {"misspelled": {"kez": 1}}, schema, set_default=False)

@@ -1,12 +1,12 @@
 # How fast the rows of the reproduction train on this machine; made only when asked for.
 
-BENCHMARKED = [row for row in ROWS if row not in CATALOGUE.ensembles]
+BENCHMARKED = [row for row in ROWS if row not in CATALOG.ensembles]
 
 
 rule benchmark:
     input:
         [
-            f"results/corpora/{REPRODUCTION.corpus}/{CATALOGUE.experiment(row).vocabulary}/tokens/train"
+            f"results/corpora/{REPRODUCTION.corpus}/{CATALOG.experiment(row).vocabulary}/tokens/train"
             for row in BENCHMARKED
         ],
     output:
@@ -26,10 +26,10 @@ rule benchmark:
         runtime=240,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
+        catalog=REPRODUCTION.catalog,
         rows=BENCHMARKED,
         experiments=[chosen_of(row) for row in BENCHMARKED],
     shell:
-        "python src/benchmark.py --catalogue {params.catalogue:q}"
+        "python src/benchmark.py --catalog {params.catalog:q}"
         " --experiments {params.rows} --tokens {input} --threads {threads}"
         " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"

@@ -19,8 +19,8 @@ os.environ.update(SETTINGS | os.environ)
 
 try:
     where = " with ".join(map(str, workflow.configfiles)) or "--config"
-    REPRODUCTION, CATALOGUE = load_reproduction(config, where)
-    CORPUS = CATALOGUE.corpus(REPRODUCTION.corpus)
+    REPRODUCTION, CATALOG = load_reproduction(config, where)
+    CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
     # Of the tables that are made without being asked for
     ROWS = dict.fromkeys(
@@ -36,11 +36,11 @@ if REPRODUCTION.mirror is not None:
 
 wildcard_constraints:
     corpus=REPRODUCTION.corpus,
-    experiment="|".join(map(re.escape, CATALOGUE.experiments)),
+    experiment="|".join(map(re.escape, CATALOG.experiments)),
     row="|".join(map(re.escape, REPRODUCTION.experiments)),
     run=r"seed-\d+|ensemble",
     reproduction=re.escape(REPRODUCTION.name),
-    vocabulary="|".join(CATALOGUE.vocabularies),
+    vocabulary="|".join(CATALOG.vocabularies),
     split="|".join(CORPUS.split_names),
     language="|".join(CORPUS.languages.values()),
     archive="|".join(CORPUS.archives) or "none",
@@ -69,12 +69,12 @@ ALIVE = clear_stale_lock()
 
 
 def experiment(wildcards):
-    return CATALOGUE.experiment(wildcards.experiment)
+    return CATALOG.experiment(wildcards.experiment)
 
 
 def chosen_of(name):
     """All that a row's entry says."""
-    row = CATALOGUE.experiment(name)
+    row = CATALOG.experiment(name)
     return [row.title, row.vocabulary, *(part.chosen() for part in (row.model, row.training, row.decoding))]
 
 
@@ -82,7 +82,7 @@ def vocabulary_file(name):
     """A function of wildcards: a file of the vocabulary that the experiment uses."""
 
     def path(wildcards):
-        vocabulary = CATALOGUE.experiment(wildcards.experiment).vocabulary
+        vocabulary = CATALOG.experiment(wildcards.experiment).vocabulary
         return f"results/corpora/{wildcards.corpus}/{vocabulary}/{name}"
 
     return path
@@ -92,7 +92,7 @@ def shared_training(name):
     """A function of wildcards: a file of the run that is trained in the place of theirs."""
 
     def path(wildcards):
-        shared = CATALOGUE.experiment(wildcards.experiment).trained_as
+        shared = CATALOG.experiment(wildcards.experiment).trained_as
         return f"results/runs/{wildcards.corpus}/{shared}/seed-{wildcards.seed}/{name}"
 
     return path
@@ -100,7 +100,7 @@ def shared_training(name):
 
 def trained(name, rows):
     """A file of every training that these rows rest on, each once."""
-    runs = [run for row in rows for run in CATALOGUE.trainings(row, REPRODUCTION.seeds_for(row))]
+    runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
     return [f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}" for row, seed in dict.fromkeys(runs)]
 
 
@@ -111,7 +111,7 @@ def translated(name, rows):
         for row in rows
         for path in (
             [f"results/runs/{REPRODUCTION.corpus}/{row}/ensemble/{name}"]
-            if row in CATALOGUE.ensembles
+            if row in CATALOG.ensembles
             else trained(name, [row])
         )
     ]
@@ -165,7 +165,7 @@ def figures():
 
 
 def cards():
-    return trained("card.md", [row for row in ROWS if row not in CATALOGUE.ensembles])
+    return trained("card.md", [row for row in ROWS if row not in CATALOG.ensembles])
 
 
 def table_inputs(wildcards):
@@ -179,12 +179,12 @@ def table_inputs(wildcards):
 
 def titles():
     """What tables and figures call the corpus and the rows."""
-    return [CORPUS.title, *(CATALOGUE.rows[row].title for row in REPRODUCTION.experiments)]
+    return [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
 
 
 def published_digest():
     """Of what papers print of this corpus: the report shows parameters, and the numbers themselves fill pages."""
-    numbers = [entry.model_dump_json() for entry in CATALOGUE.published if entry.corpus == REPRODUCTION.corpus]
+    numbers = [entry.model_dump_json() for entry in CATALOG.published if entry.corpus == REPRODUCTION.corpus]
     return hashlib.sha256("".join(numbers).encode()).hexdigest()[:12]
 
 
@@ -211,5 +211,5 @@ def figure_inputs(figure):
         return []
     if name.endswith(".scores.json"):
         return translated(name, rows) + trained("training.json", rows)
-    alone = [row for row in rows if row not in CATALOGUE.ensembles]
+    alone = [row for row in rows if row not in CATALOG.ensembles]
     return trained(name, alone) + trained("training.json", rows)

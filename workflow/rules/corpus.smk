@@ -51,11 +51,11 @@ else:
             runtime=600,
             gpu=0,
         params:
-            catalogue=REPRODUCTION.catalogue,
+            catalog=REPRODUCTION.catalog,
             corpus=REPRODUCTION.corpus,
             sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         shell:
-            "python src/download.py --catalogue {params.catalogue:q} --corpus {params.corpus}"
+            "python src/download.py --catalog {params.catalog:q} --corpus {params.corpus}"
             " --archive {wildcards.archive} --output {output} --log {log}"
 
     rule extract:
@@ -81,23 +81,23 @@ else:
             runtime=240,
             gpu=0,
         params:
-            catalogue=REPRODUCTION.catalogue,
+            catalog=REPRODUCTION.catalog,
             parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
         shell:
-            "python src/extract.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+            "python src/extract.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
             " --split {wildcards.split} --archives results/downloads"
             " --source {output.source} --target {output.target} --log {log}"
 
 
-rule normalise:
+rule normalize:
     input:
         "results/corpora/{corpus}/raw/{split}.{language}",
     output:
         "results/corpora/{corpus}/{vocabulary}/text/{split}.{language}",
     log:
-        "results/logs/{corpus}/{vocabulary}/normalise.{split}.{language}.log",
+        "results/logs/{corpus}/{vocabulary}/normalize.{split}.{language}.log",
     benchmark:
-        "results/benchmarks/{corpus}/{vocabulary}/normalise.{split}.{language}.tsv"
+        "results/benchmarks/{corpus}/{vocabulary}/normalize.{split}.{language}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -106,9 +106,9 @@ rule normalise:
         runtime=240,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).chosen(),
+        catalog=REPRODUCTION.catalog,
+        vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        "python src/normalise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/normalize.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"
         " --jobs {threads} --log {log}"

@@ -76,12 +76,12 @@ rule tabulate:
         runtime=10,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
+        catalog=REPRODUCTION.catalog,
         significance=lambda wildcards, input: f"--significance {input.significance}" if input.significance else "",
         published=published_digest(),
         titles=titles(),
     shell:
-        "python src/typeset.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
+        "python src/tabulate.py --catalog {params.catalog:q} --reproduction {input.configuration}"
         " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
         " --html {output.html} --latex {output.latex} --log {log}"
 
@@ -115,9 +115,9 @@ for figure in FIGURES:
             runtime=10,
             gpu=0,
         params:
-            catalogue=REPRODUCTION.catalogue,
+            catalog=REPRODUCTION.catalog,
             figure=figure,
             titles=titles(),
         shell:
-            "python src/plot.py --catalogue {params.catalogue:q} --reproduction {input.configuration}"
+            "python src/plot.py --catalog {params.catalog:q} --reproduction {input.configuration}"
             " --figure {params.figure} --pdf {output.pdf} --png {output.png} --log {log}"

@@ -17,7 +17,7 @@ rule train:
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     wildcard_constraints:
-        experiment="|".join(re.escape(name) for name, row in CATALOGUE.experiments.items() if row.trained_as is None),
+        experiment="|".join(re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as is None),
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -28,12 +28,12 @@ rule train:
         launcher="python",  # or torchrun, for a process on each of several GPUs
         device_tokens=0,  # as many as the batch has
     params:
-        catalogue=REPRODUCTION.catalogue,
+        catalog=REPRODUCTION.catalog,
         folder=subpath(output.training, parent=True),
         model=lambda wildcards: experiment(wildcards).model.chosen(),
         training=lambda wildcards: experiment(wildcards).training.chosen(),
     shell:
-        "{resources.launcher} src/train.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+        "{resources.launcher} src/train.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --device-tokens {resources.device_tokens} --log {log}"
@@ -53,7 +53,7 @@ rule share_training:
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/share_training.tsv"
     wildcard_constraints:
-        experiment="|".join(re.escape(name) for name, row in CATALOGUE.experiments.items() if row.trained_as) or "none",
+        experiment="|".join(re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as) or "none",
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -85,11 +85,11 @@ rule average:
         runtime=30,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
+        catalog=REPRODUCTION.catalog,
         experiment=lambda wildcards: chosen_of(wildcards.experiment),
-        corpus=(CORPUS.title, CORPUS.licence),
+        corpus=(CORPUS.title, CORPUS.license),
     shell:
-        "python src/average.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/average.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"
         " --subwords {input.subwords} --output {output} --log {log}"
 

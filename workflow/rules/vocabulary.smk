@@ -1,4 +1,4 @@
-# Subwords learnt from the training text, and all text as subword ids.
+# Subwords learned from the training text, and all text as subword ids.
 
 
 rule learn_vocabulary:
@@ -19,14 +19,14 @@ rule learn_vocabulary:
         runtime=240,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
-        vocabulary=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).chosen(),
+        catalog=REPRODUCTION.catalog,
+        vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        "python src/learn_vocabulary.py --catalogue {params.catalogue:q} --vocabulary {wildcards.vocabulary}"
+        "python src/learn_vocabulary.py --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
         " --source {input.source} --target {input.target} --output {output} --jobs {threads} --log {log}"
 
 
-rule binarise:
+rule binarize:
     input:
         subwords="results/corpora/{corpus}/{vocabulary}/subwords",
         source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.source}",
@@ -34,9 +34,9 @@ rule binarise:
     output:
         directory("results/corpora/{corpus}/{vocabulary}/tokens/{split}"),
     log:
-        "results/logs/{corpus}/{vocabulary}/binarise.{split}.log",
+        "results/logs/{corpus}/{vocabulary}/binarize.{split}.log",
     benchmark:
-        "results/benchmarks/{corpus}/{vocabulary}/binarise.{split}.tsv"
+        "results/benchmarks/{corpus}/{vocabulary}/binarize.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -45,10 +45,10 @@ rule binarise:
         runtime=240,
         gpu=0,
     params:
-        catalogue=REPRODUCTION.catalogue,
+        catalog=REPRODUCTION.catalog,
         cleaning=CORPUS.cleaning.model_dump(),
-        max_length=lambda wildcards: CATALOGUE.vocabulary(wildcards.vocabulary).max_length,
+        max_length=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).max_length,
     shell:
-        "python src/binarise.py --catalogue {params.catalogue:q} --corpus {wildcards.corpus}"
+        "python src/binarize.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"

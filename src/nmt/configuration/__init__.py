@@ -1,4 +1,4 @@
-"""The configuration: frozen, validated classes, read from the catalogue (a folder of YAML files).
+"""The configuration: frozen, validated classes, read from the catalog (a folder of YAML files).
 
 corpora.yaml says what the data is, experiments.yaml declares every row of every table once, published.yaml
 holds the numbers printed in papers, and a reproduction (config/demo.yaml, say) chooses among them.
@@ -30,11 +30,11 @@ from nmt.configuration.models import (
 from nmt.configuration.reproductions import (
     COSTS,
     METRICS,
-    Catalogue,
+    Catalog,
     Published,
     Reproduction,
     Table,
-    load_catalogue,
+    load_catalog,
     load_reproduction,
 )
 from nmt.configuration.rows import resolved_ensemble, resolved_experiment
@@ -50,7 +50,7 @@ __all__ = [
     "MOST_SEED",
     "Archive",
     "ByteNet",
-    "Catalogue",
+    "Catalog",
     "Cleaning",
     "ConvS2S",
     "Corpus",
@@ -72,7 +72,7 @@ __all__ = [
     "Training",
     "Transformer",
     "Vocabulary",
-    "load_catalogue",
+    "load_catalog",
     "load_reproduction",
     "lookup",
     "read_yaml",

@@ -61,7 +61,7 @@ class Corpus(Strict):
     title: Text
     source: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
     target: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
-    licence: str
+    license: str
     archives: dict[Name, Archive] = Field(default={})
     splits: dict[Name, Annotated[list[Part], Field(min_length=1)]] = Field(default={})
     generated: Generated | None = None

@@ -25,14 +25,14 @@ MOST_ALPHA = 10  # far above any that is of use, and far below what a float can 
 
 
 class Vocabulary(Strict):
-    """From plain text to subword ids: what is done to the text, and the subwords that are learnt from it.
+    """From plain text to subword ids: what is done to the text, and the subwords that are learned from it.
 
     size: of the vocabulary of both sides together; with source_size, of the target's, the source having its own.
     kind: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or wordpiece, by the library
-      tokenizers: learnt by frequency as bpe is, but a word is cut into the longest pieces from its start.
-    byte_fallback: what the vocabulary cannot spell is spelt in bytes, so that nothing is unknown (bpe and unigram).
-    normalise: Moses punctuation normalisation and removal of non-printing characters.
-    tokenise: Moses tokenisation before subwords, undone after translation.
+      tokenizers: learned by frequency as bpe is, but a word is cut into the longest pieces from its start.
+    byte_fallback: what the vocabulary cannot spell is spelled in bytes, so that nothing is unknown (bpe and unigram).
+    normalize: Moses punctuation normalization and removal of non-printing characters.
+    tokenize: Moses tokenization before subwords, undone after translation.
     lowercase: the text is lower-cased, and so are the translations.
     max_length: pairs with a longer side are left out of training, in subwords; without it the corpus's own.
     """
@@ -41,8 +41,8 @@ class Vocabulary(Strict):
     source_size: Size | None = None
     kind: Literal["bpe", "unigram", "char", "word", "wordpiece"] = "bpe"
     byte_fallback: bool = False
-    normalise: bool = True
-    tokenise: bool = False
+    normalize: bool = True
+    tokenize: bool = False
     lowercase: bool = False
     max_length: Count | None = None
 
@@ -66,7 +66,7 @@ class Training(Strict):
     schedule: after the warm-up inverse_sqrt, with the inverse square root of the update; cosine, along half a cosine
       to final_learning_rate at the last update; halving, halved every `halve_every` updates from `halve_from` on; or
       constant.
-    optimiser: adam, adamw (weight_decay apart from the gradient) or sgd.
+    optimizer: adam, adamw (weight_decay apart from the gradient) or sgd.
     source_loss: weight of the loss of the source's tokens beside the target's, by update: [[0, 1.0], [9000, 0.0]]
       falls linearly, and stays what it is after the last point (Wang et al. 2021, lambda L_AE + L_MT).
     interval: updates between checkpoints, each with the loss on the dev set.
@@ -89,7 +89,7 @@ class Training(Strict):
     final_learning_rate: NotNegative | None = None
     halve_from: Count | None = None
     halve_every: Count | None = None
-    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     weight_decay: NotNegative = 0.0
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_epsilon: Positive = 1e-9
@@ -123,8 +123,8 @@ class Training(Strict):
             raise ValueError(f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}")
         if self.batches > self.batch_tokens:
             raise ValueError(f"batches {self.batches}: there are only {self.batch_tokens} batch_tokens for them")
-        if self.weight_decay and self.optimiser != "adamw":
-            raise ValueError(f"weight_decay is adamw's, the optimiser is {self.optimiser}")
+        if self.weight_decay and self.optimizer != "adamw":
+            raise ValueError(f"weight_decay is adamw's, the optimizer is {self.optimizer}")
         if [update for update, _ in self.source_loss] != sorted({update for update, _ in self.source_loss}):
             raise ValueError("source_loss: its updates must grow")
         return self

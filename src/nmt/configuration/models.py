@@ -77,7 +77,7 @@ class Transformer(SelfAttention):
 class DecoderOnly(SelfAttention):
     """Wang et al. 2021: source and target in one sequence, each behind a tag.
 
-    prefix: the source sees all of itself; without, it is read causally, and may be learnt too (Training.source_loss).
+    prefix: the source sees all of itself; without, it is read causally, and may be learned too (Training.source_loss).
     tie: all, one table for tokens and output, or none.
     """
 

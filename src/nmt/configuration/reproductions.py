@@ -1,4 +1,4 @@
-"""What a reproduction is (config/demo.yaml, say), and the catalogue of YAML files that it chooses from."""
+"""What a reproduction is (config/demo.yaml, say), and the catalog of YAML files that it chooses from."""
 
 import re
 from collections.abc import Iterable
@@ -117,7 +117,7 @@ KEPT = ("benchmark", "benchmarks", "corpora", "downloads", "logs", "runs")  # fo
 class Reproduction(Strict):
     """What one command makes: runs of rows on a corpus, with tables and figures made of them.
 
-    catalogue: the folder of corpora.yaml, experiments.yaml and published.yaml.
+    catalog: the folder of corpora.yaml, experiments.yaml and published.yaml.
     seeds: of every row; seeds_of: of single rows, where these need more or fewer.
     attention: a source sentence whose attention maps are drawn.
     mirror: a folder looked in before any address; the environment variable NMT_MIRROR says the same.
@@ -130,7 +130,7 @@ class Reproduction(Strict):
     seeds_of: dict[RowName, Annotated[list[Seed], Field(min_length=1)]] = Field(default={})
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     attention: Text
-    catalogue: str = "config"
+    catalog: str = "config"
     mirror: str | None = None
 
     @model_validator(mode="after")
@@ -153,7 +153,7 @@ class Reproduction(Strict):
         return list(dict.fromkeys(name for table in self.tables.values() for name in table.experiments))
 
 
-class Catalogue(Strict):
+class Catalog(Strict):
     corpora: dict[Name, Corpus]
     vocabularies: dict[Name, Vocabulary]
     experiments: dict[Name, Experiment]
@@ -173,8 +173,8 @@ class Catalogue(Strict):
             return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")
 
-    def with_rows(self, names: Iterable[str]) -> "Catalogue":
-        """Return a catalogue that also has the rows of these names, with overrides, and what they rest on."""
+    def with_rows(self, names: Iterable[str]) -> "Catalog":
+        """Return a catalog that also has the rows of these names, with overrides, and what they rest on."""
         experiments, ensembles, waiting = dict(self.experiments), dict(self.ensembles), list(names)
         while waiting:
             name = waiting.pop()
@@ -200,7 +200,7 @@ class Catalogue(Strict):
         return [(name, seed) for name, chosen in members.items() for seed in chosen]
 
 
-def load_catalogue(folder: str | Path) -> Catalogue:
+def load_catalog(folder: str | Path) -> Catalog:
     """Reads and validates corpora.yaml, experiments.yaml and published.yaml in `folder`.
 
     Raises UserError naming the file, the entry and the key at fault.
@@ -252,7 +252,7 @@ def load_catalogue(folder: str | Path) -> Catalogue:
             lookup(splits, entry.split, "split", f"{published_file}, entry {number}")
     found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
     found |= {"experiments": experiments, "ensembles": ensembles}
-    return validated(Catalogue, found | {"bases": [name for name in entries if name not in experiments]}, str(folder))
+    return validated(Catalog, found | {"bases": [name for name in entries if name not in experiments]}, str(folder))
 
 
 def check_archives(corpora: dict[str, Corpus], file: str) -> None:
@@ -265,11 +265,11 @@ def check_archives(corpora: dict[str, Corpus], file: str) -> None:
                 raise UserError(f"{file}: the archive {name} is not the same in {other} and {corpus_name}: rename one.")
 
 
-def check_positions(row: str, corpus: Corpus, catalogue: Catalogue, where: str) -> None:
+def check_positions(row: str, corpus: Corpus, catalog: Catalog, where: str) -> None:
     """Raises UserError where a training pair may be longer than the learned positions of a model reach."""
-    for name, _ in catalogue.trainings(row, [1]):
-        experiment = catalogue.experiment(name)
-        longest = catalogue.vocabulary(experiment.vocabulary).max_length or corpus.cleaning.max_length
+    for name, _ in catalog.trainings(row, [1]):
+        experiment = catalog.experiment(name)
+        longest = catalog.vocabulary(experiment.vocabulary).max_length or corpus.cleaning.max_length
         reach = experiment.model.reach
         if reach is not None and reach < longest:
             raise UserError(
@@ -279,14 +279,14 @@ def check_positions(row: str, corpus: Corpus, catalogue: Catalogue, where: str) 
 
 
 def overridden_reproduction(
-    reproduction: Reproduction, overrides: dict[str, object], catalogue: Catalogue, where: str
+    reproduction: Reproduction, overrides: dict[str, object], catalog: Catalog, where: str
 ) -> Reproduction:
     """Return the reproduction with the overrides in the names of all rows that know the keys, and in its own.
 
     Raises UserError for a key that no row knows, and for a value that cannot be a part of a name.
     """
     keys = {
-        row: set.intersection(*(row_keys(catalogue.experiment(name)) for name, _ in catalogue.trainings(row, [1])))
+        row: set.intersection(*(row_keys(catalog.experiment(name)) for name, _ in catalog.trainings(row, [1])))
         for row in reproduction.experiments
     }
     known = set().union(*keys.values())
@@ -307,31 +307,31 @@ def overridden_reproduction(
     return reproduction.model_copy(update={"name": name, "title": title, "tables": tables, "seeds_of": seeds_of})
 
 
-def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalogue]:
-    """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalogue."""
+def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalog]:
+    """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalog."""
     overrides = {key: value for key, value in values.items() if key in KEYS - Reproduction.model_fields.keys()}
     reproduction = validated(Reproduction, {k: v for k, v in values.items() if k not in overrides}, where)
-    catalogue = load_catalogue(reproduction.catalogue)
-    corpus = lookup(catalogue.corpora, reproduction.corpus, "corpus", where)
+    catalog = load_catalog(reproduction.catalog)
+    corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
     if corpus.generated and not Path(corpus.generated.grammar).is_file():
         raise UserError(f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not there.")
     tested = {split: None for split in corpus.split_names if split != "train"}
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
             experiment = experiment.partition(",")[0]
-            if experiment in catalogue.bases:
+            if experiment in catalog.bases:
                 raise UserError(f"{where}, table {name}: {experiment} is only a base: give it a family and a title.")
-            lookup(catalogue.rows, experiment, "experiment", f"{where}, table {name}")
+            lookup(catalog.rows, experiment, "experiment", f"{where}, table {name}")
     if overrides:
-        reproduction = overridden_reproduction(reproduction, overrides, catalogue, where)
-    catalogue = catalogue.with_rows(reproduction.experiments)
+        reproduction = overridden_reproduction(reproduction, overrides, catalog, where)
+    catalog = catalog.with_rows(reproduction.experiments)
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
-            check_positions(experiment, corpus, catalogue, f"{where}, table {name}")
-        if "perplexity" in table.metrics and catalogue.ensembles.keys() & table.experiments:
+            check_positions(experiment, corpus, catalog, f"{where}, table {name}")
+        if "perplexity" in table.metrics and catalog.ensembles.keys() & table.experiments:
             raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
         lookup(tested, table.split, "split", f"{where}, table {name}")
     name, first = next(iter(reproduction.tables.items()))
-    if not catalogue.experiments.keys() & first.experiments:
+    if not catalog.experiments.keys() & first.experiments:
         raise UserError(f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to draw.")
-    return reproduction, catalogue
+    return reproduction, catalog

@@ -13,8 +13,8 @@ USED_WITH = {
     "max_positions": ("positions", ["learned"]),
     "positions_std": ("positions", ["learned"]),
     "max_distance": ("positions", ["relative"]),
-    "adam_betas": ("optimiser", ["adam", "adamw"]),
-    "adam_epsilon": ("optimiser", ["adam", "adamw"]),
+    "adam_betas": ("optimizer", ["adam", "adamw"]),
+    "adam_epsilon": ("optimizer", ["adam", "adamw"]),
     "average": ("checkpoint", ["average"]),
     "alpha": ("penalty", ["wu", "power"]),
 }

@@ -77,7 +77,7 @@ def validated(cls: type[Strict], values: object, where: str):
         return cls.model_validate(values)
     except ValidationError as error:
         faults = error.errors()
-        # A misspelt key is also a missing one: what is there says more than what is not.
+        # A misspelled key is also a missing one: what is there says more than what is not.
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         # A value of a list has no key but a place; a fault of a key itself is marked after it.
         loc = [part for part in first["loc"] if part != "[key]"]

@@ -110,7 +110,7 @@ class Batches:
 
     def by_length(self, numbers: np.ndarray) -> np.ndarray:
         """By the longer side, which is what fills the budget; the difference between the sides rises and falls in turn,
-        so that all neighbours are alike in both."""
+        so that all neighbors are alike in both."""
         source, target = self.source_lengths[numbers], self.target_lengths[numbers]
         longer, difference = np.maximum(source, target), source - target
         return numbers[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
@@ -155,7 +155,7 @@ class Batches:
 
     def load_part(self, numbers: np.ndarray, other: np.ndarray) -> Batch:
         """Without sentences it is the first of `other` with a target that is all padding: a process takes part in
-        every update, and nothing is to be learnt from it."""
+        every update, and nothing is to be learned from it."""
         if len(numbers):
             return self.load(numbers)
         idle = self.load(other[:1])

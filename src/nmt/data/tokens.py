@@ -101,7 +101,7 @@ def write_tokens(
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
-        Progress("binarise", None, "pairs") as shown,
+        Progress("binarize", None, "pairs") as shown,
     ):
         writers = {"source": source_writer, "target": target_writer}
         for pairs in batched(lines, PAIRS_AT_A_TIME):

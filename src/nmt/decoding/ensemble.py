@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nmt.decoding.search import normalised
+from nmt.decoding.search import normalized
 from nmt.models.protocol import Model, State
 
 # B sentences, S source length, R = B * beam rows, V vocabulary
@@ -42,5 +42,5 @@ class Ensemble(nn.Module):
     def output(self, hidden: Tensor) -> Tensor:
         """(R, D) -> (R, V): logits that are log probabilities already"""
         own = hidden.split([model.output.in_features for model in self.members], -1)
-        each = [normalised(model.output(part)) for model, part in zip(self.members, own, strict=True)]
+        each = [normalized(model.output(part)) for model, part in zip(self.members, own, strict=True)]
         return torch.stack(each).logsumexp(0) - math.log(len(each))

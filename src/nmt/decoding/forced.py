@@ -13,7 +13,7 @@ from nmt.models.protocol import BOS, EOS, PAD, Model
 
 
 @torch.inference_mode()
-@cached()  # normalised weights are computed once, not at every step
+@cached()  # normalized weights are computed once, not at every step
 def force(model: Model, source: Tensor, targets: list[list[int]], decoding: Decoding) -> list[list[Hypothesis]]:
     """The target of each source (B, S), scored as search scores what it finds: a list of one for each.
 

@@ -29,7 +29,7 @@ class Sampling:
 
 
 @torch.inference_mode()
-@cached()  # normalised weights are computed once, not at every step
+@cached()  # normalized weights are computed once, not at every step
 def sample(
     model: Model,
     source: Tensor,

@@ -43,7 +43,7 @@ def hypothesis(tokens: list[int], log_probability: float, decoding: Decoding) ->
 
 
 @torch.inference_mode()
-@cached()  # normalised weights are computed once, not at every step
+@cached()  # normalized weights are computed once, not at every step
 def search(
     model: Model, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:
@@ -147,9 +147,9 @@ def in_parts(output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor
     held together."""
     size = ROWS[hidden.device.type]
     for part, *rest in zip(hidden.split(size), *(other.split(size) for other in others), strict=True):
-        yield normalised(output(part)), *rest
+        yield normalized(output(part)), *rest
 
 
-def normalised(logits: Tensor) -> Tensor:
+def normalized(logits: Tensor) -> Tensor:
     """Log probabilities, in float32 where logits are in less."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)

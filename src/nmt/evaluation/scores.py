@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric, Signature
 
 from nmt.errors import UserError
-from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, quotes_mapped, tokenized
+from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalized, quotes_mapped, tokenized
 
 # What Moses's tokenizer escapes, in its present and its older spelling.
 ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
@@ -58,7 +58,7 @@ def measures(target_language: str) -> dict[str, Measure]:
     - compound_split_bleu: the same with compounds split at hyphens, the paper's measure for EN-DE (any language here).
     - quotes_mapped_bleu, quotes_mapped_compound_split_bleu: the two before with German quotes as `"` on both sides,
       as some published scores for EN-DE have it without saying so.
-    - lowercased_tokenized_bleu: lower-cased, normalised, tokenized, the measure of most Multi30k papers.
+    - lowercased_tokenized_bleu: lower-cased, normalized, tokenized, the measure of most Multi30k papers.
 
     Those on Moses tokens count as Moses's multi-bleu.perl does, except that an n-gram order without any match is
     smoothed where multi-bleu.perl prints 0. Raises UserError for a target language that is not a code.
@@ -71,7 +71,7 @@ def measures(target_language: str) -> dict[str, Measure]:
         return tokenized(lines, target_language)
 
     def lowercased(lines: tuple[str, ...]) -> list[str]:
-        return tokenized(lowercased_and_normalised(lines, target_language), target_language)
+        return tokenized(lowercased_and_normalized(lines, target_language), target_language)
 
     def mapped(lines: tuple[str, ...]) -> list[str]:
         return moses(tuple(quotes_mapped(lines)))
@@ -191,7 +191,7 @@ def check(translations: list[str], references: list[list[str]], names: Sequence[
 def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
     """Raises UserError unless all texts, given with their names, hold something and have as many lines as the first.
 
-    Of the first, lines are enough: a model that has learnt little may write nothing but empty ones.
+    Of the first, lines are enough: a model that has learned little may write nothing but empty ones.
     """
     for number, (name, lines) in enumerate(texts):
         if not lines:

@@ -13,7 +13,7 @@ from sacrebleu.significance import PairedTest
 from nmt.evaluation.scores import Measure
 
 LEVEL = 0.05
-TESTS = {"p_bootstrap": "bs", "p_randomisation": "ar"}
+TESTS = {"p_bootstrap": "bs", "p_randomization": "ar"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Comparison:
 
     score: the mean over its runs.
     interval: half the width of the 95% interval of a run's score, by bootstrap resampling (Koehn 2004); the widest.
-    p_bootstrap, p_randomisation: how often a difference to the best system as large as this one comes by chance, by
-      paired bootstrap resampling and by approximate randomisation (Riezler and Maxwell 2005); the largest of all pairs
+    p_bootstrap, p_randomization: how often a difference to the best system as large as this one comes by chance, by
+      paired bootstrap resampling and by approximate randomization (Riezler and Maxwell 2005); the largest of all pairs
       of its runs with the best system's, and 1 where one of its runs is no worse. None for the best itself.
     may_be_best: unless both are below LEVEL divided by the number of systems that are held against the best
       (Bonferroni's correction). That the best was chosen by the same scores is not corrected for.
@@ -32,7 +32,7 @@ class Comparison:
     score: float
     interval: float
     p_bootstrap: float | None
-    p_randomisation: float | None
+    p_randomization: float | None
     may_be_best: bool
 
 

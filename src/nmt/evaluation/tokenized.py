@@ -1,6 +1,6 @@
 """Moses tokens for the tokenized BLEU variants that papers print.
 
-sacremoses is the tokenizer. Two of its habits differ from the Perl scripts of Moses: see `lowercased_and_normalised`
+sacremoses is the tokenizer. Two of its habits differ from the Perl scripts of Moses: see `lowercased_and_normalized`
 for the one that is put right here; the other, a full stop kept on a last word such as "26.", touches 8 of
 newstest2014's 3003 German lines and 0.01 BLEU, and stays so that the tokens are sacremoses's own.
 """
@@ -38,12 +38,12 @@ def quotes_mapped(lines: Iterable[str]) -> list[str]:
     return [line.translate(QUOTES) for line in lines]
 
 
-def lowercased_and_normalised(lines: Iterable[str], language: str) -> list[str]:
-    """Each line lower-cased, then with Moses's punctuation normalisation; not yet tokenized.
+def lowercased_and_normalized(lines: Iterable[str], language: str) -> list[str]:
+    """Each line lower-cased, then with Moses's punctuation normalization; not yet tokenized.
 
     Source: Multi30k's task1-tokenize.sh, which makes its `lc.norm.tok` files.
     """
-    normaliser = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
+    normalizer = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
     # The Perl script sees the line's end, and its rule that turns `."` into `".` in German, French and Spanish
     # needs a character after the quote. Without the "\n" it would not apply at the end of a line.
-    return [normaliser.normalize(line.lower() + "\n") for line in lines]
+    return [normalizer.normalize(line.lower() + "\n") for line in lines]

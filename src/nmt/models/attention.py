@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
-from nmt.models.relations import NoRelation, relation
+from nmt.models.position_bias import NoRelation, relation
 
 # B batch, S length of what is attended to, T queries, H heads, K key width, U value width, D model width
 

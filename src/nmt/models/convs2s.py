@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
-from nmt.models.alignment import Memory, attend, masked_softmax
+from nmt.models.recurrent_attention import Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions
 from nmt.models.protocol import PAD, Hidden
@@ -21,7 +21,7 @@ HALVED = math.sqrt(0.5)  # a sum of two keeps the variance of each (section 3.5)
 
 
 def linear(inputs: int, outputs: int, dropout: float = 0.0) -> nn.Linear:
-    """Weight-normalised; the outputs have the inputs' variance, whose dropout is reckoned in (appendix A)."""
+    """Weight-normalized; the outputs have the inputs' variance, whose dropout is reckoned in (appendix A)."""
     layer = nn.Linear(inputs, outputs)
     nn.init.normal_(layer.weight, std=math.sqrt((1 - dropout) / inputs))
     nn.init.zeros_(layer.bias)

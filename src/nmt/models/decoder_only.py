@@ -52,7 +52,7 @@ def to_the_right(sequence: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
 class DecoderOnly(nn.Module):
     """<tag> source EOS <tag> target EOS; the target's tag is BOS, the source's a vector of its own.
 
-    All attention is causal, so that the source can be learnt as well (L_AE); with `prefix` the source sees all of
+    All attention is causal, so that the source can be learned as well (L_AE); with `prefix` the source sees all of
     itself, and cannot.
     """
 

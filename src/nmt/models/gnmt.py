@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.alignment import Additive, Memory, Product, attend, masked_softmax
+from nmt.models.recurrent_attention import Additive, Memory, Product, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.protocol import PAD, Hidden

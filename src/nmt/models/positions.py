@@ -66,7 +66,7 @@ class LearnedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """The order is told inside self-attention (nmt.models.relations), or not at all."""
+    """The order is told inside self-attention (nmt.models.position_bias), or not at all."""
 
     def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
         return x

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
-from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learnt
+from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learned
 
 # B sentences, S source length, T target length, V vocabulary, R = B * beam rows
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.alignment import Additive, Memory, attend, masked_softmax
+from nmt.models.recurrent_attention import Additive, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
 from nmt.models.recurrent import context_gates, embedding_gates, orthogonal_start, run_packed, state_gates

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.alignment import ALIGNMENTS, Memory, attend, masked_softmax
+from nmt.models.recurrent_attention import ALIGNMENTS, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
 from nmt.models.recurrent import backwards, one_step, orthogonal_lstm, run_packed
@@ -80,8 +80,8 @@ class Seq2Seq(nn.Module):
             return masked_softmax(scores, memory.padding[:, None])
         # Local-p: a window around p_t = S sigmoid(v^T tanh(W h_t)), whose words count by a Gaussian (equations 9, 10).
         exact = torch.promote_types(memory.states.dtype, torch.float32)  # in bfloat16 places past 128 would be even
-        centre = (~memory.padding).sum(1)[:, None, None] * self.place(top).to(exact)  # (B, T, 1)
-        away = torch.arange(scores.size(-1), device=scores.device) - centre
+        center = (~memory.padding).sum(1)[:, None, None] * self.place(top).to(exact)  # (B, T, 1)
+        away = torch.arange(scores.size(-1), device=scores.device) - center
         weights = masked_softmax(scores, memory.padding[:, None] | (away.abs() > self.config.window))
         return weights * torch.exp(-2 * (away / self.config.window) ** 2)  # sigma = window / 2
 

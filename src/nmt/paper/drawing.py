@@ -1,4 +1,4 @@
-"""What all figures share: the runs they show, size, type, colours, small print, and files that never change."""
+"""What all figures share: the runs they show, size, type, colors, small print, and files that never change."""
 
 import logging
 import textwrap
@@ -10,7 +10,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nmt.configuration import Catalogue, Reproduction, Table
+from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import written_whole
 from nmt.paper.results import Run, commits, find_runs
 
@@ -18,8 +18,8 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports every fon
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches: one column of a two-column paper, and both
 SMALL_PRINT = 5.5  # points
-# Okabe and Ito's colours, told apart with any colour vision; when they are used up, the same with other dashes.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Okabe and Ito's colors, told apart with any color vision; when they are used up, the same with other dashes.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
 
 STYLE = {
@@ -50,14 +50,14 @@ class Drawing:
     """What a figure is drawn of: the rows of a reproduction's table, and the folder of all runs."""
 
     reproduction: Reproduction
-    catalogue: Catalogue
+    catalog: Catalog
     table: Table
     folder: Path
 
     @cached_property
     def runs(self) -> list[Run]:
         """Of the table's rows in their order, every seed of experiments. Raises UserError as `find_runs` does."""
-        return find_runs(self.folder, self.reproduction, self.catalogue, self.table.experiments)
+        return find_runs(self.folder, self.reproduction, self.catalog, self.table.experiments)
 
     @property
     def single(self) -> list[Run]:
@@ -68,17 +68,17 @@ class Drawing:
         return [run for run in self.runs if run.experiment == experiment]
 
     def title(self, experiment: str) -> str:
-        return self.catalogue.rows[experiment].title
+        return self.catalog.rows[experiment].title
 
     @property
     def lowercased(self) -> list[str]:
         """The titles of the rows that learn lower-cased text."""
         rows = dict.fromkeys(run.experiment for all_of in self.runs for run in all_of.trained)
-        experiments = {row: self.catalogue.experiment(row) for row in rows}
+        experiments = {row: self.catalog.experiment(row) for row in rows}
         return [
             experiment.title
             for experiment in experiments.values()
-            if self.catalogue.vocabulary(experiment.vocabulary).lowercase
+            if self.catalog.vocabulary(experiment.vocabulary).lowercase
         ]
 
     def caseless(self) -> str:
@@ -86,13 +86,13 @@ class Drawing:
         return f" BLEU takes no account of case for: {'; '.join(self.lowercased)}." if self.lowercased else ""
 
     def look(self, experiment: str) -> dict:
-        """An experiment's colour and dashes: the same in every figure of a reproduction."""
+        """An experiment's color and dashes: the same in every figure of a reproduction."""
         number = self.reproduction.experiments.index(experiment)
-        return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
+        return {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number // len(COLORS) % len(DASHES)]}
 
     def small_print(self, split: str, runs: list[Run], more: str) -> str:
         """Where the figure comes from; `more` says what else a reader must know."""
-        corpus = self.catalogue.corpus(self.reproduction.corpus).title
+        corpus = self.catalog.corpus(self.reproduction.corpus).title
         seeds = list(dict.fromkeys(run.seed for all_of in runs for run in all_of.trained))
         count = "Seed" if len(seeds) == 1 else "Seeds"
         return f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}. {more}"

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nmt.configuration import SelfAttention
-from nmt.paper.drawing import COLOURS, COLUMN, PAGE, Drawing, finish, sheet
-from nmt.paper.provenance import commit
+from nmt.paper.drawing import COLORS, COLUMN, PAGE, Drawing, finish, sheet
+from nmt.provenance import commit
 
 POSITIONS = 100
 SHARES = (8, 4)  # dimensions drawn as curves: these parts of the width, so that their wave lengths are always the same
@@ -29,7 +29,7 @@ def positional_encodings(drawing: Drawing) -> Figure:
     """
     from nmt.models.positions import sinusoids  # torch takes seconds to load, and no other figure needs it
 
-    experiments = drawing.catalogue.experiments
+    experiments = drawing.catalog.experiments
     models = {name: experiments[name].model for name in drawing.table.experiments if name in experiments}
     with_sinusoids = [
         name for name, model in models.items() if isinstance(model, SelfAttention) and model.positions == "sinusoidal"
@@ -46,15 +46,15 @@ def positional_encodings(drawing: Drawing) -> Figure:
     upper.set_ylabel("dimension\n(even: sine, odd: cosine)")
     upper.set_xlabel("position")
     figure.colorbar(image, ax=upper, ticks=(-1, 0, 1), aspect=15, pad=0.02)
-    for share, colour in zip(SHARES, COLOURS, strict=False):
+    for share, color in zip(SHARES, COLORS, strict=False):
         even = d_model // share // 2 * 2
-        lower.plot(encodings[:, even], color=colour, label=f"dimension {even}")
-        lower.plot(encodings[:, even + 1], color=colour, linestyle=":", label=f"dimension {even + 1}")
+        lower.plot(encodings[:, even], color=color, label=f"dimension {even}")
+        lower.plot(encodings[:, even + 1], color=color, linestyle=":", label=f"dimension {even + 1}")
     lower.set_xlabel("position")
     lower.set_ylabel("encoding")
     lower.set_xlim(0, POSITIONS - 1)
     lower.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
+    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
     text = f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula: no split, no seed."
     return finish(figure, f"{corpus}. {text} Commit {commit()}.")
 
@@ -115,12 +115,12 @@ def nothing(drawing: Drawing, sentence: str) -> Figure:
     """In place of a figure for which the table's rows have nothing."""
     figure = sheet(COLUMN, 0.5)
     figure.text(0.5, 0.6, sentence, ha="center")
-    corpus = drawing.catalogue.corpus(drawing.reproduction.corpus).title
+    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
     return finish(figure, f"{corpus}. Commit {commit()}.")
 
 
-def heat_map(axes: Axes, matrix: np.ndarray, colours: str, limits: tuple[float, float], aspect: str) -> AxesImage:
+def heat_map(axes: Axes, matrix: np.ndarray, colors: str, limits: tuple[float, float], aspect: str) -> AxesImage:
     """The matrix as it is printed: row 0 on top."""
     axes.grid(False)
     axes.spines[["top", "right"]].set_visible(True)
-    return axes.imshow(matrix, cmap=colours, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest")
+    return axes.imshow(matrix, cmap=colors, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import CHECKPOINT_KEYS, Catalogue, Experiment, Reproduction, Training, validated
+from nmt.configuration import CHECKPOINT_KEYS, Catalog, Experiment, Reproduction, Training, validated
 from nmt.errors import UserError
 from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
@@ -71,21 +71,21 @@ class Run:
         return read_json(self.path("attention.json"))
 
 
-def find_runs(folder: Path, reproduction: Reproduction, catalogue: Catalogue, rows: list[str]) -> list[Run]:
+def find_runs(folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]) -> list[Run]:
     """The runs of `rows`, in their order: experiments with every seed of the reproduction, ensembles once.
 
-    Raises UserError for a run that is missing, or was trained with other settings than the catalogue's.
+    Raises UserError for a run that is missing, or was trained with other settings than the catalog's.
     """
     folder = folder / reproduction.corpus
     runs = []
     for row in rows:
         trained = [
             Run(folder / name / f"seed-{seed}", name, seed)
-            for name, seed in catalogue.trainings(row, reproduction.seeds_for(row))
+            for name, seed in catalog.trainings(row, reproduction.seeds_for(row))
         ]
         for run in trained:
-            check_settings(run, catalogue.experiment(run.experiment))
-        runs += [Run(folder / row / "ensemble", row, None, tuple(trained))] if row in catalogue.ensembles else trained
+            check_settings(run, catalog.experiment(run.experiment))
+        runs += [Run(folder / row / "ensemble", row, None, tuple(trained))] if row in catalog.ensembles else trained
     return runs
 
 
@@ -116,10 +116,10 @@ def commits(runs: list[Run]) -> str:
     return made_by([training for run in runs for training in run.trainings()], "commit")
 
 
-def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogue) -> pd.DataFrame:
+def results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -> pd.DataFrame:
     """One line a run: its measured metrics (as METRICS), what it cost, and where it comes from.
 
-    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.products' count, flops_sustained AIAYN's
+    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count, flops_sustained AIAYN's
     own (empty for a device without a known rate); minutes are the training loop's, validation included. An ensemble's
     are the sums of its members'.
 
@@ -127,7 +127,7 @@ def results(runs: list[Run], split: str, metrics: list[str], catalogue: Catalogu
     """
     data: dict[str, Run] = {}
     for trained in (trained for run in runs for trained in run.trained):
-        first = data.setdefault(catalogue.experiment(trained.experiment).vocabulary, trained)
+        first = data.setdefault(catalog.experiment(trained.experiment).vocabulary, trained)
         if trained.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
             raise UserError(f"{trained.folder} was trained on other data than {first.folder}: train the older again.")
     return pd.DataFrame([line(run, split, metrics) for run in runs])

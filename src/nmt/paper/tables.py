@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import METRICS, Catalogue, Published, Reproduction, lookup
+from nmt.configuration import METRICS, Catalog, Published, Reproduction, lookup
 from nmt.errors import UserError
 from nmt.evaluation.significance import LEVEL
 from nmt.paper.results import Run, find_runs, results
@@ -22,7 +22,7 @@ MEANINGS = {
     "quotes_mapped_bleu": "BLEU on Moses tokens, cased, with German quotation marks as plain ones on both sides.",
     "quotes_mapped_compound_split_bleu": "BLEU on Moses tokens with quotation marks so and compounds split, as some "
     "published scores for English-German.",
-    "lowercased_tokenized_bleu": "BLEU on lower-cased, normalised Moses tokens, as most Multi30k papers print it.",
+    "lowercased_tokenized_bleu": "BLEU on lower-cased, normalized Moses tokens, as most Multi30k papers print it.",
     "perplexity": "exp of the mean negative log-likelihood of a subword, end of sentence counted, without smoothing; "
     "comparable only between rows with the same vocabulary; lower is better.",
 }
@@ -42,23 +42,23 @@ class Printed:
     sources: list[str]
 
 
-def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: Path, significance: dict) -> Printed:
+def printed(name: str, reproduction: Reproduction, catalog: Catalog, runs: Path, significance: dict) -> Printed:
     """The reproduction's table `name`, from the folders of its runs and what compare.py wrote of them.
 
     Each measure (the table's metrics, parameters_millions and flops_6nd) has columns: its own name for the mean over
     seeds, _sd for the sample standard deviation (empty with one seed), _published and _source for what a paper prints
     and where, _difference for ours minus the published. There is no difference of FLOPs: papers count them otherwise.
-    Metrics that were compared have _interval, _p_bootstrap, _p_randomisation and _may_be_best too, as in Comparison.
+    Metrics that were compared have _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison.
 
     Raises UserError for an unknown table, for what `find_runs` finds, and for scores of different signatures.
     """
     table = lookup(reproduction.tables, name, "table")
-    corpus = catalogue.corpus(reproduction.corpus)
-    found = find_runs(runs, reproduction, catalogue, table.experiments)
-    measured = results(found, table.split, table.metrics, catalogue)
+    corpus = catalog.corpus(reproduction.corpus)
+    found = find_runs(runs, reproduction, catalog, table.experiments)
+    measured = results(found, table.split, table.metrics, catalog)
     signatures = {metric: signature(measured, metric) for metric in table.metrics}
 
-    entries = [entry for entry in catalogue.published if entry.corpus == reproduction.corpus]
+    entries = [entry for entry in catalog.published if entry.corpus == reproduction.corpus]
     scores = [entry for entry in entries if entry.split == table.split and entry.metric in table.metrics]
     costs = [entry for entry in entries if entry.metric in COSTS]
     systems = dict.fromkeys(entry.system for entry in scores if entry.system)
@@ -70,7 +70,7 @@ def printed(name: str, reproduction: Reproduction, catalogue: Catalogue, runs: P
         ours = measured[measured.experiment == experiment]
         own = [entry for entry in [*scores, *costs] if entry.experiment == experiment]
         rows.append(
-            {"kind": "run", "experiment": experiment, "title": catalogue.rows[experiment].title}
+            {"kind": "run", "experiment": experiment, "title": catalog.rows[experiment].title}
             | measures(table.metrics, ours, own)
             | cost(ours)
             | chances(experiment, significance)
@@ -129,7 +129,7 @@ def chances(row: str, significance: dict) -> dict:
     return {
         f"{metric}_{key}": found["systems"][row][key]
         for metric, found in significance.items()
-        for key in ("interval", "p_bootstrap", "p_randomisation", "may_be_best")
+        for key in ("interval", "p_bootstrap", "p_randomization", "may_be_best")
     }
 
 
@@ -144,7 +144,7 @@ def chance_notes(significance: dict, several: bool) -> list[str]:
     if several:
         lines.append(
             "Bold: the best row, and those that may be as good: a row is worse where paired bootstrap resampling and "
-            f"approximate randomisation over the sentences both say p < {LEVEL} divided by the number of the other "
+            f"approximate randomization over the sentences both say p < {LEVEL} divided by the number of the other "
             "rows, against the best and for every pair of their seeds."
         )
     return lines

@@ -1,1 +1,1 @@
-"""Text: readers, normalisation, cleaning, the demo grammar and subwords."""
+"""Text: readers, normalization, cleaning, the demo grammar and subwords."""

@@ -1,4 +1,4 @@
-"""Subwords, learnt by sentencepiece over both languages together (AIAYN section 5.1) or over each by itself."""
+"""Subwords, learned by sentencepiece over both languages together (AIAYN section 5.1) or over each by itself."""
 
 import io
 import re
@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 10_000_000  # sentencepiece silently skips longer lines; its ow
 
 
 class Subwords:
-    """A learnt vocabulary: text to ids and back, without the begin and end of sentence symbols.
+    """A learned vocabulary: text to ids and back, without the begin and end of sentence symbols.
 
     Word-pieces (nmt.text.wordpieces) are used in the same way.
     """
@@ -72,13 +72,13 @@ class Subwords:
     @cached_property
     def unknown_is_a_word(self) -> bool:
         """Whether the unknown symbol stands for a whole word; it has no mark that tells."""
-        learnt = sentencepiece_model_pb2.ModelProto.FromString(self.processor.serialized_model_proto())
-        return learnt.trainer_spec.model_type == learnt.trainer_spec.WORD
+        learned = sentencepiece_model_pb2.ModelProto.FromString(self.processor.serialized_model_proto())
+        return learned.trainer_spec.model_type == learned.trainer_spec.WORD
 
 
 @dataclass(frozen=True)
 class SubwordPair:
-    """Of source and target, in a folder as source.model and target.model: the same where they are learnt jointly."""
+    """Of source and target, in a folder as source.model and target.model: the same where they are learned jointly."""
 
     source: Subwords
     target: Subwords
@@ -110,7 +110,7 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
     """
     characters = count_characters(inputs)
     if not characters:
-        raise UserError(f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learnt from it.")
+        raise UserError(f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned from it.")
     rarest = sum(characters.values()) / CHARACTERS_PER_RAREST
     kept = sorted(character for character, count in characters.items() if count >= rarest)
     smallest = smallest_size(vocabulary, len(kept))
@@ -130,7 +130,7 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
             minloglevel=2 if log is None else 0,
             model_type=vocabulary.kind,
             vocab_size=vocabulary.size,
-            normalization_rule_name="identity",  # what the text should be like is nmt.text.normalisation's business
+            normalization_rule_name="identity",  # what the text should be like is nmt.text.preprocessing's business
             required_chars="" if vocabulary.kind == "word" else "".join(kept),
             character_coverage=0.98,  # the lowest there is: `required_chars` decides
             byte_fallback=vocabulary.byte_fallback,
@@ -152,9 +152,9 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
             f"a vocabulary of {vocabulary.size} is larger than the text supports: "
             f"the largest possible is {too_high[1]}."
         ) from None
-    learnt = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    learnt.trainer_spec.num_threads = 1  # the one thing in the file that tells of the machine
-    return learnt.SerializeToString(deterministic=True)
+    learned = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    learned.trainer_spec.num_threads = 1  # the one thing in the file that tells of the machine
+    return learned.SerializeToString(deterministic=True)
 
 
 def smallest_size(vocabulary: Vocabulary, characters: int) -> int:

@@ -17,11 +17,11 @@ from nmt.files import remove
 from nmt.models.protocol import Model
 from nmt.models.weights import parameters, save_tensors
 from nmt.progress import Progress
-from nmt.training.learner import Learner, autocast
+from nmt.training.trainer import Learner, autocast
 from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics
 from nmt.training.objective import cross_entropy
-from nmt.training.processes import Processes
+from nmt.training.distributed import Processes
 from nmt.training.schedule import learning_rate, source_weight
 from nmt.training.signals import stop_signals
 from nmt.training.state import Counters, load_state, require_space, save_state

@@ -9,7 +9,7 @@ import torch
 
 from nmt.configuration import Experiment
 from nmt.data.batches import Share
-from nmt.models.products import products, training_flops
+from nmt.models.flops import products, training_flops
 from nmt.models.protocol import Model
 
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -17,8 +17,8 @@ AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float1
 
 @dataclass(frozen=True)
 class Machine:
-    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.products),
-    `source_products` those where the source is learnt as well."""
+    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.flops),
+    `source_products` those where the source is learned as well."""
 
     device: torch.device
     peak: float

@@ -12,7 +12,7 @@ ROWS = {"cpu": 512, "cuda": 4096}
 
 
 def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums over all positions but padding: the smoothed loss to minimise, and the plain negative log-likelihood.
+    """Sums over all positions but padding: the smoothed loss to minimize, and the plain negative log-likelihood.
 
     hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the right word
     included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums are in nats.

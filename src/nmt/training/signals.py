@@ -8,7 +8,7 @@ from contextlib import contextmanager
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
     """A list that is filled when a signal asks to stop. A second Ctrl-C ends the process at once; a second SIGTERM does
-    not: where all processes of a job are signalled, torchrun passes on its own as well."""
+    not: where all processes of a job are signaled, torchrun passes on its own as well."""
     received: list[int] = []
 
     def stop(number: int, _: object) -> None:

@@ -16,7 +16,7 @@ from nmt.data.batches import Share
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
-from nmt.training.learner import Learner
+from nmt.training.trainer import Learner
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Counters:
     source_tokens: int = 0
     target_tokens: int = 0
     positions: int = 0  # of both sides, padding included
-    flops: float = 0.0  # as nmt.models.products counts them
+    flops: float = 0.0  # as nmt.models.flops counts them
     seconds: float = 0.0  # of training, over all interruptions
     device_seconds: float = 0.0  # the same, times the number of processes
     cpu_seconds: float = 0.0  # CPU time of the first process, times their number: what other work does not add to
@@ -92,8 +92,8 @@ def save_state(path: Path, learner: Learner, counters: Counters, identity: str) 
     """Called by all processes, written by the first."""
     tensors = {f"model.{name}": tensor for name, tensor in parameters(learner.model).items()}
     for name, parameter in learner.model.named_parameters():
-        for key, value in learner.optimiser.state[parameter].items():
-            tensors[f"optimiser.{name}.{key}"] = value
+        for key, value in learner.optimizer.state[parameter].items():
+            tensors[f"optimizer.{name}.{key}"] = value
     tensors["sums"] = learner.processes.total(learner.sums)
     if learner.processes.first:
         metadata = {"counters": asdict(counters), "scaler": learner.scaler.state_dict(), "fingerprint": identity}
@@ -103,7 +103,7 @@ def save_state(path: Path, learner: Learner, counters: Counters, identity: str) 
 def require_space(folder: Path, learner: Learner) -> None:
     """Raises UserError when the disk has no room for all that the folder may come to hold."""
     weights = sum(parameter.nbytes for parameter in parameters(learner.model).values())
-    moments = 0 if learner.settings.optimiser == "sgd" else 2
+    moments = 0 if learner.settings.optimizer == "sgd" else 2
     # A new checkpoint or state is whole before the old one goes; the best two may be none of the last.
     needed = (learner.settings.average + 3) * weights + 2 * (1 + moments) * weights
     there = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
@@ -123,16 +123,16 @@ def load_state(path: Path, learner: Learner, identity: str) -> Counters:
         raise UserError(
             f"{path} belongs to another configuration or other data: move it away, or train in another folder."
         )
-    groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimiser": {}}
+    groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimizer": {}}
     sums = tensors.pop("sums")
     for name, tensor in tensors.items():
         group, _, rest = name.partition(".")
         groups[group][rest] = tensor
     set_parameters(learner.model, groups["model"])
     for name, parameter in learner.model.named_parameters():
-        learner.optimiser.state[parameter] = {
+        learner.optimizer.state[parameter] = {
             key.rpartition(".")[2]: value.to(parameter.device)  # fused Adam keeps its step count there too
-            for key, value in groups["optimiser"].items()
+            for key, value in groups["optimizer"].items()
             if key.rpartition(".")[0] == name
         }
     learner.scaler.load_state_dict(metadata["scaler"])

@@ -1,4 +1,4 @@
-"""Catalogues and reproductions that make no sense are refused when they are read, by file and entry."""
+"""Catalogs and reproductions that make no sense are refused when they are read, by file and entry."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.configuration import Part, load_catalogue, load_reproduction
+from nmt.configuration import Part, load_catalog, load_reproduction
 from nmt.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ LAYERS = {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4}
 CONVOLUTIONS = {"encoder": [[8, 3, 1]], "decoder": [[8, 3, 1]], "d_embedding": 8, "d_output": 8}
 
 
-def chosen(catalogue: Path) -> dict:
+def chosen(catalog: Path) -> dict:
     """A reproduction with a table of the experiment `row`."""
     table = {"title": "Rows", "experiments": ["row"], "split": "dev", "metrics": ["bleu"]}
     return {
@@ -34,7 +34,7 @@ def chosen(catalogue: Path) -> dict:
         "seeds": [1],
         "tables": {"rows": table},
         "attention": "A dog runs.",
-        "catalogue": str(catalogue),
+        "catalog": str(catalog),
     }
 
 
@@ -46,7 +46,7 @@ def chosen(catalogue: Path) -> dict:
         ("published.yaml", "split: newstest2014", "split: newstest2015", "unknown split 'newstest2015': did you mean"),
     ],
 )
-def test_a_catalogue_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
+def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     text = (tmp_path / "config" / file).read_text(encoding="utf-8")
     assert old in text
@@ -126,7 +126,7 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reac
 
 
 def test_no_row_of_a_table_is_called_by_its_key():
-    rows = load_catalogue(ROOT / "config").rows
+    rows = load_catalog(ROOT / "config").rows
     for file in (ROOT / "config").glob("*.yaml"):
         declared = yaml.safe_load(file.read_text(encoding="utf-8"))
         for table in declared["tables"].values() if "seeds" in declared else ():

@@ -4,13 +4,13 @@ import pytest
 import yaml
 from workflows import ROOT
 
-from nmt.configuration import load_catalogue, load_reproduction
+from nmt.configuration import load_catalog, load_reproduction
 from nmt.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def catalogue():
-    return load_catalogue(ROOT / "config")
+def catalog():
+    return load_catalog(ROOT / "config")
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def values():
     return yaml.safe_load((ROOT / "config" / "demo.yaml").read_text(encoding="utf-8"))
 
 
-def test_what_is_counted_in_updates_keeps_its_proportion(catalogue):
-    row, short = catalogue.experiment("transformer-base"), catalogue.experiment("transformer-base,updates=1000")
+def test_what_is_counted_in_updates_keeps_its_proportion(catalog):
+    row, short = catalog.experiment("transformer-base"), catalog.experiment("transformer-base,updates=1000")
     assert (row.training.updates, row.training.warmup, row.training.interval) == (100000, 4000, 1389)
     assert (short.training.updates, short.training.warmup, short.training.interval) == (1000, 40, 14)
     assert short.training.bleu_interval == 140
@@ -27,32 +27,32 @@ def test_what_is_counted_in_updates_keeps_its_proportion(catalogue):
     assert short.title == "Transformer (base), updates=1000"
 
 
-def test_a_key_that_is_given_is_not_scaled(catalogue):
-    assert catalogue.experiment("transformer-base,updates=1000,warmup=7").training.warmup == 7
+def test_a_key_that_is_given_is_not_scaled(catalog):
+    assert catalog.experiment("transformer-base,updates=1000,warmup=7").training.warmup == 7
 
 
-def test_points_of_the_source_loss_are_scaled(catalogue):
-    row = catalogue.experiment("decoder-only-lambda,updates=3970")
+def test_points_of_the_source_loss_are_scaled(catalog):
+    row = catalog.experiment("decoder-only-lambda,updates=3970")
     assert row.training.source_loss == ((0, 1.0), (992, 0.1), (3970, 0.0))
 
 
 @pytest.mark.parametrize("override", ["beam=2", "checkpoint=best", "average=2", "alpha=0.3,beam=2"])
-def test_overrides_of_search_and_checkpoints_share_the_training(catalogue, override):
-    row = catalogue.experiment(f"demo-transformer,{override}")
+def test_overrides_of_search_and_checkpoints_share_the_training(catalog, override):
+    row = catalog.experiment(f"demo-transformer,{override}")
     assert row.trained_as == "demo-transformer"
-    assert catalogue.experiment(f"heads-4,{override}").trained_as == "heads-4"
-    assert catalogue.experiment(f"table3-base,{override}").trained_as == "transformer-base"
+    assert catalog.experiment(f"heads-4,{override}").trained_as == "heads-4"
+    assert catalog.experiment(f"table3-base,{override}").trained_as == "transformer-base"
 
 
-def test_a_shared_training_is_overridden_too(catalogue):
-    assert catalogue.experiment("table3-base,updates=60").trained_as == "transformer-base,updates=60"
+def test_a_shared_training_is_overridden_too(catalog):
+    assert catalog.experiment("table3-base,updates=60").trained_as == "transformer-base,updates=60"
 
 
 def test_every_row_and_the_reproduction_are_named_by_the_overrides(values):
-    reproduction, catalogue = load_reproduction(values | {"updates": 60, "beam": 2})
+    reproduction, catalog = load_reproduction(values | {"updates": 60, "beam": 2})
     assert reproduction.name == "demo,beam=2,updates=60"
     assert {row.partition(",")[2] for row in reproduction.experiments} == {"beam=2,updates=60"}
-    assert all(catalogue.rows[row].training.updates == 60 for row in reproduction.experiments)
+    assert all(catalog.rows[row].training.updates == 60 for row in reproduction.experiments)
     again, _ = load_reproduction(reproduction.model_dump())  # as tables and figures read it
     assert again == reproduction
 
@@ -64,9 +64,9 @@ def test_rows_of_families_without_the_key_stay_as_they_are(values):
 
 def test_members_of_an_ensemble_are_overridden():
     values = yaml.safe_load((ROOT / "config" / "demo-families.yaml").read_text(encoding="utf-8"))
-    reproduction, catalogue = load_reproduction(values | {"updates": 60})
+    reproduction, catalog = load_reproduction(values | {"updates": 60})
     assert "demo-small-ensemble,updates=60" in reproduction.experiments
-    members = catalogue.ensembles["demo-small-ensemble,updates=60"].members
+    members = catalog.ensembles["demo-small-ensemble,updates=60"].members
     assert list(members) == ["demo-small-transformer,updates=60"]
 
 

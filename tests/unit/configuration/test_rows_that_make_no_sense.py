@@ -70,7 +70,7 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("transformer", {"warmup": 0}, "the schedule inverse_sqrt needs a warmup of at least 1"),
         ("transformer", {"schedule": "cosine"}, "the schedule cosine needs final_learning_rate"),
         ("transformer", {"halve_every": 3}, "the schedule inverse_sqrt has no halve_every"),
-        ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimiser is adam"),
+        ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimizer is adam"),
         ("transformer", {"window": 3}, "unknown key 'window': it is one of seq2seq, not of transformer"),
         ("transformer", {"hads": 3}, "unknown key 'hads': did you mean 'heads'?"),
         ("transformer", {"heads": True}, "heads: expected a number, not true"),
@@ -88,7 +88,7 @@ def test_what_the_cases_change_makes_sense_itself(family):
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
         ("transformer", {"max_positions": 99}, "max_positions is for positions: learned, here it is sinusoidal: leave"),
         ("transformer", {"positions": "rotary", "max_distance": 9}, "max_distance is for positions: relative, here"),
-        ("transformer", {"optimiser": "sgd", "adam_betas": [0.9, 0.9]}, "adam_betas is for optimiser: adam or adamw"),
+        ("transformer", {"optimizer": "sgd", "adam_betas": [0.9, 0.9]}, "adam_betas is for optimizer: adam or adamw"),
         ("transformer", {"penalty": "none", "alpha": 0.6}, "alpha is for penalty: wu or power, here it is none"),
         ("transformer", {"alpha": 1e9}, "decoding: alpha: Input should be less than or equal to 10, not 1000000000.0"),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
@@ -178,7 +178,7 @@ def test_a_row_without_a_family_is_told_from_a_base():
     assert resolved_experiment("base", entries, VOCABULARIES, "experiments.yaml") is None
 
 
-def test_a_misspelt_key_of_a_base_is_found_where_it_is():
+def test_a_misspelled_key_of_a_base_is_found_where_it_is():
     with pytest.raises(UserError, match="entry row: unknown key 'famly': did you mean 'family'"):
         resolved_experiment("row", {"row": {"famly": "transformer"}}, VOCABULARIES, "experiments.yaml")
 

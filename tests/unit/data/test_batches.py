@@ -1,4 +1,4 @@
-"""Which sentences are learnt from together, and how processes share them."""
+"""Which sentences are learned from together, and how processes share them."""
 
 from itertools import islice
 
@@ -10,7 +10,7 @@ from nmt.data.batches import Batches, Division
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
-from nmt.training.measures import REPLACEMENTS
+from nmt.benchmarks.optimizations import REPLACEMENTS
 
 BUDGET = 60
 CPU = torch.device("cpu")
@@ -35,8 +35,8 @@ def shares(tokens, rank=0, processes=1, slices=1, together=1, epoch=1, position=
 
 def numbers(part) -> list[int]:
     """Which sentences a part holds; one to be idle with is none."""
-    learnt = (part.target_out != PAD).any(1)
-    return (part.source[learnt, 0] - 4).tolist()
+    learned = (part.target_out != PAD).any(1)
+    return (part.source[learned, 0] - 4).tolist()
 
 
 @pytest.mark.parametrize("together", [1, 2, 3])
@@ -68,7 +68,7 @@ def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monk
     assert padding() > least
 
 
-def test_neighbours_are_alike_on_both_sides():
+def test_neighbors_are_alike_on_both_sides():
     source, target = np.divmod(np.arange(100), 10)
     batches = Batches(ParallelTokens(side(source), side(target), {}), BUDGET, 1)
     order = batches.by_length(np.random.default_rng(1).permutation(100))

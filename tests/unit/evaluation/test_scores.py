@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU
 
 from nmt.errors import UserError
 from nmt.evaluation.scores import Measure, by_source_length, by_source_rank, check, check_parallel, corpus_score, score
-from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalised, tokenized
+from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalized, tokenized
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 GOLDEN = SHARED / "golden" / "bpe2bpe.newstest2014.tok.de.gz"
@@ -192,7 +192,7 @@ def test_compound_splitting_rewards_half_a_compound():
     assert scores["compound_split_bleu"].score > scores["tokenized_bleu"].score
 
 
-def test_lower_casing_and_normalisation_are_only_in_their_own_score():
+def test_lower_casing_and_normalization_are_only_in_their_own_score():
     shouted = [line.upper().replace('"', "“") for line in GERMAN]
     scores = score(shouted, [GERMAN], "de")
     assert scores["lowercased_tokenized_bleu"].score == pytest.approx(100)
@@ -200,7 +200,7 @@ def test_lower_casing_and_normalisation_are_only_in_their_own_score():
 
 
 @pytest.mark.parametrize(
-    ("line", "normalised"),
+    ("line", "normalized"),
     [
         ("„Gut“, sagte ER …", '"gut", sagte er ...'),
         ('Er sagte: "Gut."', 'er sagte: "gut".'),  # the line's end counts as a character after the quote
@@ -208,8 +208,8 @@ def test_lower_casing_and_normalisation_are_only_in_their_own_score():
         ("Er sprang 50’ weit", 'er sprang 50" weit'),  # Moses's own, odd as it is
     ],
 )
-def test_lowercased_and_normalised(line, normalised):
-    assert lowercased_and_normalised([line], "de") == [normalised]
+def test_lowercased_and_normalized(line, normalized):
+    assert lowercased_and_normalized([line], "de") == [normalized]
 
 
 def test_german_quotes_cost_points_only_where_they_are_not_mapped():
@@ -286,7 +286,7 @@ def test_escaped_translations_are_refused(entity):
     check(escaped, [GERMAN, escaped])
 
 
-def test_a_few_escapes_that_a_model_has_learnt_are_scored_and_escaping_of_all_is_found_beside_one_in_a_reference():
+def test_a_few_escapes_that_a_model_has_learned_are_scored_and_escaping_of_all_is_found_beside_one_in_a_reference():
     plain = words(0, 600)
     check(["&amp; x", "&quot; y", *plain[2:]], [plain])
     with pytest.raises(UserError, match="line 1: holds the escaped &amp;, as 4 of 600 lines do"):

@@ -26,7 +26,7 @@ SYSTEMS = {"bad": [damaged(0.3, 1)], "good": [damaged(0.1, 2)], "as good": [dama
 def test_a_real_difference_is_told_from_chance(metric):
     found, signatures = compared(SYSTEMS, [REFERENCE], MEASURES[metric])
     assert not found["bad"].may_be_best
-    assert max(found["bad"].p_bootstrap, found["bad"].p_randomisation) < 0.002
+    assert max(found["bad"].p_bootstrap, found["bad"].p_randomization) < 0.002
     assert found["good"].may_be_best
     assert found["as good"].may_be_best
     assert [each.p_bootstrap is None for each in found.values()].count(True) == 1
@@ -73,7 +73,7 @@ def test_a_system_of_several_runs_is_their_mean_and_their_least_certain_pair():
     assert found["two"].score == pytest.approx((alone["better"].score + alone["worse"].score) / 2)
     assert found["two"].interval == max(each.interval for each in alone.values())
     assert found["one"].p_bootstrap is None
-    assert found["two"].p_bootstrap == found["two"].p_randomisation == 1  # one of its runs is better
+    assert found["two"].p_bootstrap == found["two"].p_randomization == 1  # one of its runs is better
     assert found["two"].may_be_best
     assert len(signatures) == 2
 
@@ -86,5 +86,5 @@ def test_a_system_all_of_whose_runs_are_worse_is_worse():
 
 def test_a_system_beside_itself():
     found, _ = compared({"one": SYSTEMS["good"], "same": SYSTEMS["good"]}, [REFERENCE], MEASURES["bleu"])
-    assert found["same"].p_randomisation == 1
+    assert found["same"].p_randomization == 1
     assert found["same"].may_be_best

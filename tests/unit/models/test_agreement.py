@@ -31,7 +31,7 @@ from transformers.models.vits.modeling_vits import VitsAttention
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
 from nmt.configuration import DecoderOnly, Decoding
-from nmt.decoding.exports import marian
+from nmt.serving.exports import marian
 from nmt.decoding.search import search
 from nmt.models.attention import MultiHeadAttention, self_attention
 from nmt.models.build import build

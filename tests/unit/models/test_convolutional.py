@@ -20,7 +20,7 @@ def test_a_gated_convolution_is_the_paper_s_sum():
     torch.testing.assert_close(layer(x)[0, 3], both[:4] * torch.sigmoid(both[4:]))
 
 
-def test_weights_are_normalised():
+def test_weights_are_normalized():
     """All of them but tables: each row has the length that one parameter says, and the direction of another."""
     model, products = random_model("convs2s"), 0
     for module in model.modules():

@@ -5,7 +5,7 @@ import torch
 from families import FAMILIES, VOCABULARY, random_model, random_sentences, sources, target_inputs
 from torch import nn
 
-from nmt.models.alignment import ALIGNMENTS, Memory
+from nmt.models.recurrent_attention import ALIGNMENTS, Memory
 from nmt.models.build import build
 from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
@@ -134,12 +134,12 @@ def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
     states, top = torch.randn(1, 9, 12, dtype=torch.float64), torch.randn(1, 1, 12, dtype=torch.float64)
     memory = Memory(states, model.alignment.key(states), torch.zeros(1, 9, dtype=torch.bool))
     weights = model.weigh(top, memory)[0, 0]
-    centre = 9 * model.place(top).item()
-    inside = [s for s in range(9) if abs(s - centre) <= 2]
+    center = 9 * model.place(top).item()
+    inside = [s for s in range(9) if abs(s - center) <= 2]
     align = torch.stack([top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]).softmax(0)
     expected = torch.zeros(9, dtype=torch.float64)
     for s, share in zip(inside, align, strict=True):
-        expected[s] = share * torch.tensor(-((s - centre) ** 2) / (2 * (2 / 2) ** 2)).exp()
+        expected[s] = share * torch.tensor(-((s - center) ** 2) / (2 * (2 / 2) ** 2)).exp()
     torch.testing.assert_close(weights, expected, rtol=1e-5, atol=1e-7)
 
 

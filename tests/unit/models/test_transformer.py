@@ -12,7 +12,7 @@ from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
-from nmt.models.relations import slopes
+from nmt.models.position_bias import slopes
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}

@@ -125,7 +125,7 @@ def test_an_experiment_has_one_look_in_all_figures(made):
     assert len(set(looks[0])) == 3
 
 
-def test_more_rows_than_colours_still_look_different(made):
+def test_more_rows_than_colors_still_look_different(made):
     names = [
         "transformer-base",
         "heads-1",
@@ -251,7 +251,7 @@ def test_sinusoids_are_those_of_the_first_transformer_that_has_them(made):
 def test_positional_encodings_need_no_run(made, tmp_path):
     drawing = made()
     assert draw(
-        "positional-encodings", Drawing(drawing.reproduction, drawing.catalogue, drawing.table, tmp_path / "no")
+        "positional-encodings", Drawing(drawing.reproduction, drawing.catalog, drawing.table, tmp_path / "no")
     )
 
 

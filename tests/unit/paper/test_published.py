@@ -4,27 +4,27 @@ from collections import Counter
 
 import pytest
 
-from nmt.configuration import Published, load_catalogue, validated
+from nmt.configuration import Published, load_catalog, validated
 from nmt.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def catalogue(root):
-    return load_catalogue(root / "config")
+def catalog(root):
+    return load_catalog(root / "config")
 
 
-def test_splits_exist_and_no_number_is_there_twice(catalogue):
-    for entry in catalogue.published:
-        splits = catalogue.corpus(entry.corpus).split_names
+def test_splits_exist_and_no_number_is_there_twice(catalog):
+    for entry in catalog.published:
+        splits = catalog.corpus(entry.corpus).split_names
         assert entry.split is None or entry.split in splits, entry
-    keys = [(e.corpus, e.split, e.metric, e.experiment or e.system) for e in catalogue.published]
+    keys = [(e.corpus, e.split, e.metric, e.experiment or e.system) for e in catalog.published]
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
-def test_rows_of_the_paper(catalogue):
+def test_rows_of_the_paper(catalog):
     """The two tables that everything is compared with, whole: a slip of a row shows in the sums."""
     found = Counter()
-    for entry in catalogue.published:
+    for entry in catalog.published:
         if entry.source.startswith("Vaswani"):
             found[entry.corpus, entry.metric] += round(entry.value, 2)
     expected = {
@@ -39,8 +39,8 @@ def test_rows_of_the_paper(catalogue):
     assert set(found) == {("wmt14-en-de", "perplexity"), ("wmt14-en-de", "tokenized_bleu")}  # Table 3, below
 
 
-def test_table_3_is_whole(catalogue):
-    rows = [e for e in catalogue.published if e.source.endswith("Table 3")]
+def test_table_3_is_whole(catalog):
+    rows = [e for e in catalog.published if e.source.endswith("Table 3")]
     perplexity = {e.experiment: e.value for e in rows if e.metric == "perplexity"}
     bleu = {e.experiment: e.value for e in rows if e.metric == "tokenized_bleu"}
     assert len(perplexity) == 20

@@ -15,20 +15,20 @@ ROW = "demo-transformer"
 
 @pytest.fixture
 def made(tmp_path, root):
-    """(folder, reproduction, catalogue) of made-up runs."""
+    """(folder, reproduction, catalog) of made-up runs."""
     reproduction = paper_runs.reproduction()
     return tmp_path, reproduction, paper_runs.make_runs(tmp_path, root, reproduction)
 
 
 def found(made, experiments):
-    folder, reproduction, catalogue = made
-    return find_runs(folder / "runs", reproduction, catalogue, experiments)
+    folder, reproduction, catalog = made
+    return find_runs(folder / "runs", reproduction, catalog, experiments)
 
 
 def frame(made, metrics=("bleu", "perplexity")):
-    _, reproduction, catalogue = made
+    _, reproduction, catalog = made
     runs = found(made, reproduction.experiments)
-    return results(runs, "test", list(metrics), catalogue)
+    return results(runs, "test", list(metrics), catalog)
 
 
 def test_every_row_with_every_seed_in_the_order_asked_for(made):
@@ -109,13 +109,13 @@ def test_a_run_on_other_data_is_refused(made):
 
 
 def test_an_ensemble_costs_what_its_members_cost(made):
-    folder, reproduction, catalogue = made
+    folder, reproduction, catalog = made
     members = {ROW: (1, 2), "demo-rnnencdec": (1,)}
-    catalogue = catalogue.model_copy(update={"ensembles": {"both": Ensemble(title="Both", members=members)}})
+    catalog = catalog.model_copy(update={"ensembles": {"both": Ensemble(title="Both", members=members)}})
     own = folder / "runs" / "demo" / "both" / "ensemble" / "test.scores.json"
     write_json(own, read_json(folder / "runs" / "demo" / ROW / "seed-1" / "test.scores.json"))
-    runs = find_runs(folder / "runs", reproduction, catalogue, [ROW, "both", "demo-rnnencdec"])
-    lines = results(runs, "test", ["bleu"], catalogue)
+    runs = find_runs(folder / "runs", reproduction, catalog, [ROW, "both", "demo-rnnencdec"])
+    lines = results(runs, "test", ["bleu"], catalog)
     both = lines.iloc[2]
     assert [run.experiment for run in runs] == [ROW, ROW, "both", "demo-rnnencdec", "demo-rnnencdec"]
     assert both.seed == f"{ROW} 1, {ROW} 2, demo-rnnencdec 1"
@@ -123,4 +123,4 @@ def test_an_ensemble_costs_what_its_members_cost(made):
         assert both[column] == pytest.approx(lines[column].iloc[[0, 1, 3]].sum())
     own.unlink()
     with pytest.raises(UserError, match=r"ensemble/test.scores.json is not there: .*score.py for ensemble both"):
-        results(runs, "test", ["bleu"], catalogue)
+        results(runs, "test", ["bleu"], catalog)

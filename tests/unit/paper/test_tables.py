@@ -8,7 +8,7 @@ import pandas as pd
 import paper_runs
 import pytest
 
-from nmt.configuration import METRICS, Catalogue, Published, Table
+from nmt.configuration import METRICS, Catalog, Published, Table
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.paper.markup import csv, escaped, html, latex, markdown
@@ -26,13 +26,13 @@ PUBLISHED = [
 ]
 
 
-def publishing(catalogue: Catalogue) -> Catalogue:
-    return catalogue.model_copy(update={"published": [Published(corpus="demo", **entry) for entry in PUBLISHED]})
+def publishing(catalog: Catalog) -> Catalog:
+    return catalog.model_copy(update={"published": [Published(corpus="demo", **entry) for entry in PUBLISHED]})
 
 
 @pytest.fixture
 def made(tmp_path, root):
-    """made(seeds) is (folder, reproduction, catalogue) of made-up runs, with published numbers beside them."""
+    """made(seeds) is (folder, reproduction, catalog) of made-up runs, with published numbers beside them."""
 
     def make(seeds=(1, 2)):
         reproduction = paper_runs.reproduction(seeds)
@@ -42,8 +42,8 @@ def made(tmp_path, root):
 
 
 def table(made, name="systems", significance=None):
-    folder, reproduction, catalogue = made
-    return printed(name, reproduction, catalogue, folder / "runs", significance or {})
+    folder, reproduction, catalog = made
+    return printed(name, reproduction, catalog, folder / "runs", significance or {})
 
 
 # The Transformer is the best, the RNN with attention may be; what TER says is not known.
@@ -51,12 +51,12 @@ CHANCES = {
     "bleu": {
         "signatures": ["bs:1000", "ar:10000"],
         "systems": {
-            "demo-rnnencdec": {"interval": 1.5, "p_bootstrap": 0.001, "p_randomisation": 0.002, "may_be_best": False},
-            "demo-rnnsearch": {"interval": 1.25, "p_bootstrap": 0.04, "p_randomisation": 0.06, "may_be_best": True},
+            "demo-rnnencdec": {"interval": 1.5, "p_bootstrap": 0.001, "p_randomization": 0.002, "may_be_best": False},
+            "demo-rnnsearch": {"interval": 1.25, "p_bootstrap": 0.04, "p_randomization": 0.06, "may_be_best": True},
             "demo-transformer": {
                 "interval": 1.0,
                 "p_bootstrap": None,
-                "p_randomisation": None,
+                "p_randomization": None,
                 "may_be_best": True,
             },
         },
@@ -103,9 +103,9 @@ def test_what_no_paper_prints_has_no_difference(made):
 
 
 def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
-    folder, reproduction, catalogue = made()
-    without = [entry for entry in catalogue.published if entry.metric not in ("flops", "parameters")]
-    text = markdown(table((folder, reproduction, catalogue.model_copy(update={"published": without}))))
+    folder, reproduction, catalog = made()
+    without = [entry for entry in catalog.published if entry.metric not in ("flops", "parameters")]
+    text = markdown(table((folder, reproduction, catalog.model_copy(update={"published": without}))))
     assert text.count("| Their_system") == 1
     assert text.count("| Transformer ") == 2
 
@@ -209,10 +209,10 @@ def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
     reproduction = paper_runs.reproduction(
         (1,), dev=Table(title="Dev", experiments=rows, split="dev", metrics=["perplexity"])
     )
-    catalogue = publishing(paper_runs.make_runs(tmp_path, root, reproduction))
+    catalog = publishing(paper_runs.make_runs(tmp_path, root, reproduction))
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / "dev.perplexity.json"
     write_json(path, read_json(path) | {"tokens": 4321})
-    text = markdown(printed("dev", reproduction, catalogue, tmp_path / "runs", {}))
+    text = markdown(printed("dev", reproduction, catalog, tmp_path / "runs", {}))
     assert "(4321 subwords, 5000 subwords)" in text
     assert "Another split" not in text  # its metric is no column
 
@@ -238,13 +238,13 @@ def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
     assert attention[2].strip().startswith("**")
     assert transformer[2].strip().endswith("**")
     assert [line[3].strip() for line in (without, attention, transformer)] == ["± 1.50", "± 1.25", "± 1.00"]
-    assert "approximate randomisation over the sentences both say p < 0.05" in markdown(given)
+    assert "approximate randomization over the sentences both say p < 0.05" in markdown(given)
     assert "Interval (95%)" in markdown(given)
     assert "(bs:1000; ar:10000)" in markdown(given)
     assert "\\textbf{" in latex(given, "x")
     assert "**" not in latex(given, "x")
     rows = given.rows.set_index("experiment")
-    assert rows.loc["demo-rnnsearch", "bleu_p_randomisation"] == 0.06
+    assert rows.loc["demo-rnnsearch", "bleu_p_randomization"] == 0.06
     page = html(given)
     assert page.count("<strong>") == latex(given, "x").count("\\textbf{")
     assert "**" not in page

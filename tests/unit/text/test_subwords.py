@@ -23,7 +23,7 @@ def text(tmp_path):
     return path
 
 
-def learnt(text, size=120, jobs=1):
+def learned(text, size=120, jobs=1):
     return learn(Vocabulary(size=size), [text], jobs)
 
 
@@ -32,7 +32,7 @@ def characters():
 
 
 def test_text_survives_encoding_and_decoding(text):
-    subwords = Subwords(learnt(text))
+    subwords = Subwords(learned(text))
     ids = subwords.encode(LINES)
     assert [subwords.decode(sequence) for sequence in ids] == LINES
     assert ids[LINES.index("")] == []
@@ -41,7 +41,7 @@ def test_text_survives_encoding_and_decoding(text):
 
 
 def test_the_ids_of_control_symbols(text):
-    subwords = Subwords(learnt(text))
+    subwords = Subwords(learned(text))
     assert (PAD, UNK, BOS, EOS) == (0, 1, 2, 3)
     assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
     assert subwords.decode([2, *subwords.encode(["the dog"])[0], 3, 0, 0]) == "the dog"
@@ -49,18 +49,18 @@ def test_the_ids_of_control_symbols(text):
 
 
 def test_an_unseen_character_is_unknown(text):
-    subwords = Subwords(learnt(text))
+    subwords = Subwords(learned(text))
     [ids] = subwords.encode(["the 犬"])
     assert ids[-1] == UNK
 
 
 def test_pieces_mark_where_words_begin(text):
-    subwords = Subwords(learnt(text))
+    subwords = Subwords(learned(text))
     [ids] = subwords.encode(["the dog"])
     assert "".join(subwords.pieces(ids)) == "▁the▁dog"
 
 
-def test_both_sides_are_learnt_together(tmp_path, text):
+def test_both_sides_are_learned_together(tmp_path, text):
     other = tmp_path / "other"
     other.write_text("щ щ щ\n", encoding="utf-8")
     subwords = Subwords(learn(Vocabulary(size=120), [text, other], 1))
@@ -68,22 +68,22 @@ def test_both_sides_are_learnt_together(tmp_path, text):
 
 
 def test_the_model_depends_on_the_text_alone(text):
-    model = learnt(text)
-    assert learnt(text) == model
-    assert learnt(text, jobs=3) == model
+    model = learned(text)
+    assert learned(text) == model
+    assert learned(text, jobs=3) == model
 
 
 def test_text_beyond_the_limit_is_sampled_always_alike(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"{number:b} {number * 7:b}\n" for number in range(1000)))
-    whole = learnt(path, size=60)
+    whole = learned(path, size=60)
     monkeypatch.setattr(module, "MAX_LINES", 101)  # sentencepiece samples no less
-    assert learnt(path, size=60) == learnt(path, size=60, jobs=2) != whole
+    assert learned(path, size=60) == learned(path, size=60, jobs=2) != whole
 
 
 def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):
     monkeypatch.setattr(module, "CHARACTERS_PER_RAREST", 50)
-    subwords = Subwords(learnt(text, size=60))
+    subwords = Subwords(learned(text, size=60))
     assert subwords.encode(["½"])[0][-1] == UNK
     assert UNK not in subwords.encode(["the"])[0]
 
@@ -97,16 +97,16 @@ def test_a_long_line_is_not_dropped(tmp_path):
 
 def test_the_size_must_hold_all_characters(text):
     smallest = len(characters()) + 5
-    assert Subwords(learnt(text, size=smallest)).size == smallest
+    assert Subwords(learned(text, size=smallest)).size == smallest
     with pytest.raises(UserError, match=f"{smallest - 1} is too small .* the smallest possible is {smallest}"):
-        learnt(text, size=smallest - 1)
+        learned(text, size=smallest - 1)
 
 
 def test_a_vocabulary_larger_than_the_text_supports_names_the_largest_possible(text):
     with pytest.raises(UserError, match="5000 is larger than the text supports") as caught:
-        learnt(text, size=5000)
+        learned(text, size=5000)
     largest = int(str(caught.value).rstrip(".").rsplit(" ", 1)[1])
-    assert Subwords(learnt(text, size=largest)).size == largest
+    assert Subwords(learned(text, size=largest)).size == largest
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
@@ -114,7 +114,7 @@ def test_no_text_is_an_error(tmp_path, content):
     path = tmp_path / "text"
     path.write_text(content)
     with pytest.raises(UserError, match="no text"):
-        learnt(path)
+        learned(path)
 
 
 def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
@@ -130,7 +130,7 @@ def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
     )
     with pytest.raises(UserError, match="pad, unk, bos and eos are"):
         Subwords.load(path)
-    path.write_bytes(learnt(text))
+    path.write_bytes(learned(text))
     assert Subwords.load(path).size == 120
 
 

@@ -1,4 +1,4 @@
-"""What one update minimises, with what a family adds to the loss of the target."""
+"""What one update minimizes, with what a family adds to the loss of the target."""
 
 import math
 from dataclasses import replace
@@ -11,12 +11,12 @@ from families import random_model, random_sentences, sources, target_inputs, tar
 from nmt.configuration import Training
 from nmt.data.batches import Batch, Share
 from nmt.errors import UserError
-from nmt.training.learner import Learner
+from nmt.training.trainer import Learner
 from nmt.training.loop import log, settle
 from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
-from nmt.training.processes import Processes
+from nmt.training.distributed import Processes
 from nmt.training.state import Counters
 
 RATE = 0.01
@@ -24,7 +24,7 @@ TARGET_TOKENS = 12
 
 
 def settings(**changes) -> Training:
-    return Training(**{"updates": 9, "batch_tokens": 99, "warmup": 1, "interval": 9, "optimiser": "sgd"} | changes)
+    return Training(**{"updates": 9, "batch_tokens": 99, "warmup": 1, "interval": 9, "optimizer": "sgd"} | changes)
 
 
 @pytest.fixture
@@ -87,18 +87,18 @@ def test_experts_pay_for_an_uneven_load(batch):
 
 
 def test_weight_decay_acts_apart_from_the_gradient(batch):
-    moved = step(still("transformer"), batch, settings(optimiser="adamw", weight_decay=0.1))
-    plain = step(still("transformer"), batch, settings(optimiser="adam"))
+    moved = step(still("transformer"), batch, settings(optimizer="adamw", weight_decay=0.1))
+    plain = step(still("transformer"), batch, settings(optimizer="adam"))
     for name, p in random_model("transformer").named_parameters():
         torch.testing.assert_close(moved[name] - plain[name], 0.1 * p.detach(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adamw", "sgd"])
-def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimiser):
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimizer):
     def after(*weights: float) -> Learner:
         """One update with each weight of the experts' balance."""
         model = still("moe")
-        learner = learner_of(model, settings(optimiser=optimiser))
+        learner = learner_of(model, settings(optimizer=optimizer))
         for update, model.target_mixture.weight in enumerate(weights, start=1):
             learner.learn(share(batch), RATE, update)
         return learner
@@ -108,8 +108,8 @@ def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimiser):
     assert torch.equal(skipping.sums, plain.sums)
     for (name, ours), theirs in zip(skipping.model.named_parameters(), plain.model.parameters(), strict=True):
         assert torch.equal(ours, theirs), name
-        for key, value in plain.optimiser.state[theirs].items():
-            assert torch.equal(skipping.optimiser.state[ours][key], value), (name, key)
+        for key, value in plain.optimizer.state[theirs].items():
+            assert torch.equal(skipping.optimizer.state[ours][key], value), (name, key)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("on a GPU"), RuntimeError("can't allocate memory")])

@@ -1,0 +1,70 @@
+import pytest
+
+from nmt.configuration import Vocabulary
+from nmt.files import read_lines
+from nmt.text.preprocessing import Preprocessing, preprocessed
+
+RAW = Vocabulary(size=100, normalize=False)
+MULTI30K = Vocabulary(size=100, normalize=True, tokenize=True, lowercase=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("  a\u00a0 b\u2028c\u3000d\x85\te ", "a b c d e"),
+        ("Größe “A” – b", "Größe “A” – b"),
+        ("a▁b ▁ c", "a_b _ c"),
+        ("\u00a0 \u2029", ""),
+        ("", ""),
+    ],
+)
+def test_raw_text_changes_in_white_space_and_the_space_mark_alone(line, expected):
+    text = Preprocessing(RAW, "de")
+    assert text.apply(line) == expected
+    assert text.undo(expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "expected"),
+    [
+        ("en", "He said “Hi” – it’s 5\u00a0% …", 'He said "Hi" - it\'s 5% ...'),
+        ("en", "(yes )no ;", "(yes) no;"),
+        ("fr", "10\u00a0000 «\u00a0mots\u00a0» \u00a0!", '10,000 "mots" !'),
+        ("de", "soft\u00adhyphen, zero\u200bwidth, bell\x07, \ufeffmark", "soft hyphen, zero width, bell , mark"),
+    ],
+)
+def test_punctuation_is_normalized_and_control_characters_are_spaces(language, line, expected):
+    assert Preprocessing(Vocabulary(size=100), language).apply(line) == expected
+
+
+def test_the_multi30k_recipe_lowercases_normalizes_and_tokenizes_unescaped():
+    text = Preprocessing(MULTI30K, "en")
+    line = text.apply("A man’s dog, Rex [left], runs & \u201cbarks\u201d.")
+    assert line == 'a man \'s dog , rex [ left ] , runs & " barks . "'
+    assert text.undo(line) == 'a man\'s dog, rex [left], runs & "barks."'
+
+
+def test_entities_in_text_are_text():
+    text = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    assert text.apply("&amp; &lt;") == "& amp ; & lt ;"
+    assert text.undo("& amp ;") == "& amp;"
+
+
+@pytest.mark.parametrize("vocabulary", [RAW, MULTI30K, Vocabulary(size=100)])
+def test_no_line_is_split(vocabulary):
+    text = Preprocessing(vocabulary, "de")
+    for code in [*range(0x250), *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0x1F600]:
+        assert len(text.apply(f"a{chr(code)}b").splitlines()) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_lines_stay_in_order(jobs):
+    lines = [f"Number {number}," for number in range(2500)]
+    assert list(preprocessed(lines, MULTI30K, "en", jobs)) == [f"number {number} ," for number in range(2500)]
+
+
+def test_multi30k_survives_tokenization_and_back(mirror):
+    text = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    lines = [" ".join(line.split()) for line in read_lines(mirror / "multi30k" / "val.de.gz")]
+    same = sum(text.undo(text.apply(line)) == line for line in lines)
+    assert same / len(lines) > 0.98
