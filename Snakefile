@@ -8,7 +8,10 @@ min_version("9.0")
 
 # No rule: when it ends, a second snakemake takes away the lock of the one that is running beside it.
 if "status" in sys.argv[1:]:
-    os.execv(sys.executable, [sys.executable, f"{workflow.basedir}/src/status.py", "--runs", "results/runs"])
+    os.execv(
+        sys.executable,
+        [sys.executable, f"{workflow.basedir}/src/status.py", "--runs", "results/runs"],
+    )
 
 if not workflow.configfiles:
 

@@ -1,6 +1,8 @@
-"""Pins every package: writes requirements.txt and cuda.txt from requirements.in and from what is installed.
+"""Pins every package: writes requirements.txt and cuda.txt from requirements.in and from what is
+installed.
 
-To change a version or add a package, edit requirements.in and, on Linux with the oldest Python that is supported:
+To change a version or add a package, edit requirements.in and, on Linux with the oldest Python that
+is supported:
 
     python3.11 -m venv /tmp/fresh
     /tmp/fresh/bin/pip install -r envs/requirements.in
@@ -19,8 +21,15 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ENVS = Path(__file__).resolve().parent
-CUDA = re.compile(r"nvidia-|cuda-|triton$")  # what torch brings on Linux, unless it is a build for the CPU alone
-LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix"}
+CUDA = re.compile(
+    r"nvidia-|cuda-|triton$"
+)  # what torch brings on Linux, unless it is a build for the CPU alone
+LINUX = {
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+    "platform_machine": "x86_64",
+    "os_name": "posix",
+}
 
 REQUIREMENTS = """\
 # Every package that gets installed, with the packages that ask for it. Made by pin.py: edit requirements.in instead.
@@ -50,7 +59,9 @@ def dependencies(wanted: Requirement) -> Iterator[Requirement]:
     for line in distribution(wanted.name).requires or []:
         requirement = Requirement(line)
         extras = ["", *wanted.extras]
-        if not requirement.marker or any(requirement.marker.evaluate({**LINUX, "extra": extra}) for extra in extras):
+        if not requirement.marker or any(
+            requirement.marker.evaluate({**LINUX, "extra": extra}) for extra in extras
+        ):
             yield requirement
 
 
@@ -59,7 +70,9 @@ def needed(direct: Iterable[Requirement]) -> dict[str, set[str]]:
 
     Raises PackageNotFoundError for one that is not installed.
     """
-    asked_by: dict[str, set[str]] = {canonicalize_name(requirement.name): set() for requirement in direct}
+    asked_by: dict[str, set[str]] = {
+        canonicalize_name(requirement.name): set() for requirement in direct
+    }
     todo, seen = list(direct), set()
     while todo:
         wanted = todo.pop()
@@ -67,7 +80,9 @@ def needed(direct: Iterable[Requirement]) -> dict[str, set[str]]:
             continue
         seen.add(key)
         for requirement in dependencies(wanted):
-            asked_by.setdefault(canonicalize_name(requirement.name), set()).add(canonicalize_name(wanted.name))
+            asked_by.setdefault(canonicalize_name(requirement.name), set()).add(
+                canonicalize_name(wanted.name)
+            )
             todo.append(requirement)
     return asked_by
 
@@ -84,7 +99,10 @@ def main() -> None:
         sys.exit(f"{error.name} is not installed: follow the steps in {__file__}.")
     cuda = sorted(name for name in asked_by if CUDA.match(name))
     if not cuda:
-        sys.exit("this torch brings no CUDA libraries, so cuda.txt cannot be written: install PyPI's torch, on Linux.")
+        sys.exit(
+            "this torch brings no CUDA libraries, so cuda.txt cannot be written: install PyPI's"
+            " torch, on Linux."
+        )
     pins = (pin(name, asked_by[name]) for name in sorted(asked_by) if name not in cuda)
     (ENVS / "requirements.txt").write_text(REQUIREMENTS + "".join(pins), encoding="utf-8")
     (ENVS / "cuda.txt").write_text(CONSTRAINTS + "".join(map(pin, cuda)), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""Translates one sentence and writes the model's attention to it, for every subword of its own translation.
+"""Translates one sentence and writes the model's attention to it, for every subword of its own
+translation.
 
-OUTPUT gets {"source": subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s> at the end of both;
-maps is {} for a model without attention.
+OUTPUT gets {"source": subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s>
+at the end of both; maps is {} for a model without attention.
 """
 
 import argparse
@@ -12,11 +13,11 @@ import torch
 
 from nmt import command
 from nmt.data.batches import pad_sources
-from nmt.serving.folder import TranslationModel
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
 from nmt.files import write_json
 from nmt.models.protocol import BOS, EOS
+from nmt.serving.folder import TranslationModel
 
 DECIMALS = 5
 
@@ -51,8 +52,14 @@ def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py")
+    parser.add_argument(
+        "--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py"
+    )
     parser.add_argument("--sentence", required=True, metavar="TEXT", help="in the source language")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="subwords and maps as JSON")
-    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="subwords and maps as JSON"
+    )
+    parser.add_argument(
+        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
+    )
     command.run(main, parser)

@@ -1,4 +1,6 @@
-"""Encodes one split of a corpus as subword ids, in a folder of memory-mappable files; cleans it for training."""
+"""Encodes one split of a corpus as subword ids, in a folder of memory-mappable files; cleans it for
+training.
+"""
 
 import logging
 from argparse import Namespace
@@ -25,13 +27,24 @@ def main(args: Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml and experiments.yaml")
+    parser.add_argument(
+        "--catalog",
+        type=Path,
+        required=True,
+        help="the folder of corpora.yaml and experiments.yaml",
+    )
     parser.add_argument("--corpus", required=True)
-    parser.add_argument("--vocabulary", required=True, metavar="NAME", help="an entry of experiments.yaml")
-    parser.add_argument("--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py")
+    parser.add_argument(
+        "--vocabulary", required=True, metavar="NAME", help="an entry of experiments.yaml"
+    )
+    parser.add_argument(
+        "--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py"
+    )
     parser.add_argument("--split", required=True, help="train is cleaned, others are not")
     parser.add_argument("--source", type=Path, required=True, help="normalized source text")
     parser.add_argument("--target", type=Path, required=True, help="normalized target text")
     parser.add_argument("--output", type=Path, required=True, help="the folder to write")
-    parser.add_argument("--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)"
+    )
     run(main, parser)

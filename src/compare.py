@@ -1,8 +1,9 @@
 """Tests which differences between systems' scores may be chance, and writes what it finds as JSON.
 
-Each system is held against the best one: paired bootstrap resampling and approximate randomization. Files of one name
-are runs of one system with different seeds. OUTPUT gets, for each metric, {"signatures": [...], "systems": {NAME:
-{"score", "interval", "p_bootstrap", "p_randomization", "may_be_best"}}}.
+Each system is held against the best one: paired bootstrap resampling and approximate randomization.
+Files of one name are runs of one system with different seeds. OUTPUT gets, for each metric,
+{"signatures": [...], "systems": {NAME: {"score", "interval", "p_bootstrap", "p_randomization",
+"may_be_best"}}}.
 """
 
 import argparse
@@ -45,12 +46,24 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--translations", type=Path, required=True, nargs="+", metavar="FILE", help="of each system")
     parser.add_argument(
-        "--names", required=True, nargs="+", metavar="NAME", help="the system of each, in the same order"
+        "--translations", type=Path, required=True, nargs="+", metavar="FILE", help="of each system"
     )
-    parser.add_argument("--references", type=Path, required=True, nargs="+", metavar="FILE", help="parallel to them")
-    parser.add_argument("--target-language", required=True, metavar="CODE", help="language to tokenize for, as de")
-    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="NAME", help="as score.py names them")
+    parser.add_argument(
+        "--names",
+        required=True,
+        nargs="+",
+        metavar="NAME",
+        help="the system of each, in the same order",
+    )
+    parser.add_argument(
+        "--references", type=Path, required=True, nargs="+", metavar="FILE", help="parallel to them"
+    )
+    parser.add_argument(
+        "--target-language", required=True, metavar="CODE", help="language to tokenize for, as de"
+    )
+    parser.add_argument(
+        "--metrics", nargs="+", default=["bleu"], metavar="NAME", help="as score.py names them"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

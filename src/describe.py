@@ -1,12 +1,14 @@
-"""Writes the model card of a model's folder: README.md in it, with the scores that are given, and a copy."""
+"""Writes the model card of a model's folder: README.md in it, with the scores that are given, and a
+copy.
+"""
 
 import argparse
 from pathlib import Path
 
 from nmt import command
+from nmt.files import read_json, write_text
 from nmt.serving.card import card
 from nmt.serving.folder import read_configuration
-from nmt.files import read_json, write_text
 
 SUFFIX = ".scores.json"
 
@@ -20,9 +22,16 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="made by average.py")
     parser.add_argument(
-        "--scores", type=Path, nargs="*", default=[], metavar="FILE", help=f"SPLIT{SUFFIX}, made by score.py"
+        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
+    )
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help=f"SPLIT{SUFFIX}, made by score.py",
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the copy")
     command.run(main, parser)

@@ -25,6 +25,8 @@ if __name__ == "__main__":
         "--mirror",
         type=Path,
         default=os.environ.get("NMT_MIRROR") or None,
-        help="a folder to look in before the network (default: the environment variable NMT_MIRROR)",
+        help=(
+            "a folder to look in before the network (default: the environment variable NMT_MIRROR)"
+        ),
     )
     run(main, parser)

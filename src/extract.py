@@ -1,4 +1,6 @@
-"""Extracts one split of a corpus from its archives to two files of raw text, one sentence a line."""
+"""Extracts one split of a corpus from its archives to two files of raw text, one sentence a
+line.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterable
@@ -17,9 +19,19 @@ def main(args: Namespace) -> None:
     try:
         extract(sentence_pairs(corpus, args.split, args.archives), args)
     except UserError as error:
-        locators = (locator for part in corpus.splits.get(args.split, []) for locator in (part.source, part.target))
-        archives = dict.fromkeys(str(args.archives / locator.partition(":")[0]) for locator in locators)
-        hint = f" When the original is corrected, delete the copy: {', '.join(archives)}." if archives else ""
+        locators = (
+            locator
+            for part in corpus.splits.get(args.split, [])
+            for locator in (part.source, part.target)
+        )
+        archives = dict.fromkeys(
+            str(args.archives / locator.partition(":")[0]) for locator in locators
+        )
+        hint = (
+            f" When the original is corrected, delete the copy: {', '.join(archives)}."
+            if archives
+            else ""
+        )
         raise UserError(f"{error}{hint}") from None
 
 
@@ -41,6 +53,10 @@ if __name__ == "__main__":
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--split", required=True)
     parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")
-    parser.add_argument("--source", type=Path, required=True, help="the file to write the source sentences to")
-    parser.add_argument("--target", type=Path, required=True, help="the file to write the target sentences to")
+    parser.add_argument(
+        "--source", type=Path, required=True, help="the file to write the source sentences to"
+    )
+    parser.add_argument(
+        "--target", type=Path, required=True, help="the file to write the target sentences to"
+    )
     run(main, parser)

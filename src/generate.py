@@ -1,6 +1,8 @@
-"""Writes the demo corpus: sentence pairs that a grammar generates. It is generated text, not a benchmark.
+"""Writes the demo corpus: sentence pairs that a grammar generates. It is generated text, not a
+benchmark.
 
-The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence a line; no sentence comes twice.
+The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence a line; no sentence comes
+twice.
 """
 
 import argparse
@@ -27,13 +29,22 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments("Generate sentence pairs from a grammar: generated text, not a benchmark.")
-    parser.add_argument("--grammar", type=Path, required=True, help="YAML file with words, tables and rules")
+    parser.add_argument(
+        "--grammar", type=Path, required=True, help="YAML file with words, tables and rules"
+    )
     parser.add_argument("--source-language", default="en", help="default: %(default)s")
     parser.add_argument("--target-language", default="de", help="default: %(default)s")
     parser.add_argument(
-        "--seed", type=whole_number(0, MOST_SEED), required=True, help="the same seed gives the same text"
+        "--seed",
+        type=whole_number(0, MOST_SEED),
+        required=True,
+        help="the same seed gives the same text",
     )
     for split in SPLITS:
-        parser.add_argument(f"--{split}", type=whole_number(1), required=split != "test", metavar="N")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the files go")
+        parser.add_argument(
+            f"--{split}", type=whole_number(1), required=split != "test", metavar="N"
+        )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="where the files go"
+    )
     run(main, parser)

@@ -1,4 +1,5 @@
-"""Learns the subwords of a corpus from the normalized training text: of both languages together, or of each by itself.
+"""Learns the subwords of a corpus from the normalized training text: of both languages together, or
+of each by itself.
 
 OUTPUT gets source.model and target.model, which are the same where they are learned together.
 """
@@ -25,10 +26,20 @@ def main(args: Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of experiments.yaml")
+    parser.add_argument(
+        "--catalog", type=Path, required=True, help="the folder of experiments.yaml"
+    )
     parser.add_argument("--vocabulary", required=True)
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE", help="normalized source text")
-    parser.add_argument("--target", type=Path, required=True, metavar="FILE", help="normalized target text")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the folder to write")
-    parser.add_argument("--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)")
+    parser.add_argument(
+        "--source", type=Path, required=True, metavar="FILE", help="normalized source text"
+    )
+    parser.add_argument(
+        "--target", type=Path, required=True, metavar="FILE", help="normalized target text"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write"
+    )
+    parser.add_argument(
+        "--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)"
+    )
     run(main, parser)

@@ -1,4 +1,6 @@
-"""Turns raw text of one language into what a vocabulary is learned from and encodes, line by line."""
+"""Turns raw text of one language into what a vocabulary is learned from and encodes, line by
+line.
+"""
 
 from argparse import Namespace
 from pathlib import Path
@@ -23,11 +25,18 @@ def main(args: Namespace) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml and experiments.yaml")
+    parser.add_argument(
+        "--catalog",
+        type=Path,
+        required=True,
+        help="the folder of corpora.yaml and experiments.yaml",
+    )
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--vocabulary", required=True)
     parser.add_argument("--language", required=True, help="a language of the corpus, as en")
     parser.add_argument("--input", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--jobs", type=whole_number(1), default=1, help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=whole_number(1), default=1, help="processes (default: %(default)s)"
+    )
     run(main, parser)

@@ -1,4 +1,6 @@
-"""Measures a model's perplexity on a binarized split: per subword, end of sentence counted, without smoothing."""
+"""Measures a model's perplexity on a binarized split: per subword, end of sentence counted, without
+smoothing.
+"""
 
 import argparse
 import logging
@@ -10,11 +12,11 @@ import torch
 from nmt import command
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
-from nmt.serving.folder import TranslationModel
 from nmt.errors import UserError
 from nmt.files import write_json
-from nmt.training.loop import dev_nll
-from nmt.training.distributed import Processes
+from nmt.serving.folder import TranslationModel
+from nmt.training.distributed import ProcessGroup
+from nmt.training.validation import dev_nll
 
 
 def main(args: argparse.Namespace) -> None:
@@ -24,13 +26,15 @@ def main(args: argparse.Namespace) -> None:
     sizes = [model.subwords.source.size, model.subwords.target.size]
     if tokens.meta["vocabulary_sizes"] != sizes:
         raise UserError(
-            f"{args.tokens} was made with vocabularies of {tokens.meta['vocabulary_sizes']} subwords, the model's have "
-            f"{sizes}: binarize with the model's own."
+            f"{args.tokens} was made with vocabularies of {tokens.meta['vocabulary_sizes']}"
+            f" subwords, the model's have {sizes}: binarize with the model's own."
         )
     # Training may have run in half precision; what is printed is measured in full.
     training = model.experiment.training.model_copy(update={"precision": "float32"})
     batches = Batches.for_evaluation(tokens)
-    nll = dev_nll(model.model, batches, training, Processes(next(model.model.parameters()).device))
+    nll = dev_nll(
+        model.model, batches, training, ProcessGroup(next(model.model.parameters()).device)
+    )
     result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
     write_json(args.output, result)
     logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")
@@ -38,8 +42,20 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py")
-    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="a split made by binarize.py")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="perplexity, nll and tokens as JSON")
-    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    parser.add_argument(
+        "--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py"
+    )
+    parser.add_argument(
+        "--tokens", type=Path, required=True, metavar="FOLDER", help="a split made by binarize.py"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="perplexity, nll and tokens as JSON",
+    )
+    parser.add_argument(
+        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
+    )
     command.run(main, parser)

@@ -1,6 +1,8 @@
-"""Prints every row's number of parameters beside the published one, in millions; nothing needs to be trained for it.
+"""Prints every row's number of parameters beside the published one, in millions; nothing needs to
+be trained for it.
 
-`without embeddings` leaves out tables that are only looked up; `which` says which of the two counts is published.
+`without embeddings` leaves out tables that are only looked up; `which` says which of the two counts
+is published.
 """
 
 import argparse
@@ -23,27 +25,43 @@ def main(args: argparse.Namespace) -> None:
     for name, rows in args.vocabulary:
         vocabulary = lookup(catalog.vocabularies, name, "vocabulary")
         if vocabulary.source_size is not None:
-            raise UserError(f"{name} is two vocabularies: only a joint one can be counted with another size.")
+            raise UserError(
+                f"{name} is two vocabularies: only a joint one can be counted with another size."
+            )
         catalog.vocabularies[name] = vocabulary.model_copy(update={"size": rows})
     table = plan(catalog)
-    print(table.astype(object).where(table.notna(), None).to_markdown(index=False, floatfmt=".2f", missingval=""))
+    print(
+        table.astype(object)
+        .where(table.notna(), None)
+        .to_markdown(index=False, floatfmt=".2f", missingval="")
+    )
 
 
 def plan(catalog: Catalog) -> pd.DataFrame:
-    """A line a row: experiment, vocabulary and its sizes, all (parameters), without embeddings, published, which of
-    the two is, difference (in percent of it). Vocabularies count with the size that is asked of them."""
-    published = {(entry.experiment, entry.metric): entry for entry in catalog.published if entry.metric in COUNTED}
+    """A line a row: experiment, vocabulary and its sizes, all (parameters), without embeddings,
+    published, which of
+    the two is, difference (in percent of it). Vocabularies count with the size that is asked of
+    them."""
+    published = {
+        (entry.experiment, entry.metric): entry
+        for entry in catalog.published
+        if entry.metric in COUNTED
+    }
     lines = []
     for name, experiment in catalog.experiments.items():
         vocabulary = catalog.vocabularies[experiment.vocabulary]
         of = size(experiment.model, vocabulary.source_size or vocabulary.size, vocabulary.size)
         ours = {"all": of.parameters / 1e6, "without embeddings": of.without_embeddings / 1e6}
-        entry = next((published[name, metric] for metric in COUNTED if (name, metric) in published), None)
+        entry = next(
+            (published[name, metric] for metric in COUNTED if (name, metric) in published), None
+        )
         line = {
             "experiment": name,
-            "vocabulary": f"{vocabulary.source_size} + {vocabulary.size}"
-            if vocabulary.source_size
-            else vocabulary.size,
+            "vocabulary": (
+                f"{vocabulary.source_size} + {vocabulary.size}"
+                if vocabulary.source_size
+                else vocabulary.size
+            ),
             **ours,
             "published": math.nan,
             "which": "",
@@ -69,13 +87,18 @@ def vocabulary(text: str) -> tuple[str, int]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER", help="config without it")
+    parser.add_argument(
+        "--catalog", type=Path, default=Path("config"), metavar="FOLDER", help="config without it"
+    )
     parser.add_argument(
         "--vocabulary",
         type=vocabulary,
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="counts rows that use NAME with SIZE subwords; AIAYN's counts imply joint-bpe-37000=41000",
+        help=(
+            "counts rows that use NAME with SIZE subwords; AIAYN's counts imply"
+            " joint-bpe-37000=41000"
+        ),
     )
     command.run(main, parser)

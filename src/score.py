@@ -15,14 +15,30 @@ PARTS = 10  # of equally many sentences, by source length
 
 
 def parser():
-    parser = arguments("Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER.")
-    parser.add_argument("--translations", type=Path, required=True, metavar="FILE", help="one a line, plain or .gz")
-    parser.add_argument(
-        "--references", type=Path, required=True, nargs="+", action="extend", metavar="FILE", help="parallel to them"
+    parser = arguments(
+        "Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER."
     )
-    parser.add_argument("--target-language", required=True, metavar="CODE", help="language to tokenize for, as de")
-    parser.add_argument("--sources", type=Path, metavar="FILE", help="also score by the source's length in words")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the scores, as JSON")
+    parser.add_argument(
+        "--translations", type=Path, required=True, metavar="FILE", help="one a line, plain or .gz"
+    )
+    parser.add_argument(
+        "--references",
+        type=Path,
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="parallel to them",
+    )
+    parser.add_argument(
+        "--target-language", required=True, metavar="CODE", help="language to tokenize for, as de"
+    )
+    parser.add_argument(
+        "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="the scores, as JSON"
+    )
     return parser
 
 
@@ -39,7 +55,9 @@ def main(args: Namespace) -> None:
     result |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
         lengths = [len(line.split()) for line in sources]
-        result["bleu_by_source_length"] = by_source_length(translations, references, lengths, SOURCE_LENGTHS)
+        result["bleu_by_source_length"] = by_source_length(
+            translations, references, lengths, SOURCE_LENGTHS
+        )
         result["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
     write_json(args.output, result)
     for name, value in scores.items():

@@ -12,8 +12,11 @@ from nmt.training.metrics import read_metrics
 
 
 def main(args: argparse.Namespace) -> None:
-    # A changed configuration begins another state beside the earlier one: the latest speaks for the run.
-    by_date = sorted(args.runs.glob("*/*/seed-*/state-*/settings.json"), key=lambda path: path.stat().st_mtime)
+    # A changed configuration begins another state beside the earlier one: the latest speaks for the
+    # run.
+    by_date = sorted(
+        args.runs.glob("*/*/seed-*/state-*/settings.json"), key=lambda path: path.stat().st_mtime
+    )
     states = sorted({path.parent.parent: path for path in by_date}.values())
     if not states:
         print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
@@ -51,7 +54,9 @@ def line(state: Path) -> str:
         shown.append(f"{timedelta(seconds=round(left))} left at most")
     for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
         measured = [entry for entry in metrics if key in entry]
-        if measured:  # of the model as it was then: the tables' is the average of the last checkpoints
+        if (
+            measured
+        ):  # of the model as it was then: the tables' is the average of the last checkpoints
             shown.append(f"{label} {measured[-1][key]:.2f} at {measured[-1]['update']}")
     return "  ".join(shown)
 

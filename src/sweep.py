@@ -1,7 +1,9 @@
-"""Translates the same text with several beams and several exponents of the length penalty, and scores each.
+"""Translates the same text with several beams and several exponents of the length penalty, and
+scores each.
 
-OUTPUT gets {"signature", "beam": [...], "alpha": [...]}, lists of {"beam", "alpha", "bleu", "length"}: length is that
-of the translations, in words, divided by the references'. What is not varied is the model's own.
+OUTPUT gets {"signature", "beam": [...], "alpha": [...]}, lists of {"beam", "alpha", "bleu",
+"length"}: length is that of the translations, in words, divided by the references'. What is not
+varied is the model's own.
 """
 
 import argparse
@@ -12,10 +14,10 @@ from sacrebleu.metrics import BLEU
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA
-from nmt.serving.folder import TranslationModel
 from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
+from nmt.serving.folder import TranslationModel
 
 
 def main(args: argparse.Namespace) -> None:
@@ -33,18 +35,36 @@ def main(args: argparse.Namespace) -> None:
         texts = dict(pair for batch in model.translate(lines, decoding) for pair in batch)
         score = bleu.corpus_score([texts[number] for number in range(len(lines))], [references])
         length = score.sys_len / score.ref_len
-        found.append({"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score, "length": length})
+        found.append(
+            {"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score, "length": length}
+        )
     count = len(args.beams)
-    write_json(args.output, {"signature": str(bleu.get_signature()), "beam": found[:count], "alpha": found[count:]})
+    write_json(
+        args.output,
+        {"signature": str(bleu.get_signature()), "beam": found[:count], "alpha": found[count:]},
+    )
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="made by average.py")
+    parser.add_argument(
+        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
+    )
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--references", type=Path, required=True, metavar="FILE", help="parallel to it")
-    parser.add_argument("--beams", type=command.whole_number(1), nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--alphas", type=command.number(0, MOST_ALPHA), nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
+    parser.add_argument(
+        "--references", type=Path, required=True, metavar="FILE", help="parallel to it"
+    )
+    parser.add_argument(
+        "--beams", type=command.whole_number(1), nargs="+", default=[1, 2, 4, 8, 16]
+    )
+    parser.add_argument(
+        "--alphas",
+        type=command.number(0, MOST_ALPHA),
+        nargs="+",
+        default=[0, 0.3, 0.6, 1, 1.4, 1.8],
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; all without it")
+    parser.add_argument(
+        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
+    )
     command.run(main, parser)

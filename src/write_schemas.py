@@ -1,6 +1,8 @@
-"""Writes the JSON schemas of the configuration files, generated from the classes in src/nmt/configuration.
+"""Writes the JSON schemas of the configuration files, generated from the classes in
+src/nmt/configuration.
 
-With them an editor completes keys and marks mistakes; the workflow itself checks more, and with clearer messages.
+With them an editor completes keys and marks mistakes; the workflow itself checks more, and with
+clearer messages.
 """
 
 from argparse import Namespace
@@ -25,17 +27,22 @@ def main(args: Namespace) -> None:
         "published": list[Published],
     }
     for name, kind in kinds.items():
-        write_json(args.output / f"{name}.json", {"$schema": DIALECT, **TypeAdapter(kind).json_schema()})
+        write_json(
+            args.output / f"{name}.json", {"$schema": DIALECT, **TypeAdapter(kind).json_schema()}
+        )
 
 
 def experiments() -> type[Strict]:
-    """experiments.yaml: its entries hold the keys of a model, of training and of decoding in one, none of them needed
+    """experiments.yaml: its entries hold the keys of a model, of training and of decoding in one,
+    none of them needed
     because a base may give it."""
     absent = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
     keys: dict = dict.fromkeys(("title", "base", "trained_as", "vocabulary"), (str, absent))
     for cls in (*configuration.FAMILIES.values(), configuration.Training, configuration.Decoding):
         for name, field in cls.model_fields.items():
-            kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+            kind = (
+                Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+            )
             default = absent if field.is_required() else field.default
             if name in keys:  # families differ in what they take under one name
                 kind, default = Union[keys[name][0], kind], absent  # noqa: UP007 - of what need not be types
@@ -52,5 +59,7 @@ def experiments() -> type[Strict]:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="as workflow/schemas")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="as workflow/schemas"
+    )
     run(main, parser)

@@ -47,15 +47,23 @@ FAMILIES = {
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
     "luong-local": stacked(attention="local-p", score="general", window=2, input_feeding=True),
     "luong-local-dot": stacked(attention="local-p", score="dot", window=1),
-    "luong-local-concat": stacked(attention="local-p", score="concat", window=3, reverse_source=False),
+    "luong-local-concat": stacked(
+        attention="local-p", score="concat", window=3, reverse_source=False
+    ),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
     "gnmt-current": GNMT(layers=3, d_model=10, dropout=0.1, context="current"),
     "gnmt-projected": GNMT(layers=3, d_model=10, d_cell=14, dropout=0.1),
-    "moe": GNMT(layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6),
+    "moe": GNMT(
+        layers=2, d_model=10, d_cell=14, dropout=0.1, experts=4, experts_used=2, d_expert=6
+    ),
     "convs2s": ConvS2S(
-        encoder=[(8, 3, 2), (12, 1, 1)], decoder=[(8, 3, 1), (12, 2, 1)], d_embedding=10, d_output=9, dropout=0.1
+        encoder=[(8, 3, 2), (12, 1, 1)],
+        decoder=[(8, 3, 1), (12, 2, 1)],
+        d_embedding=10,
+        d_output=9,
+        dropout=0.1,
     ),
     "bytenet": ByteNet(d_hidden=8, sets=2, dilations=[1, 2], kernel=3, dropout=0.1),
 }
@@ -76,7 +84,9 @@ def random_sentences(lengths: list[int], seed: int = 0) -> list[list[int]]:
     return [torch.randint(EOS + 1, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
 
 
-def rows(sentences: list[list[int]], first: tuple[int, ...] = (), last: tuple[int, ...] = ()) -> torch.Tensor:
+def rows(
+    sentences: list[list[int]], first: tuple[int, ...] = (), last: tuple[int, ...] = ()
+) -> torch.Tensor:
     """(B, longest): first + tokens + last, filled up with PAD."""
     full = [[*first, *tokens, *last] for tokens in sentences]
     return torch.tensor([tokens + [PAD] * (max(map(len, full)) - len(tokens)) for tokens in full])

@@ -1,4 +1,6 @@
-"""Run folders as training and scoring leave them, but made up: small, quick and the same every time."""
+"""Run folders as training and scoring leave them, but made up: small, quick and the same every
+time.
+"""
 
 import json
 from functools import cache
@@ -6,19 +8,34 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.configuration import METRICS, Catalog, Experiment, Reproduction, Table, Transformer, load_catalog
+from nmt.configuration import (
+    METRICS,
+    Catalog,
+    Experiment,
+    Reproduction,
+    Table,
+    Transformer,
+    load_catalog,
+)
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
-from nmt.training.schedule import learning_rate, paper_peak
+from nmt.training.schedule import learning_rate
 
 UPDATES = 400
 SCORES = tuple(name for name in METRICS if name != "perplexity")
 FINGERPRINT = "f" * 64
 
 
-def reproduction(seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table) -> Reproduction:
+def reproduction(
+    seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table
+) -> Reproduction:
     rows = ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
-    systems = Table(title="Systems & scores, 100% made up", experiments=rows, split="test", metrics=["bleu", "ter"])
+    systems = Table(
+        title="Systems & scores, 100% made up",
+        experiments=rows,
+        split="test",
+        metrics=["bleu", "ter"],
+    )
     return Reproduction(
         name="made-up",
         title="Made up",
@@ -36,7 +53,13 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
     for name in chosen.experiments:
         experiment = catalog.experiment(name)
         for seed in chosen.seeds:
-            make_run(folder / "runs" / chosen.corpus / name / f"seed-{seed}", name, experiment, seed, splits)
+            make_run(
+                folder / "runs" / chosen.corpus / name / f"seed-{seed}",
+                name,
+                experiment,
+                seed,
+                splits,
+            )
     return catalog
 
 
@@ -49,18 +72,48 @@ def repository_catalog(root: Path) -> Catalog:
 def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:
     random = np.random.default_rng([seed, *name.encode()])
     skill = 20 + 30 * random.random()
-    settings = {"model": experiment.model.model_dump(), "training": experiment.training.model_dump()}
-    training = {"updates": UPDATES, "epochs": 3, "target_tokens": 33_000, "flops": 1.5e15, "best_dev_nll": 1.5}
+    settings = {
+        "model": experiment.model.model_dump(),
+        "training": experiment.training.model_dump(),
+    }
+    training = {
+        "updates": UPDATES,
+        "epochs": 3,
+        "target_tokens": 33_000,
+        "flops": 1.5e15,
+        "best_dev_nll": 1.5,
+    }
     training |= dict.fromkeys(("seconds", "device_seconds"), 90.0 + seed)
-    made_by = {"device": "made-up CPU", "processes": 1, "threads": 2, "torch": "2", "commit": "abcdef0123"}
+    made_by = {
+        "device": "made-up CPU",
+        "processes": 1,
+        "threads": 2,
+        "torch": "2",
+        "commit": "abcdef0123",
+    }
     training |= {"parameters": 1_234_567, "made_by": [made_by]}
-    write_json(folder / "training.json", training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}})
-    write_lines(folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random)))
-    write_json(folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000})
+    write_json(
+        folder / "training.json",
+        training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}},
+    )
+    write_lines(
+        folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random))
+    )
+    write_json(
+        folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000}
+    )
     for split in splits:
-        scores: dict = {metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES}
+        scores: dict = {
+            metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES
+        }
         buckets = [
-            {"from": low, "to": high, "sentences": 100 - low, "bleu": skill - low / 4, "lowercased_bleu": skill}
+            {
+                "from": low,
+                "to": high,
+                "sentences": 100 - low,
+                "bleu": skill - low / 4,
+                "lowercased_bleu": skill,
+            }
             for low, high in ((0, 10), (10, 20), (20, 96), (96, None))
         ]
         scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}
@@ -75,11 +128,12 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
 
 def metrics(experiment: Experiment, random: np.random.Generator) -> list[dict]:
     training, lines = experiment.training, []
-    peak = training.peak_learning_rate or paper_peak(experiment.model.d_model, training.warmup)
     for update in range(20, UPDATES + 1, 20):
         nll = 1 + 6 * np.exp(-update / 100) + 0.1 * random.random()
-        rate = learning_rate(update, training, peak)
-        lines.append({"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate})
+        rate = learning_rate(update, training, experiment.peak_learning_rate)
+        lines.append(
+            {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
+        )
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
             if update % 200 == 0:
@@ -92,7 +146,10 @@ def attention(experiment: Experiment, random: np.random.Generator) -> dict:
     target = ["▁der", "▁alte", "▁Mann", "▁schläft", "▁.", "</s>"]
     maps: dict = {}
     if isinstance(experiment.model, Transformer):
-        names, heads = [f"layer {number + 1}" for number in range(experiment.model.layers)], experiment.model.heads
+        names, heads = (
+            [f"layer {number + 1}" for number in range(experiment.model.layers)],
+            experiment.model.heads,
+        )
     else:
         names, heads = ["attention"] if experiment.model.attention != "none" else [], 1
     for name in names:

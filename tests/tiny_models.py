@@ -6,15 +6,34 @@ import torch
 from tiny_subwords import write_subwords
 
 from nmt import configuration
-from nmt.configuration import Corpus, Decoding, Experiment, Generated, RNNSearch, Seq2Seq, Training, Transformer
+from nmt.configuration import (
+    Corpus,
+    Decoding,
+    Experiment,
+    Generated,
+    RNNSearch,
+    Seq2Seq,
+    Training,
+    Transformer,
+)
 from nmt.data.tokens import write_tokens
-from nmt.serving.folder import save_model
 from nmt.models.build import build
 from nmt.models.weights import parameters
+from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
 
-SOURCE = ["a man sits on a bench .", "two dogs run .", "a dog sits .", "two men sit on two benches ."]
-TARGET = ["ein mann sitzt auf einer bank .", "zwei hunde laufen .", "ein hund sitzt .", "zwei männer sitzen ."]
+SOURCE = [
+    "a man sits on a bench .",
+    "two dogs run .",
+    "a dog sits .",
+    "two men sit on two benches .",
+]
+TARGET = [
+    "ein mann sitzt auf einer bank .",
+    "zwei hunde laufen .",
+    "ein hund sitzt .",
+    "zwei männer sitzen .",
+]
 VOCABULARY = configuration.Vocabulary(size=50)
 PROVENANCE = {
     "checkpoints": ["00000001.safetensors"],
@@ -22,7 +41,14 @@ PROVENANCE = {
         "updates": 1,
         "settings": {"seed": 7},
         "made_by": [
-            {"command": "src/train.py", "commit": "abc", "torch": "2", "processes": 1, "threads": 2, "device": "a CPU"}
+            {
+                "command": "src/train.py",
+                "commit": "abc",
+                "torch": "2",
+                "processes": 1,
+                "threads": 2,
+                "device": "a CPU",
+            }
         ],
     },
 }
@@ -41,14 +67,27 @@ def write_text(folder: Path) -> tuple[Path, Path]:
 
 
 def make_model(folder: Path, family: str) -> Path:
-    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords and FOLDER/tokens."""
+    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords and
+    FOLDER/tokens.
+    """
     text = write_text(folder)
     subwords = write_subwords(folder, VOCABULARY, *text)
     if not (folder / "tokens").exists():
         write_tokens(folder / "tokens", SubwordPair.load(subwords), *text, None, 1)
-    training = Training(updates=1, batch_tokens=100, warmup=1, peak_learning_rate=0.1, interval=1, precision="bfloat16")
+    training = Training(
+        updates=1,
+        batch_tokens=100,
+        warmup=1,
+        peak_learning_rate=0.1,
+        interval=1,
+        precision="bfloat16",
+    )
     experiment = Experiment(
-        title="Tiny", vocabulary="tiny", model=FAMILIES[family], training=training, decoding=Decoding(max_extra=3)
+        title="Tiny",
+        vocabulary="tiny",
+        model=FAMILIES[family],
+        training=training,
+        decoding=Decoding(max_extra=3),
     )
     corpus = Corpus(
         title="Tiny",

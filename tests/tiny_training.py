@@ -17,7 +17,9 @@ ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 
 
 def prepare(folder: Path, **training: object) -> Path:
-    """Writes catalog, text, subwords and tokens into `folder`; `training` changes keys of every row."""
+    """Writes catalog, text, subwords and tokens into `folder`; `training` changes keys of every
+    row.
+    """
     shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalog", dirs_exist_ok=True)
     change(folder, "tiny", **training)
     catalog = load_catalog(folder / "catalog")

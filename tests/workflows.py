@@ -14,7 +14,11 @@ TINY = "tests/workflow/tiny/reproduction.yaml"
 def copy_repository(folder: Path) -> Path:
     """All files that git knows or would add, in `folder`, which is returned."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
     )
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
@@ -29,12 +33,16 @@ def command(*arguments: str) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """That of a shell in which the environment is activated; caches go beside `folder`."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))}
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))
+    }
     ours = {"SNAKEMAKE_PROFILE": "workflow/profiles/default", "OMP_WAIT_POLICY": "PASSIVE"}
     return kept | ours | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
 
 
-def snakemake(folder: Path, *arguments: str, configuration: str = TINY) -> subprocess.CompletedProcess:
+def snakemake(
+    folder: Path, *arguments: str, configuration: str = TINY
+) -> subprocess.CompletedProcess:
     """Runs snakemake in `folder` on two cores; all that it prints is in stdout."""
     return subprocess.run(
         command(*arguments, "--cores", 2, "--configfile", configuration),
@@ -54,4 +62,7 @@ def planned_jobs(folder: Path, *arguments: str, configuration: str = TINY) -> se
     assert done.returncode == 0, done.stdout
     blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", done.stdout, re.MULTILINE)
     wildcards = (re.search(r"^    wildcards: (.*)$", block, re.MULTILINE) for _, block in blocks)
-    return {f"{name} {found.group(1)}" if found else name for (name, _), found in zip(blocks, wildcards, strict=True)}
+    return {
+        f"{name} {found.group(1)}" if found else name
+        for (name, _), found in zip(blocks, wildcards, strict=True)
+    }

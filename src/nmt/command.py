@@ -11,11 +11,22 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-WRITTEN = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")  # arguments of scripts
+WRITTEN = (
+    "log",
+    "output",
+    "csv",
+    "markdown",
+    "html",
+    "latex",
+    "pdf",
+    "png",
+)  # arguments of scripts
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """A parser with the one option that all scripts share; named arguments only, never abbreviated."""
+    """A parser with the one option that all scripts share; named arguments only, never
+    abbreviated.
+    """
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
     parser.add_argument("--log", type=Path, metavar="FILE", help="also write messages to this file")
     return parser
@@ -28,7 +39,9 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     130 interrupted; or the code that `main` returned.
     """
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # half-written files are cleaned up then, too
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # half-written files are cleaned up then, too
     set_up_logging(None)
     try:
         keep_inputs(vars(args))
@@ -48,7 +61,9 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         logging.error(f"error: {explain(error)}")
         code = 1
     except Exception:
-        logging.exception(f"{parser.prog} met a case it does not know; please report it with this message:")
+        logging.exception(
+            f"{parser.prog} met a case it does not know; please report it with this message:"
+        )
         code = 1
     sys.exit(code)
 
@@ -56,17 +71,25 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
 def keep_inputs(values: dict) -> None:
     """Raises UserError when what is to be written would replace what another argument names."""
     paths = {name: value if isinstance(value, list) else [value] for name, value in values.items()}
-    named = [(name, path) for name, found in paths.items() for path in found if isinstance(path, Path)]
+    named = [
+        (name, path) for name, found in paths.items() for path in found if isinstance(path, Path)
+    ]
     for output, path in named:
         for name, other in named:
             if output in WRITTEN and name != output and path.resolve() == other.resolve():
-                raise UserError(f"--{output} {path} would replace that of --{name.replace('_', '-')}: give another.")
+                raise UserError(
+                    f"--{output} {path} would replace that of --{name.replace('_', '-')}: give"
+                    " another."
+                )
 
 
 def explain(error: OSError) -> str:
     where = f" at {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"no disk space left{where}: free some, then run the same command again; nothing finished is lost."
+        return (
+            f"no disk space left{where}: free some, then run the same command again; nothing"
+            " finished is lost."
+        )
     return f"{error.strerror or error}{where}."
 
 
@@ -86,7 +109,9 @@ def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     def integer(text: str) -> int:
         value = int(text)
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value} is {f'below {least}' if value < least else f'above {most}'}")
+            raise argparse.ArgumentTypeError(
+                f"{value} is {f'below {least}' if value < least else f'above {most}'}"
+            )
         return value
 
     return integer

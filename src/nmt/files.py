@@ -11,22 +11,27 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-# Who may read what is written; it can only be asked for by setting it, which is done while there is but one thread.
+# Who may read what is written; it can only be asked for by setting it, which is done while there is
+# but one thread.
 UMASK = os.umask(0o077)
 os.umask(UMASK)
 
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yields a path beside `path` to write to; on success it is flushed to disk and renamed to `path`.
+    """Yields a path beside `path` to write to; on success it is flushed to disk and renamed to
+    `path`.
 
     Whatever happens in between, `path` is either what it was or the whole new file. A folder is
-    handled alike: create it at the yielded path. (For the moment between two renames there is none.) Files get the
-    permissions that the umask leaves, whoever wrote them: safetensors lets only their owner read them.
+    handled alike: create it at the yielded path. (For the moment between two renames there is
+    none.) Files get the permissions that the umask leaves, whoever wrote them: safetensors lets
+    only their owner read them.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}partial") for what in ("", "old."))
+    beside, old = (
+        path.with_name(f".{path.name}.{os.getpid()}.{what}partial") for what in ("", "old.")
+    )
     try:
         yield beside
         for written in [*beside.rglob("*"), beside] if beside.is_dir() else [beside]:
@@ -85,7 +90,9 @@ def read_json(path: str | Path):
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}): delete it and make it again.") from None
+        raise UserError(
+            f"{path} is not valid JSON ({error}): delete it and make it again."
+        ) from None
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -95,7 +102,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
     spaces, U+2028, form feeds and other characters that `str.splitlines` would also break at stay
     inside the line, so that two sides of a corpus never shift against each other.
 
-    Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip is damaged.
+    Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip
+    is damaged.
     """
     path = Path(path)
     try:

@@ -7,7 +7,11 @@ import pytest
 import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
-MAPS = {"transformer": (["layer 1", "layer 2"], 4), "rnnsearch": (["attention"], 1), "seq2seq": ([], 0)}
+MAPS = {
+    "transformer": (["layer 1", "layer 2"], 4),
+    "rnnsearch": (["attention"], 1),
+    "seq2seq": ([], 0),
+}
 
 
 def arguments(folder, family="transformer", sentence=SENTENCE):

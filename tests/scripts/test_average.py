@@ -25,7 +25,8 @@ def run(prepared, tmp_path):
     for number in (1, 2, 3):
         torch.manual_seed(number)
         save_tensors(
-            tmp_path / "checkpoints" / f"{number:08d}.safetensors", parameters(build(experiment.model, 300, 300))
+            tmp_path / "checkpoints" / f"{number:08d}.safetensors",
+            parameters(build(experiment.model, 300, 300)),
         )
     write_json(tmp_path / "training.json", PROVENANCE["training"])
     return tmp_path
@@ -33,7 +34,11 @@ def run(prepared, tmp_path):
 
 def arguments(prepared, run, **changes):
     named = {"catalog": prepared / "catalog", "corpus": "tiny", "experiment": "tiny-transformer"}
-    named |= {"checkpoints": run / "checkpoints", "training": run / "training.json", "output": run / "model"}
+    named |= {
+        "checkpoints": run / "checkpoints",
+        "training": run / "training.json",
+        "output": run / "model",
+    }
     named |= {"subwords": prepared / "subwords"}
     return [f"--{name}={value}" for name, value in (named | changes).items()]
 
@@ -47,7 +52,9 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     done = run_script("average", *arguments(prepared, run))
     assert (done.returncode, done.stderr) == (0, "")
     made = load_file(run / "model" / "model.safetensors")
-    second, third = (load_file(run / "checkpoints" / f"0000000{number}.safetensors") for number in (2, 3))
+    second, third = (
+        load_file(run / "checkpoints" / f"0000000{number}.safetensors") for number in (2, 3)
+    )
     assert made.keys() == second.keys()
     for name, tensor in made.items():
         assert tensor.dtype == torch.float32
@@ -72,7 +79,9 @@ def test_fewer_than_asked_for_are_averaged_and_counted(prepared, run, run_script
 def test_the_folder_translates_anywhere(prepared, run, run_script):
     assert run_script("average", *arguments(prepared, run)).returncode == 0
     moved = (run / "model").rename(run / "moved")
-    done = run_script("translate", f"--model={moved}", "--threads=1", input="the old man sleeps .\n\n", cwd=run)
+    done = run_script(
+        "translate", f"--model={moved}", "--threads=1", input="the old man sleeps .\n\n", cwd=run
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 2
 
@@ -88,7 +97,10 @@ def test_it_can_be_made_again(prepared, run, run_script):
     ("changes", "message"),
     [
         ({"checkpoints": "nowhere"}, "nowhere holds no checkpoints: train first."),
-        ({"experiment": "tiny-seq3seq"}, "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?"),
+        (
+            {"experiment": "tiny-seq3seq"},
+            "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?",
+        ),
         ({"training": "nowhere.json"}, "nowhere.json is not there."),
         ({"subwords": "nowhere"}, "nowhere/source.model is not there"),
     ],
@@ -101,7 +113,10 @@ def test_what_is_not_there(prepared, run, run_failing, changes, message):
 def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
     checkpoint = run / "checkpoints" / "00000003.safetensors"
     whole = checkpoint.read_bytes()
-    for damaged in (whole[:100], whole[:-1] + bytes([whole[-1] ^ 1])):  # cut off; one bit turned over
+    for damaged in (
+        whole[:100],
+        whole[:-1] + bytes([whole[-1] ^ 1]),
+    ):  # cut off; one bit turned over
         checkpoint.write_bytes(damaged)
         assert f"{checkpoint} is damaged" in run_failing("average", *arguments(prepared, run))
         assert not (run / "model").exists()

@@ -1,4 +1,6 @@
-"""benchmark_search.py through its command line, and what nmt.benchmarks.peers has of the toolkits that are installed."""
+"""benchmark_search.py through its command line, and what nmt.benchmarks.peers has of the toolkits
+that are installed.
+"""
 
 import csv
 import json
@@ -8,19 +10,26 @@ import tiny_models
 import torch
 from families import transformer
 
-from nmt.data.batches import Batch
-from nmt.serving.folder import TranslationModel
-from nmt.models.protocol import BOS, EOS, PAD
 from nmt.benchmarks.peers import build
+from nmt.data.batches import Batch
+from nmt.models.protocol import BOS, EOS, PAD
+from nmt.serving.folder import TranslationModel
 
 SOURCE = torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]])
 
 
-def test_toolkits_are_measured_turn_about(tmp_path, run_script):
+def test_toolkits_are_measured_interleaved(tmp_path, run_script):
     model = tiny_models.make_model(tmp_path, "transformer")
     toolkits = ["ctranslate2", "marian"]
     made = {name: tmp_path / "made" / f"search.{name}" for name in ("csv", "markdown")}
-    named = {"model": model, "sources": tmp_path / "text.en", "rounds": 2, "beam": 2, "sentences": 3, "threads": 1}
+    named = {
+        "model": model,
+        "sources": tmp_path / "text.en",
+        "rounds": 2,
+        "beam": 2,
+        "sentences": 3,
+        "threads": 1,
+    }
     start = [f"--{name}={value}" for name, value in (made | named).items()]
     done = run_script("benchmark_search", *start, "--toolkits", *toolkits)
     assert done.returncode == 0, done.stderr
@@ -33,25 +42,34 @@ def test_toolkits_are_measured_turn_about(tmp_path, run_script):
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:5]] == ["this", *toolkits]
 
 
-def test_each_translation_may_be_as_long_as_its_reference(tmp_path, run_script):
+def test_each_translation_may_be_as_long_as_its_reference(tmp_path, run_module):
     model = tiny_models.make_model(tmp_path, "transformer")
     named = {"toolkit": "this-bfloat16", "model": model, "beam": 2, "sentences": 3, "threads": 1}
     named |= {"sources": tmp_path / "text.en", "references": tmp_path / "text.de"}
-    done = run_script("measure_search", *(f"--{name}={value}" for name, value in named.items()))
+    done = run_module(
+        "nmt.benchmarks.measure_search", *(f"--{name}={value}" for name, value in named.items())
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     lengths = [len(tokens) for tokens in TranslationModel(model).encode_target(tiny_models.TARGET)]
     mean = sum(lengths) / len(lengths)
     assert found["tokens_per_second"] / found["sentences_per_second"] == pytest.approx(mean)
     (tmp_path / "text.de").write_text("ein hund .\n")
-    done = run_script("measure_search", *(f"--{name}={value}" for name, value in named.items()))
+    done = run_module(
+        "nmt.benchmarks.measure_search", *(f"--{name}={value}" for name, value in named.items())
+    )
     assert done.returncode == 1
     assert "differ in their number of lines" in done.stderr
 
 
-def test_other_families_are_refused(tmp_path, run_script):
+def test_other_families_are_refused(tmp_path, run_module):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
-    done = run_script("measure_search", "--toolkit=this", f"--model={model}", f"--sources={tmp_path / 'text.en'}")
+    done = run_module(
+        "nmt.benchmarks.measure_search",
+        "--toolkit=this",
+        f"--model={model}",
+        f"--sources={tmp_path / 'text.en'}",
+    )
     assert done.returncode == 1
     assert "no Transformer" in done.stderr
 

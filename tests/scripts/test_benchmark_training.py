@@ -1,4 +1,4 @@
-"""benchmark.py and measure.py through their command lines."""
+"""benchmark_training.py and its worker through their command lines."""
 
 import csv
 import json
@@ -20,11 +20,17 @@ def folder(tmp_path_factory):
 def arguments(folder, tmp_path):
     named = {"catalog": folder / "catalog", "rounds": 1, "seconds": 0.1, "threads": 1}
     named |= {name: tmp_path / "made" / f"speed.{name}" for name in FORMS}
-    start = ["benchmark", *(f"--{name}={value}" for name, value in named.items())]
-    return lambda *rows: [*start, "--tokens", *[folder / "tokens-train" for _ in rows], "--experiments", *rows]
+    start = ["benchmark_training", *(f"--{name}={value}" for name, value in named.items())]
+    return lambda *rows: [
+        *start,
+        "--tokens",
+        *[folder / "tokens-train" for _ in rows],
+        "--experiments",
+        *rows,
+    ]
 
 
-def test_two_versions_are_measured_turn_about(arguments, root, run_script, tmp_path):
+def test_two_versions_are_measured_interleaved(arguments, root, run_script, tmp_path):
     done = run_script(*arguments(*ROWS), f"--against={root}")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "made" / "speed.csv").open(encoding="utf-8") as file:
@@ -47,10 +53,13 @@ def test_what_makes_it_fast_is_left_out_by_name(arguments, run_script, tmp_path)
     assert columns[-3:-1] == ["to without cheap-dropout", "to without kept-memory"]
 
 
-def test_phases_add_up(folder, run_script):
+def test_phases_add_up(folder, run_module):
     arguments = {"catalog": folder / "catalog", "tokens": folder / "tokens-train"}
     arguments |= {"experiment": ROWS[0], "seconds": 0.5, "threads": 1}
-    done = run_script("measure", *(f"--{name}={value}" for name, value in arguments.items()))
+    done = run_module(
+        "nmt.benchmarks.measure_training",
+        *(f"--{name}={value}" for name, value in arguments.items()),
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert 0 < found["mfu"] < 1
@@ -61,11 +70,13 @@ def test_phases_add_up(folder, run_script):
     assert inside == pytest.approx(1e6 / found["target_tokens_per_second"], rel=1e-6)
 
 
-def test_what_cannot_be_measured_writes_nothing(arguments, root, run_script, tmp_path):
+def test_what_cannot_be_measured_writes_nothing(arguments, run_script, tmp_path):
     done = run_script(*arguments(ROWS[0]), f"--against={tmp_path}")
     assert done.returncode == 1
-    assert done.stderr.endswith(f"{tmp_path} is no checkout of this repository: it has no src/measure.py.\n")
+    assert done.stderr.endswith(
+        f"{tmp_path} cannot be compared with: src has no module nmt.benchmarks.measure_training there.\n"
+    )
     said = run_script(*arguments("tiny-transfomer")).stderr
-    started = f"{sys.executable} {root}/src/measure.py"
+    started = f"{sys.executable} -m nmt.benchmarks.measure_training"
     assert said.endswith(f"tiny-transfomer could not be measured by {started}: see above.\n")
     assert not (tmp_path / "made").exists()

@@ -4,7 +4,9 @@ import pytest
 
 from nmt.files import read_json, write_lines
 
-REFERENCE = [f"ein hund und {number} katzen laufen schnell durch den großen park ." for number in range(50)]
+REFERENCE = [
+    f"ein hund und {number} katzen laufen schnell durch den großen park ." for number in range(50)
+]
 
 
 @pytest.fixture
@@ -24,7 +26,10 @@ def arguments(tmp_path):
             "target-language": ["de"],
             "output": [tmp_path / "o.json"],
         }
-        options |= {"translations": [tmp_path / f"{name}.de" for name in systems], "names": systems} | changes
+        options |= {
+            "translations": [tmp_path / f"{name}.de" for name in systems],
+            "names": systems,
+        } | changes
         return [str(word) for name, values in options.items() for word in (f"--{name}", *values)]
 
     return named
@@ -45,7 +50,11 @@ def test_it_says_which_may_be_the_best(arguments, run_script, tmp_path):
     [
         (["right", "wrong"], {"metrics": ["blue"]}, "unknown metric 'blue': did you mean 'bleu'?"),
         (["right", "short"], {}, "differ in their number of lines, 49 against 50"),
-        (["right", "wrong"], {"names": ["one"]}, "give each file of --translations the name of its system"),
+        (
+            ["right", "wrong"],
+            {"names": ["one"]},
+            "give each file of --translations the name of its system",
+        ),
     ],
 )
 def test_bad_input(arguments, run_failing, tmp_path, systems, changes, message):

@@ -10,10 +10,16 @@ def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
     assert "None have been written here." in (model / "README.md").read_text()
     found = score(["ein hund sitzt ."] * 3, [["ein hund sitzt ."] * 3], "de")
-    scores = {name: vars(value) for name, value in found.items()} | {"sentences": 3, "target_language": "de"}
+    scores = {name: vars(value) for name, value in found.items()} | {
+        "sentences": 3,
+        "target_language": "de",
+    }
     write_json(tmp_path / "dev.scores.json", scores)
     done = run_script(
-        "describe", f"--model={model}", f"--scores={tmp_path / 'dev.scores.json'}", f"--output={tmp_path / 'card.md'}"
+        "describe",
+        f"--model={model}",
+        f"--scores={tmp_path / 'dev.scores.json'}",
+        f"--output={tmp_path / 'card.md'}",
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     text = (model / "README.md").read_text()
@@ -34,7 +40,9 @@ def test_without_scores_and_from_a_training_of_before_commands_were_kept(tmp_pat
     configuration = read_json(model / "configuration.json")
     del configuration["provenance"]["training"]["made_by"][0]["command"]
     write_json(model / "configuration.json", configuration)
-    done = run_script("describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}")
+    done = run_script(
+        "describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}"
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "on a CPU\n" in (tmp_path / "card.md").read_text()
 

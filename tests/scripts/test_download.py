@@ -39,7 +39,11 @@ def site(monkeypatch) -> Iterator[Site]:
             content = site.files.get(self.path)
             if content is None:
                 return self.send_error(404)
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and site.knows_ranges else 0
+            start = (
+                int(asked.removeprefix("bytes=").removesuffix("-"))
+                if asked and site.knows_ranges
+                else 0
+            )
             if start >= len(content):
                 self.send_response(416)
                 self.send_header("Content-Range", f"bytes */{len(content)}")
@@ -71,7 +75,9 @@ def output(tmp_path) -> Path:
 
 def archive(*addresses: str, content: bytes | None = CONTENT, **options) -> Archive:
     sha256 = hashlib.sha256(content).hexdigest() if content is not None else None
-    return Archive(**{"addresses": addresses or (CLOSED,), "mirror": "corpus/file", "sha256": sha256} | options)
+    return Archive(
+        **{"addresses": addresses or (CLOSED,), "mirror": "corpus/file", "sha256": sha256} | options
+    )
 
 
 def names_in(folder: Path) -> set[str]:
@@ -100,7 +106,10 @@ def test_a_connection_without_a_byte_ends_it_and_a_later_call_goes_on(site, outp
     wanted = archive(f"{site.address}/file")
     output.parent.mkdir()
     (output.parent / "file.part").write_bytes(CONTENT[:1000])
-    broken = f"the connection ended after 1000 of {len(CONTENT)} bytes.*: check the network and run the same command"
+    broken = (
+        f"the connection ended after 1000 of {len(CONTENT)} bytes.*: check the network and run the"
+        " same command"
+    )
     with pytest.raises(UserError, match=broken):
         download("file", wanted, output)
     assert names_in(output.parent) == {"file.part"}
@@ -132,7 +141,9 @@ def test_a_part_that_is_all_or_too_much_is_put_right(site, output, knows_ranges)
         output.unlink()
 
 
-@pytest.mark.parametrize("known", [{"sha256": "0" * 64}, {"md5": "0" * 32, "sha256": None}, {"bytes": 5}])
+@pytest.mark.parametrize(
+    "known", [{"sha256": "0" * 64}, {"md5": "0" * 32, "sha256": None}, {"bytes": 5}]
+)
 def test_a_wrong_file_is_kept_aside_and_the_next_address_is_tried(site, output, known):
     site.files |= {"/wrong": OTHER, "/file": CONTENT}
     wrong = archive(f"{site.address}/wrong", f"{site.address}/file", **known)
@@ -145,7 +156,9 @@ def test_a_wrong_file_is_kept_aside_and_the_next_address_is_tried(site, output, 
         "bytes": ("5", str(len(OTHER))),
     }[next(key for key, value in known.items() if value)]
     if "bytes" not in known:
-        assert f"{site.address}/wrong: {next(iter(known))} is {found}, must be {expected}" in message
+        assert (
+            f"{site.address}/wrong: {next(iter(known))} is {found}, must be {expected}" in message
+        )
     assert f"{site.address}/file: " in message
     assert f"kept as {output}.bad" in message
     assert "network" not in message
@@ -169,7 +182,9 @@ def test_the_mirror_comes_first(site, output, tmp_path):
 
 
 @pytest.mark.parametrize("mirrored", [None, OTHER, b""])
-def test_without_the_right_file_in_the_mirror_the_network_is_asked(site, output, tmp_path, mirrored):
+def test_without_the_right_file_in_the_mirror_the_network_is_asked(
+    site, output, tmp_path, mirrored
+):
     site.files["/file"] = CONTENT
     (tmp_path / "mirror" / "corpus").mkdir(parents=True)
     if mirrored is not None:
@@ -186,7 +201,9 @@ def entry(**archives: Archive) -> dict:
             "source": "en",
             "target": "de",
             "license": "free",
-            "archives": {name: value.model_dump(exclude_none=True) for name, value in archives.items()},
+            "archives": {
+                name: value.model_dump(exclude_none=True) for name, value in archives.items()
+            },
             "splits": {split: [{"source": "file", "target": "file"}] for split in ("train", "dev")},
         }
     }
@@ -200,7 +217,9 @@ def options(catalog: Path, output: Path, **others: object) -> list[object]:
 def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(CONTENT)
-    done = run_script(*options(catalog(entry(file=archive())), output), env={"NMT_MIRROR": str(tmp_path)})
+    done = run_script(
+        *options(catalog(entry(file=archive())), output), env={"NMT_MIRROR": str(tmp_path)}
+    )
     assert done.returncode == 0, done
     assert output.read_bytes() == CONTENT
 
@@ -211,12 +230,17 @@ def test_an_unknown_checksum_is_printed_to_be_recorded(run_script, catalog, outp
     folder = catalog(entry(file=archive(content=None)))
     done = run_script(*options(folder, output, mirror=tmp_path))
     assert done.returncode == 0, done
-    assert f"record this one in corpora.yaml: sha256: {hashlib.sha256(CONTENT).hexdigest()}" in done.stderr
+    assert (
+        f"record this one in corpora.yaml: sha256: {hashlib.sha256(CONTENT).hexdigest()}"
+        in done.stderr
+    )
 
 
 def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog, output):
     other = CLOSED.replace("file", "elsewhere")
-    error = run_failing(*options(catalog(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK)
+    error = run_failing(
+        *options(catalog(entry(file=archive(CLOSED, other))), output), env=NO_NETWORK
+    )
     assert f"{CLOSED}: Connection refused; {other}: Connection refused" in error
     assert "at corpus/file in a folder and name that folder with --mirror" in error
     assert names_in(output.parent) == set()
@@ -245,8 +269,12 @@ def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalog, output, tmp_
 
 def test_unknown_names_are_errors(run_failing, catalog, output, tmp_path):
     folder = catalog(entry(file=archive()))
-    assert "unknown corpus 'dmo': did you mean 'demo'?" in run_failing(*options(folder, output, corpus="dmo"))
-    assert "unknown archive 'fle': did you mean 'file'?" in run_failing(*options(folder, output, archive="fle"))
+    assert "unknown corpus 'dmo': did you mean 'demo'?" in run_failing(
+        *options(folder, output, corpus="dmo")
+    )
+    assert "unknown archive 'fle': did you mean 'file'?" in run_failing(
+        *options(folder, output, archive="fle")
+    )
     assert "none is not a folder" in run_failing(*options(folder, output, mirror=tmp_path / "none"))
     assert not output.exists()
 

@@ -7,15 +7,22 @@ import pytest
 
 @pytest.fixture
 def corpus(tmp_path, catalog):
-    """corpus(source bytes, target bytes, ...): a corpus whose splits hold one part for each pair of arguments."""
+    """corpus(source bytes, target bytes, ...): a corpus whose splits hold one part for each pair of
+    arguments.
+    """
 
     def make(*contents: bytes, **part: object) -> list[str]:
         archives = tmp_path / "archives"
         archives.mkdir()
-        names = [f"part{number // 2}.{'de' if number % 2 else 'en'}.gz" for number in range(len(contents))]
+        names = [
+            f"part{number // 2}.{'de' if number % 2 else 'en'}.gz"
+            for number in range(len(contents))
+        ]
         for name, content in zip(names, contents, strict=True):
             (archives / name).write_bytes(gzip.compress(content))
-        parts = [{"source": s, "target": t, **part} for s, t in zip(names[::2], names[1::2], strict=True)]
+        parts = [
+            {"source": s, "target": t, **part} for s, t in zip(names[::2], names[1::2], strict=True)
+        ]
         folder = catalog(
             {
                 "tiny": {
@@ -23,7 +30,10 @@ def corpus(tmp_path, catalog):
                     "source": "en",
                     "target": "de",
                     "license": "free",
-                    "archives": {name: {"addresses": ["http://127.0.0.1:9"], "mirror": name} for name in names},
+                    "archives": {
+                        name: {"addresses": ["http://127.0.0.1:9"], "mirror": name}
+                        for name in names
+                    },
                     "splits": {"train": parts, "dev": parts},
                 },
                 "made": {
@@ -121,7 +131,12 @@ def test_multi30k_extracts_whole(mirror, run_script, catalog, tmp_path):
             }
         }
     )
-    named = {"catalog": folder, "corpus": "multi30k", "split": "train", "archives": mirror / "multi30k"}
+    named = {
+        "catalog": folder,
+        "corpus": "multi30k",
+        "split": "train",
+        "archives": mirror / "multi30k",
+    }
     named |= {"source": tmp_path / "raw" / "train.en", "target": tmp_path / "raw" / "train.de"}
     done = run_script("extract", *(f"--{name}={value}" for name, value in named.items()))
     assert done.returncode == 0, done

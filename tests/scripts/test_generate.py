@@ -10,7 +10,14 @@ NAMES = {f"{split}.{language}" for split in ("train", "dev", "test") for languag
 
 def generate(output, *, seed=1, sizes=(60, 10, 20), grammar=GRAMMAR, hash_seed="0", extra=()):
     train, dev, test = map(str, sizes)
-    command = [sys.executable, str(ROOT / "src" / "generate.py"), "--grammar", str(grammar), "--seed", str(seed)]
+    command = [
+        sys.executable,
+        str(ROOT / "src" / "generate.py"),
+        "--grammar",
+        str(grammar),
+        "--seed",
+        str(seed),
+    ]
     command += ["--train", train, "--dev", dev, "--test", test, "--output", str(output), *extra]
     env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
@@ -26,7 +33,9 @@ def test_six_files_of_the_sizes_asked(tmp_path):
     files = read(tmp_path / "corpus")
     assert files.keys() == NAMES
     sizes = {name: len(text.splitlines()) for name, text in files.items()}
-    assert [sizes[name] for name in ("train.en", "train.de", "dev.en", "dev.de", "test.en", "test.de")] == [
+    assert [
+        sizes[name] for name in ("train.en", "train.de", "dev.en", "dev.de", "test.en", "test.de")
+    ] == [
         60,
         60,
         10,
@@ -34,7 +43,9 @@ def test_six_files_of_the_sizes_asked(tmp_path):
         20,
         20,
     ]
-    english = [line for split in ("train", "dev", "test") for line in files[f"{split}.en"].splitlines()]
+    english = [
+        line for split in ("train", "dev", "test") for line in files[f"{split}.en"].splitlines()
+    ]
     assert len(set(english)) == len(english)
 
 

@@ -7,14 +7,22 @@ import pytest
 import tiny_models
 import torch
 
-from nmt.serving.folder import TranslationModel
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS
+from nmt.serving.folder import TranslationModel
 
 
 def arguments(folder, **changes):
-    named = {"model": folder / "transformer", "tokens": folder / "tokens", "output": folder / "out" / "perplexity.json"}
-    return ["perplexity", "--threads=1", *(f"--{name}={value}" for name, value in (named | changes).items())]
+    named = {
+        "model": folder / "transformer",
+        "tokens": folder / "tokens",
+        "output": folder / "out" / "perplexity.json",
+    }
+    return [
+        "perplexity",
+        "--threads=1",
+        *(f"--{name}={value}" for name, value in (named | changes).items()),
+    ]
 
 
 @pytest.fixture
@@ -30,11 +38,15 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
 
     model = TranslationModel(folder / "transformer")
     total, tokens = 0.0, 0
-    for source, target in zip(model.encode(tiny_models.SOURCE), model.encode(tiny_models.TARGET), strict=True):
+    for source, target in zip(
+        model.encode(tiny_models.SOURCE), model.encode(tiny_models.TARGET), strict=True
+    ):
         inputs = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
         with torch.no_grad():
             log_probabilities = model.model.output(model.model(*inputs).target).log_softmax(-1)[0]
-        total -= sum(log_probabilities[place, token].item() for place, token in enumerate([*target, EOS]))
+        total -= sum(
+            log_probabilities[place, token].item() for place, token in enumerate([*target, EOS])
+        )
         tokens += len(target) + 1
     assert list(result) == ["perplexity", "nll", "tokens"]
     assert result["tokens"] == tokens

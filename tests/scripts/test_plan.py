@@ -10,7 +10,8 @@ import pytest
 IMPLIED = "--vocabulary=joint-bpe-37000=41000"
 TABLE_3 = ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
 TABLE_3 += ["feed-forward-1024", "feed-forward-4096"]
-# Its big model (213M) has another vocabulary than its base model (65M): no single one gives both to 1M.
+# Its big model (213M) has another vocabulary than its base model (65M): no single one gives both to
+# 1M.
 ALL = [*TABLE_3, "table3-base", "table3-big"]
 
 
@@ -28,7 +29,9 @@ def said(run_script):
 @pytest.fixture(scope="module")
 def printed(said):
     def plan(*arguments) -> pd.DataFrame:
-        cells = pd.read_csv(io.StringIO(said(*arguments)), sep="|", skiprows=[1], skipinitialspace=True).iloc[:, 1:-1]
+        cells = pd.read_csv(
+            io.StringIO(said(*arguments)), sep="|", skiprows=[1], skipinitialspace=True
+        ).iloc[:, 1:-1]
         cells.columns = [column.strip() for column in cells.columns]
         return cells.assign(experiment=cells.experiment.str.strip()).set_index("experiment")
 
@@ -39,13 +42,23 @@ def test_every_row_is_within_three_percent_of_what_is_published(printed):
     rows = printed(IMPLIED)
     published = rows[rows.published.notna()]
     assert len(published) == 18
-    assert {*ALL, "sutskever", "gnmt-en-fr", "moe-en-fr", "rnn-attention-158m", "decoder-only-mt"} < {*published.index}
+    assert {
+        *ALL,
+        "sutskever",
+        "gnmt-en-fr",
+        "moe-en-fr",
+        "rnn-attention-158m",
+        "decoder-only-mt",
+    } < {*published.index}
     assert published["difference %"].abs().max() < 3
 
 
 def test_table_3_differs_from_its_base_as_published(printed):
     rows = printed(IMPLIED)
-    ours, paper = (rows.loc[TABLE_3, column] - rows.loc["table3-base", column] for column in ("all", "published"))
+    ours, paper = (
+        rows.loc[TABLE_3, column] - rows.loc["table3-base", column]
+        for column in ("all", "published")
+    )
     assert (ours - paper).abs().max() < 1
 
 

@@ -18,9 +18,20 @@ def plot(tmp_path, root):
     paper_runs.make_runs(tmp_path, root, reproduction)
     file = tmp_path / "reproduction.yaml"
     file.write_text(yaml.safe_dump(reproduction.model_dump(), sort_keys=False), encoding="utf-8")
-    options = {"catalog": root / "config", "reproduction": file, "figure": "attention", "runs": tmp_path / "runs"}
-    options |= {"pdf": tmp_path / "figures" / "attention.pdf", "png": tmp_path / "figures" / "attention.png"}
-    return lambda **changes: ["plot", *(f"--{name}={value}" for name, value in (options | changes).items())]
+    options = {
+        "catalog": root / "config",
+        "reproduction": file,
+        "figure": "attention",
+        "runs": tmp_path / "runs",
+    }
+    options |= {
+        "pdf": tmp_path / "figures" / "attention.pdf",
+        "png": tmp_path / "figures" / "attention.png",
+    }
+    return lambda **changes: [
+        "plot",
+        *(f"--{name}={value}" for name, value in (options | changes).items()),
+    ]
 
 
 def test_draws_the_first_table_twice_alike(plot, run_script, tmp_path):

@@ -16,13 +16,26 @@ NEWSTEST = REPOSITORY.parent / "shared" / "corpora" / "newstest"
 
 REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
 TRANSLATION = "Ein Mann steht auf der Leiter.\nZwei Hunde spielen im Schnee.\nSie liest.\n"
-SOURCE = "A man is standing on a ladder.\nTwo dogs play in the deep snow this early winter morning.\nShe reads.\n"
+SOURCE = (
+    "A man is standing on a ladder.\nTwo dogs play in the deep snow this early winter morning.\nShe"
+    " reads.\n"
+)
 
 
-def run_score(folder: Path, *extra: str | Path, **options: str | Path) -> subprocess.CompletedProcess:
-    paths = {"translations": folder / "t.de", "references": folder / "r.de", "output": folder / "out" / "scores.json"}
+def run_score(
+    folder: Path, *extra: str | Path, **options: str | Path
+) -> subprocess.CompletedProcess:
+    paths = {
+        "translations": folder / "t.de",
+        "references": folder / "r.de",
+        "output": folder / "out" / "scores.json",
+    }
     named = paths | {"target-language": "de"} | options
-    command = [sys.executable, REPOSITORY / "src" / "score.py", *(f"--{key}={value}" for key, value in named.items())]
+    command = [
+        sys.executable,
+        REPOSITORY / "src" / "score.py",
+        *(f"--{key}={value}" for key, value in named.items()),
+    ]
     return subprocess.run([*command, *extra], capture_output=True, text=True)
 
 
@@ -114,7 +127,8 @@ def test_earlier_scores_survive_an_error(folder):
 
 
 @pytest.mark.skipif(
-    not (GOLDEN.exists() and NEWSTEST.exists()), reason=f"the golden system output is not in {GOLDEN.parent}"
+    not (GOLDEN.exists() and NEWSTEST.exists()),
+    reason=f"the golden system output is not in {GOLDEN.parent}",
 )
 def test_golden_scores(folder):
     """The published scores of a real system's detokenized output, to their printed digits."""

@@ -11,7 +11,9 @@ from nmt.files import write_json
 
 @pytest.fixture
 def make_run(tmp_path):
-    """make_run("row", lines) is the state's folder of a run of 100 updates whose metrics.jsonl has these lines."""
+    """make_run("row", lines) is the state's folder of a run of 100 updates whose metrics.jsonl has
+    these lines.
+    """
 
     def make(name: str, lines: list[dict]):
         state = tmp_path / "runs" / "corpus" / name / "seed-1" / "state-0123"
@@ -58,9 +60,10 @@ def test_a_line_a_run(tmp_path, make_run, run_script):
     ]
     assert [line[1] for line in lines] == ["done", "interrupted", "interrupted", "training"]
     assert "left" not in lines[0]
-    assert " ".join(lines[1][2:]) == (
-        "update 50 of 100 loss 3.250 12,345 tokens/s 0:00:30 left at most dev perplexity 7.39 at 50 "
-        "greedy dev BLEU 12.34 at 50"
+    assert (
+        " ".join(lines[1][2:])
+        == "update 50 of 100 loss 3.250 12,345 tokens/s 0:00:30 left at most dev perplexity 7.39 at"
+        " 50 greedy dev BLEU 12.34 at 50"
     )
     assert lines[2][2:] == ["no", "update", "logged", "yet"]
     assert "0:00:30 left at most" in " ".join(lines[3])
@@ -98,5 +101,7 @@ def test_damaged_settings_are_named_and_other_runs_shown(tmp_path, make_run, run
     state, _ = make_run("bad", [STEP]), make_run("good", [STEP])
     (state / "settings.json").write_text("{")
     bad, good = status(run_script, tmp_path)
-    assert " ".join(bad).startswith(f"corpus/bad/seed-1 {state / 'settings.json'} is not valid JSON")
+    assert " ".join(bad).startswith(
+        f"corpus/bad/seed-1 {state / 'settings.json'} is not valid JSON"
+    )
     assert good[1:4] == ["interrupted", "update", "40"]

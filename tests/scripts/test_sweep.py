@@ -13,9 +13,22 @@ def folder(tmp_path):
 
 
 def arguments(folder, **changes):
-    named = {"model": folder / "transformer", "source": folder / "text.en", "references": folder / "text.de"}
+    named = {
+        "model": folder / "transformer",
+        "source": folder / "text.en",
+        "references": folder / "text.de",
+    }
     named |= {"output": folder / "sweep.json"} | changes
-    return ["sweep", *(f"--{name}={value}" for name, value in named.items()), "--beams", "1", "3", "--alphas", "0", "2"]
+    return [
+        "sweep",
+        *(f"--{name}={value}" for name, value in named.items()),
+        "--beams",
+        "1",
+        "3",
+        "--alphas",
+        "0",
+        "2",
+    ]
 
 
 def test_each_setting_is_scored(folder, run_script):
@@ -24,7 +37,9 @@ def test_each_setting_is_scored(folder, run_script):
     found = read_json(folder / "sweep.json")
     assert [(each["beam"], each["alpha"]) for each in found["beam"]] == [(1, 0.6), (3, 0.6)]
     assert [(each["beam"], each["alpha"]) for each in found["alpha"]] == [(4, 0), (4, 2)]
-    assert found["alpha"][0]["length"] <= found["alpha"][1]["length"]  # the penalty is for short ones
+    assert (
+        found["alpha"][0]["length"] <= found["alpha"][1]["length"]
+    )  # the penalty is for short ones
     assert "tok:13a" in found["signature"]
 
 

@@ -9,8 +9,20 @@ import pytest
 from nmt.data.tokens import ParallelTokens
 from nmt.text.subwords import PAIR, UNK, SubwordPair, Subwords
 
-ENGLISH = ["A man sits on a bench.", "Two dogs run.", "", "A dog sits.", "Two men sit on two benches."] * 4
-GERMAN = ["Ein Mann sitzt auf einer Bank.", "Zwei Hunde laufen.", "Leer", "Ein Hund sitzt.", "Zwei Männer sitzen."] * 4
+ENGLISH = [
+    "A man sits on a bench.",
+    "Two dogs run.",
+    "",
+    "A dog sits.",
+    "Two men sit on two benches.",
+] * 4
+GERMAN = [
+    "Ein Mann sitzt auf einer Bank.",
+    "Zwei Hunde laufen.",
+    "Leer",
+    "Ein Hund sitzt.",
+    "Zwei Männer sitzen.",
+] * 4
 
 
 @pytest.fixture
@@ -53,7 +65,12 @@ def learn(folder, **others):
 
 
 def binarize(folder, **others):
-    named = {"corpus": "tiny", "vocabulary": "small", "split": "train", "subwords": folder / "model"}
+    named = {
+        "corpus": "tiny",
+        "vocabulary": "small",
+        "split": "train",
+        "subwords": folder / "model",
+    }
     named |= {"source": folder / "text.en", "target": folder / "text.de"}
     return command("binarize", folder, named, others)
 
@@ -86,12 +103,16 @@ def test_normalize_keeps_every_line(folder, run_script):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_normalize_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs):
     (folder / "text.en").write_bytes(b"good\n\xff\n")
-    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(*normalize(folder, jobs=jobs))
+    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(
+        *normalize(folder, jobs=jobs)
+    )
     assert nothing_written(folder)
 
 
 def test_normalize_refuses_unknown_names(folder, run_failing):
-    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(*normalize(folder, corpus="tinny"))
+    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(
+        *normalize(folder, corpus="tinny")
+    )
     assert "unknown vocabulary 'smal'" in run_failing(*normalize(folder, vocabulary="smal"))
     assert "unknown language 'fr'" in run_failing(*normalize(folder, language="fr"))
     assert "none is not there" in run_failing(*normalize(folder, input="none"))
@@ -126,9 +147,13 @@ def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
     assert "60000 is larger than the text supports: the largest possible is" in error
     assert error in log.read_text().replace(" error:", "\nerror:")
     write(folder / "none", [])
-    assert "there is no text in" in run_failing(*learn(folder, source=folder / "none", target=folder / "none"))
+    assert "there is no text in" in run_failing(
+        *learn(folder, source=folder / "none", target=folder / "none")
+    )
     (folder / "bad").write_bytes(b"a\nb\xff\n")
-    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(*learn(folder, target=folder / "bad"))
+    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(
+        *learn(folder, target=folder / "bad")
+    )
     assert nothing_written(folder)
 
 
@@ -138,7 +163,9 @@ def test_binarize_cleans_training_text_alone(folder, model, run_script):
         assert done.returncode == 0, done
         tokens = ParallelTokens.load(folder / "out" / "made")
         assert len(tokens) == sentences
-        assert tokens.meta["dropped"] == ({"empty": 4, "too_long": 0, "ratio": 0} if split == "train" else {})
+        assert tokens.meta["dropped"] == (
+            {"empty": 4, "too_long": 0, "ratio": 0} if split == "train" else {}
+        )
         assert [path.name for path in (folder / "out").iterdir()] == ["made"]
 
 
@@ -156,7 +183,9 @@ def test_binarize_refuses_what_it_cannot_use(folder, model, run_failing):
     error = run_failing(*binarize(folder, target=folder / "short"))
     assert f"{folder}/text.en has 20 lines but {folder}/short has 19" in error
     assert "unknown corpus 'tinny'" in run_failing(*binarize(folder, corpus="tinny"))
-    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*binarize(folder, split="tran"))
+    assert "unknown split 'tran': did you mean 'train'?" in run_failing(
+        *binarize(folder, split="tran")
+    )
     assert "nowhere/source.model is not there: learn the vocabulary first" in run_failing(
         *binarize(folder, subwords="nowhere")
     )

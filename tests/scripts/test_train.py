@@ -59,7 +59,9 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     events = EventAccumulator(str(board)).Reload()
     for name in ("loss", "dev_perplexity", "learning_rate"):
         shown = [(event.step, event.value) for event in events.Scalars(name)]
-        written = [(line["update"], pytest.approx(line[name], rel=1e-6)) for line in lines if name in line]
+        written = [
+            (line["update"], pytest.approx(line[name], rel=1e-6)) for line in lines if name in line
+        ]
         assert shown == written
 
 
@@ -70,7 +72,9 @@ def test_half_precision_learns_nearly_the_same(folder, run_script, precision):
         change(folder, "tiny", precision=chosen)
         assert run_script("train", *arguments(folder, folder / chosen)).returncode == 0
         found[chosen] = read_json(folder / chosen / "training.json")
-    assert found[precision]["best_dev_nll"] == pytest.approx(found["float32"]["best_dev_nll"], rel=0.01)
+    assert found[precision]["best_dev_nll"] == pytest.approx(
+        found["float32"]["best_dev_nll"], rel=0.01
+    )
     assert found[precision]["skipped_updates"] <= 2
 
 
@@ -79,7 +83,8 @@ def test_deterministic_algorithms_alone(folder, root):
     for chosen in (False, True):
         change(folder, "tiny", deterministic=chosen)
         said = (
-            "import atexit, runpy, torch; atexit.register(lambda: print(torch.are_deterministic_algorithms_enabled()))"
+            "import atexit, runpy, torch; atexit.register(lambda:"
+            " print(torch.are_deterministic_algorithms_enabled()))"
         )
         command = [sys.executable, "-c", f"{said}; runpy.run_path('train.py', run_name='__main__')"]
         command += arguments(folder, folder / str(chosen))
@@ -87,13 +92,19 @@ def test_deterministic_algorithms_alone(folder, root):
         assert (done.returncode, done.stdout) == (0, f"{chosen}\n"), done.stderr
         found[chosen] = contents(folder / str(chosen))
     same = {name for name in found[True] if found[True][name] == found[False].get(name)}
-    assert same >= {"checkpoints/00000030.safetensors", "checkpoints/00000040.safetensors", "metrics.jsonl"}
+    assert same >= {
+        "checkpoints/00000030.safetensors",
+        "checkpoints/00000040.safetensors",
+        "metrics.jsonl",
+    }
 
 
 def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
     change(folder, "tiny", peak_learning_rate=1e-9)
     done = run_script("train", *arguments(folder, folder / "run"))
-    assert "is still that of a model that knows nothing but how frequent subwords are" in done.stderr
+    assert (
+        "is still that of a model that knows nothing but how frequent subwords are" in done.stderr
+    )
 
 
 def test_a_disk_without_room_is_refused_at_the_start(folder, run_failing):
@@ -129,15 +140,26 @@ def test_checkpoints_of_a_state_that_was_lost_are_not_averaged(folder, run_scrip
 
 def test_another_seed_is_another_training(folder, run_script):
     for seed in (1, 2):
-        assert run_script("train", *arguments(folder, folder / f"run-{seed}", seed=seed)).returncode == 0
-    weights = [load_tensors(folder / f"run-{seed}" / "checkpoints" / "00000040.safetensors")[0] for seed in (1, 2)]
-    assert not any(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] if "weight" in name)
+        assert (
+            run_script("train", *arguments(folder, folder / f"run-{seed}", seed=seed)).returncode
+            == 0
+        )
+    weights = [
+        load_tensors(folder / f"run-{seed}" / "checkpoints" / "00000040.safetensors")[0]
+        for seed in (1, 2)
+    ]
+    assert not any(
+        torch.equal(weights[0][name], weights[1][name]) for name in weights[0] if "weight" in name
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"experiment": "tiny-transfomer"}, "unknown experiment 'tiny-transfomer': did you mean 'tiny-transformer'?"),
+        (
+            {"experiment": "tiny-transfomer"},
+            "unknown experiment 'tiny-transfomer': did you mean 'tiny-transformer'?",
+        ),
         ({"corpus": "tyni"}, "unknown corpus 'tyni': did you mean 'tiny'?"),
         ({"tokens": "nowhere"}, "nowhere/meta.json is not there."),
         ({"dev_reference": "nowhere.de"}, "nowhere.de is not there."),
@@ -149,7 +171,14 @@ def test_another_seed_is_another_training(folder, run_script):
     ],
 )
 def test_what_cannot_begin(folder, run_failing, changes, message):
-    change(folder, "tiny-too-short", base="tiny-transformer", title="Short", positions="learned", max_positions=3)
+    change(
+        folder,
+        "tiny-too-short",
+        base="tiny-transformer",
+        title="Short",
+        positions="learned",
+        max_positions=3,
+    )
     change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", d_ff=10**12)
     assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
     assert not list(folder.glob("run/state-*/*"))
@@ -157,7 +186,9 @@ def test_what_cannot_begin(folder, run_failing, changes, message):
 
 def test_too_small_a_batch(folder, run_failing):
     change(folder, "tiny", batch_tokens=10)
-    assert "does not fit batch_tokens 10: raise it." in run_failing("train", *arguments(folder, folder / "run"))
+    assert "does not fit batch_tokens 10: raise it." in run_failing(
+        "train", *arguments(folder, folder / "run")
+    )
 
 
 def test_the_state_of_another_configuration_is_refused(folder, run_script, run_failing):
@@ -183,7 +214,9 @@ def test_a_damaged_state_is_named(folder, run_script, run_failing):
 
 
 def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
-    """A limit on the size of files stands for the full disk: writing a checkpoint fails in the same way."""
+    """A limit on the size of files stands for the full disk: writing a checkpoint fails in the same
+    way.
+    """
     whole, run = folder / "whole", folder / "run"
     assert run_script("train", *arguments(folder, whole)).returncode == 0
 
@@ -207,4 +240,6 @@ def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
 
     assert run_script("train", *arguments(folder, run)).returncode == 0
     assert contents(run) == contents(whole)
-    assert os.path.samefile(next(run.glob("state-*/checkpoints/*40*")), next(run.glob("checkpoints/*40*")))
+    assert os.path.samefile(
+        next(run.glob("state-*/checkpoints/*40*")), next(run.glob("checkpoints/*40*"))
+    )

@@ -1,9 +1,9 @@
 """Translates a test set with a model and with each of its exports, and compares.
 
-python tests/system/compare_exports.py --model FOLDER --source FILE --reference FILE prints a table; it ends with code 1
-when an export in float32 translates fewer than 99% of the lines as the model does, one in int8 is more than 0.3
-BLEU away, or the model itself in bfloat16 more than 0.1. All search with the model's beam and the length to the power
-of 1 as penalty, and stop alike.
+python tests/system/compare_exports.py --model FOLDER --source FILE --reference FILE prints a table;
+it ends with code 1 when an export in float32 translates fewer than 99% of the lines as the model
+does, one in int8 is more than 0.3 BLEU away, or the model itself in bfloat16 more than 0.1. All
+search with the model's beam and the length to the power of 1 as penalty, and stop alike.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from sacrebleu.metrics import BLEU  # noqa: E402
 from transformers import MarianMTModel  # noqa: E402
 
 from nmt.data.batches import pad_sources  # noqa: E402
-from nmt.serving.exports import export  # noqa: E402
-from nmt.serving.folder import TranslationModel  # noqa: E402
 from nmt.decoding.translator import batches, translate_tokens  # noqa: E402
 from nmt.files import read_lines  # noqa: E402
 from nmt.models.protocol import PAD  # noqa: E402
+from nmt.serving.exports import export  # noqa: E402
+from nmt.serving.folder import TranslationModel  # noqa: E402
 
 Tokens = list[list[int]]
 FORMATS = [
@@ -39,15 +39,21 @@ FORMATS = [
 def by_us(model: TranslationModel, sources: Tokens) -> Tokens:
     changes = {"penalty": "power", "alpha": 1.0, "stop": "beam"}
     found = {}
-    for batch in translate_tokens(model.model, sources, model.experiment.decoding.model_copy(update=changes)):
+    for batch in translate_tokens(
+        model.model, sources, model.experiment.decoding.model_copy(update=changes)
+    ):
         found.update(zip(*batch, strict=True))
     return [found[number][0].tokens for number in range(len(sources))]
 
 
-def by_ctranslate2(model: TranslationModel, folder: Path, precision: str) -> Callable[[Tokens], Tokens]:
+def by_ctranslate2(
+    model: TranslationModel, folder: Path, precision: str
+) -> Callable[[Tokens], Tokens]:
     # On a CPU, weights in float16 are stored so and multiplied in float32.
     computed = "float32" if precision == "float16" else precision
-    loaded = ctranslate2.Translator(str(folder), compute_type=computed, intra_threads=torch.get_num_threads())
+    loaded = ctranslate2.Translator(
+        str(folder), compute_type=computed, intra_threads=torch.get_num_threads()
+    )
     read, written = model.subwords.source.pieces, model.subwords.target.processor.piece_to_id
 
     def translate(sources: Tokens) -> Tokens:
@@ -70,11 +76,18 @@ def by_transformers(model: TranslationModel, folder: Path, _: str) -> Callable[[
         found = {}
         for numbers in batches(sources, model.experiment.decoding.beam):
             source = pad_sources([sources[number] for number in numbers])
-            options = {"length_penalty": 1.0, "early_stopping": True, "max_new_tokens": source.size(1) + 50}
+            options = {
+                "length_penalty": 1.0,
+                "early_stopping": True,
+                "max_new_tokens": source.size(1) + 50,
+            }
             rows = loaded.generate(source, attention_mask=source != PAD, **options)
             found.update(zip(numbers, rows.tolist(), strict=True))
         special = {0, 2, 3}
-        return [[token for token in found[number] if token not in special] for number in range(len(sources))]
+        return [
+            [token for token in found[number] if token not in special]
+            for number in range(len(sources))
+        ]
 
     return translate
 
@@ -88,13 +101,18 @@ LOAD = {"ctranslate2": by_ctranslate2, "huggingface": by_transformers}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
     args = parser.parse_args()
     model = TranslationModel(args.model)
-    sources, references = model.encode(list(read_lines(args.source))), list(read_lines(args.reference))
+    sources, references = (
+        model.encode(list(read_lines(args.source))),
+        list(read_lines(args.reference)),
+    )
     bleu = BLEU(lowercase=model.before.lowercase)
 
     def measure(translate: Callable[[Tokens], Tokens]) -> tuple[Tokens, float, float]:
@@ -102,17 +120,25 @@ def main() -> int:
         begun = time.perf_counter()
         found = translate(sources)
         rate = len(sources) / (time.perf_counter() - begun)
-        return found, bleu.corpus_score([model.decode(tokens) for tokens in found], [references]).score, rate
+        return (
+            found,
+            bleu.corpus_score([model.decode(tokens) for tokens in found], [references]).score,
+            rate,
+        )
 
     whole, score, rate = measure(lambda tokens: by_us(model, tokens))
     size = (args.model / "model.safetensors").stat().st_size
-    print("| format | weights | lines as the model's | BLEU | sentences/s | MB |\n|---|---|---:|---:|---:|---:|")
+    print(
+        "| format | weights | lines as the model's | BLEU | sentences/s | MB"
+        " |\n|---|---|---:|---:|---:|---:|"
+    )
     print(f"| the model | float32 | | {score:.2f} | {rate:.0f} | {size / 1e6:.1f} |", flush=True)
     half = TranslationModel(args.model, precision=torch.bfloat16)
     found, theirs, rate = measure(lambda tokens: by_us(half, tokens))
     good = abs(theirs - score) <= 0.1
     print(
-        f"| the model | bfloat16 | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} | {size / 1e6:.1f} |",
+        f"| the model | bfloat16 | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} |"
+        f" {size / 1e6:.1f} |",
         flush=True,
     )
     for to, precision in FORMATS:
@@ -123,7 +149,8 @@ def main() -> int:
             size = max(path.stat().st_size for path in folder.iterdir())
         good &= abs(theirs - score) <= 0.3 if precision == "int8" else same(whole, found) >= 0.99
         print(
-            f"| {to} | {precision} | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} | {size / 1e6:.1f} |",
+            f"| {to} | {precision} | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} |"
+            f" {size / 1e6:.1f} |",
             flush=True,
         )
     return int(not good)

@@ -1,6 +1,8 @@
-"""Kills trainings and whole reproductions at many points, resumes them, and compares with uninterrupted ones.
+"""Kills trainings and whole reproductions at many points, resumes them, and compares with
+uninterrupted ones.
 
-python tests/system/kill_points.py [--folder FOLDER] prints a table and ends with code 1 when anything differs.
+python tests/system/kill_points.py [--folder FOLDER] prints a table and ends with code 1 when
+anything differs.
 """
 
 import argparse
@@ -27,8 +29,8 @@ from workflows import TINY, command, copy_repository, environment, snakemake  # 
 LONGEST = 900  # seconds that anything may take on a busy machine
 TRAINING = {"updates": 120, "interval": 20, "bleu_interval": 60, "average": 3, "batch_tokens": 1000}
 
-# Loaded by a training before anything else: sends KILL_SIGNAL to its process group before or after a file or folder
-# gets its name, or before the n-th flush to disk.
+# Loaded by a training before anything else: sends KILL_SIGNAL to its process group before or after
+# a file or folder gets its name, or before the n-th flush to disk.
 SABOTAGE = """
 import os
 
@@ -61,7 +63,9 @@ if when != "never":
 
 @dataclass(frozen=True)
 class Point:
-    """When a training is killed: `seconds` after its start, at `update`, or as SABOTAGE does `at` a file."""
+    """When a training is killed: `seconds` after its start, at `update`, or as SABOTAGE does `at` a
+    file.
+    """
 
     name: str
     signal: signal.Signals
@@ -90,11 +94,14 @@ POINTS = [
 ]
 
 
-# ------------------------------------------------------------------------------------------------ trainings
+# ------------------------------------------------------------------------------------------------
+# trainings
 
 
 class Trainings:
-    """Trainings of the tiny rows in folders of their own, each of them compared with an uninterrupted one."""
+    """Trainings of the tiny rows in folders of their own, each of them compared with an
+    uninterrupted one.
+    """
 
     def __init__(self, folder: Path, code: Path = ROOT, **training: object):
         self.folder, self.code = tiny_training.prepare(folder, **training), code
@@ -103,14 +110,28 @@ class Trainings:
         self.reference: dict[str, dict[str, str]] = {}
 
     def start(self, row: str, output: Path, point: Point | None = None) -> subprocess.Popen:
-        script = [sys.executable, self.code / "src" / "train.py", *tiny_training.arguments(self.folder, output)]
+        script = [
+            sys.executable,
+            self.code / "src" / "train.py",
+            *tiny_training.arguments(self.folder, output),
+        ]
         variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
         if point and point.at:
-            path = os.pathsep.join([str(self.folder / "sabotage"), *filter(None, [os.getenv("PYTHONPATH")])])
-            variables |= {"PYTHONPATH": path, "KILL_POINT": point.at, "KILL_SIGNAL": str(int(point.signal))}
+            path = os.pathsep.join(
+                [str(self.folder / "sabotage"), *filter(None, [os.getenv("PYTHONPATH")])]
+            )
+            variables |= {
+                "PYTHONPATH": path,
+                "KILL_POINT": point.at,
+                "KILL_SIGNAL": str(int(point.signal)),
+            }
         with open(output.parent / f"{output.name}.log", "a") as log:
             return subprocess.Popen(
-                [*script, f"--experiment={row}"], env=variables, stdout=log, stderr=log, start_new_session=True
+                [*script, f"--experiment={row}"],
+                env=variables,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def run(self, row: str) -> None:
@@ -120,7 +141,9 @@ class Trainings:
         self.reference[row] = contents(output)
 
     def interrupted(self, row: str, number: int, point: Point) -> tuple[str, int, int, bool]:
-        """Kills at `point`, resumes until done; returns where it was killed, how it ended, calls and equality."""
+        """Kills at `point`, resumes until done; returns where it was killed, how it ended, calls
+        and equality.
+        """
         output = self.folder / row / f"point-{number}" / "seed-1"
         output.parent.mkdir(parents=True)
         process = self.start(row, output, point)
@@ -140,14 +163,35 @@ class Trainings:
 
 
 def contents(run: Path) -> dict[str, str]:
-    """What must be the same: checkpoints byte for byte, those of the state too, the rest but for times and places."""
-    found = {str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")}
-    found |= {str(path.relative_to(run)): sha256(path) for path in run.glob("state-*/checkpoints/*.safetensors")}
-    free = {"seconds", "device_seconds", "cpu_seconds", "tokens_per_second", "mfu", "memory", "made_by"}
+    """What must be the same: checkpoints byte for byte, those of the state too, the rest but for
+    times and places.
+    """
+    found = {
+        str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")
+    }
+    found |= {
+        str(path.relative_to(run)): sha256(path)
+        for path in run.glob("state-*/checkpoints/*.safetensors")
+    }
+    free = {
+        "seconds",
+        "device_seconds",
+        "cpu_seconds",
+        "tokens_per_second",
+        "mfu",
+        "memory",
+        "made_by",
+    }
     for name in ("metrics.jsonl", "training.json"):
         text = (run / name).read_text() if (run / name).exists() else ""
-        lines = [json.loads(line) for line in (text.splitlines() if name == "metrics.jsonl" else [text]) if line]
-        found[name] = json.dumps([{key: value for key, value in line.items() if key not in free} for line in lines])
+        lines = [
+            json.loads(line)
+            for line in (text.splitlines() if name == "metrics.jsonl" else [text])
+            if line
+        ]
+        found[name] = json.dumps(
+            [{key: value for key, value in line.items() if key not in free} for line in lines]
+        )
     found["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
     return found
 
@@ -158,7 +202,11 @@ def sha256(path: Path) -> str:
 
 def last_update(run: Path) -> int:
     """Of the last line that training logged."""
-    lines = [line for file in run.glob("state-*/metrics.jsonl") for line in file.read_text().splitlines(True)]
+    lines = [
+        line
+        for file in run.glob("state-*/metrics.jsonl")
+        for line in file.read_text().splitlines(True)
+    ]
     whole = [line for line in lines if line.endswith("\n")]
     return json.loads(whole[-1])["update"] if whole else 0
 
@@ -175,7 +223,8 @@ def wait_for(true: Callable[[], bool], seconds: float = LONGEST) -> None:
         time.sleep(0.01)
 
 
-# ------------------------------------------------------------------------------------------- reproductions
+# -------------------------------------------------------------------------------------------
+# reproductions
 
 # Killed one after the other in one copy: when a step begins, some seconds later.
 STEPS = [
@@ -190,10 +239,14 @@ STEPS = [
     ("translate", INT, 1.5),
     ("score", KILL, 0.3),
     ("attend", TERM, 0.5),
-    ("tabulate", KILL, 0.5),
+    ("typeset", KILL, 0.5),
     ("plot", KILL, 0.5),
 ]
-LOST = [("train", 2.5), ("train", 4.0), ("translate", 0.5)]  # snakemake alone is killed, its jobs live on
+LOST = [
+    ("train", 2.5),
+    ("train", 4.0),
+    ("translate", 0.5),
+]  # snakemake alone is killed, its jobs live on
 
 
 def make_copy(folder: Path) -> Path:
@@ -202,7 +255,8 @@ def make_copy(folder: Path) -> Path:
     text = file.read_text()
     for key, value in TRAINING.items():
         text = "".join(
-            f"    {key}: {value}\n" if line.startswith(f"    {key}: ") else line for line in text.splitlines(True)
+            f"    {key}: {value}\n" if line.startswith(f"    {key}: ") else line
+            for line in text.splitlines(True)
         )
     file.write_text(text)
     return copy
@@ -239,8 +293,12 @@ def started(folder: Path) -> Iterator[subprocess.Popen]:
             process.wait()
 
 
-def killed_during(folder: Path, step: str, number: signal.Signals, seconds: float, alone: bool = False) -> str:
-    """Runs snakemake until `step` has run for some seconds, kills it, and says what was running then."""
+def killed_during(
+    folder: Path, step: str, number: signal.Signals, seconds: float, alone: bool = False
+) -> str:
+    """Runs snakemake until `step` has run for some seconds, kills it, and says what was running
+    then.
+    """
     with started(folder) as process:
         wait_for(lambda: step in steps_running(folder).values() or process.poll() is not None)
         time.sleep(seconds)
@@ -253,7 +311,9 @@ def killed_during(folder: Path, step: str, number: signal.Signals, seconds: floa
             os.killpg(process.pid, number)
         process.wait(LONGEST)
     if alone:
-        return f"{running}; lives on: {', '.join(sorted(steps_running(folder).values())) or 'nothing'}"
+        return (
+            f"{running}; lives on: {', '.join(sorted(steps_running(folder).values())) or 'nothing'}"
+        )
     try:
         wait_for(lambda: not steps_running(folder), 60)
     except TimeoutError:
@@ -267,20 +327,35 @@ def results(folder: Path) -> dict[str, str]:
     for run in sorted(folder.glob("results/runs/*/*/seed-*")):
         name = run.parent.name
         found |= {f"{name}/{key}": value for key, value in contents(run).items()}
-        for pattern in ("model/model.safetensors", "*.translations.txt", "*.scores.json", "*.perplexity.json"):
+        for pattern in (
+            "model/model.safetensors",
+            "*.translations.txt",
+            "*.scores.json",
+            "*.perplexity.json",
+        ):
             found |= {f"{name}/{path.relative_to(run)}": sha256(path) for path in run.glob(pattern)}
     for pattern in ("corpora/*/raw/*", "corpora/*/*/subwords/*", "corpora/*/*/tokens/*/*.npy"):
-        found |= {str(path.relative_to(folder)): sha256(path) for path in folder.glob(f"results/{pattern}")}
+        found |= {
+            str(path.relative_to(folder)): sha256(path)
+            for path in folder.glob(f"results/{pattern}")
+        }
     for pattern in ("tables/*", "figures/*"):
-        found |= {path.name: "there" for path in folder.glob(f"results/tiny/{pattern}") if path.stat().st_size}
+        found |= {
+            path.name: "there"
+            for path in folder.glob(f"results/tiny/{pattern}")
+            if path.stat().st_size
+        }
     return found
 
 
 def differences(found: dict[str, str], reference: dict[str, str]) -> list[str]:
-    return sorted(name for name in found.keys() | reference.keys() if found.get(name) != reference.get(name))
+    return sorted(
+        name for name in found.keys() | reference.keys() if found.get(name) != reference.get(name)
+    )
 
 
-# ------------------------------------------------------------------------------------------------ the table
+# ------------------------------------------------------------------------------------------------
+# the table
 
 
 class Report:
@@ -288,14 +363,18 @@ class Report:
         self.failed = False
         self.line("killed", "signal", "running", "ended", "calls", "equal")
 
-    def line(self, what: str, number: str, running: str, ended: object, calls: object, equal: object) -> None:
+    def line(
+        self, what: str, number: str, running: str, ended: object, calls: object, equal: object
+    ) -> None:
         self.failed |= equal is False
         shown = {True: "yes", False: "NO"}.get(equal, equal) if isinstance(equal, bool) else equal
         print(f"{what:46} {number:8} {running:38} {ended!s:>5} {calls!s:>5}  {shown}", flush=True)
 
 
 def check_trainings(folder: Path, report: Report) -> None:
-    trainings = Trainings(folder, copy_repository(folder / "code"), **TRAINING)  # which nobody edits meanwhile
+    trainings = Trainings(
+        folder, copy_repository(folder / "code"), **TRAINING
+    )  # which nobody edits meanwhile
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(trainings.run, tiny_training.ROWS))
         work = [
@@ -304,7 +383,9 @@ def check_trainings(folder: Path, report: Report) -> None:
             for number, point in enumerate(POINTS)
             if first == 0 or number % 2 == first % 2  # the others share them
         ]
-        for (row, _, point), found in zip(work, pool.map(lambda job: trainings.interrupted(*job), work), strict=True):
+        for (row, _, point), found in zip(
+            work, pool.map(lambda job: trainings.interrupted(*job), work), strict=True
+        ):
             report.line(f"{row}, {point.name}", point.signal.name, *found)
 
 
@@ -313,7 +394,14 @@ def check_reproductions(folder: Path, report: Report) -> None:
     assert snakemake(reference).returncode == 0
     wanted = results(reference)
     for step, number, seconds in STEPS:
-        report.line(f"reproduction, {step}", number.name, killed_during(killed, step, number, seconds), "", "", "")
+        report.line(
+            f"reproduction, {step}",
+            number.name,
+            killed_during(killed, step, number, seconds),
+            "",
+            "",
+            "",
+        )
     finish(killed, wanted, len(STEPS), report)
     for step, seconds in LOST:
         running = killed_during(lost, step, KILL, seconds, alone=True)
@@ -327,7 +415,9 @@ def finish(folder: Path, wanted: dict[str, str], killed: int, report: Report) ->
     if done.returncode:
         print(done.stdout[-3000:])
     wrong = differences(results(folder), wanted)
-    report.line("then run to its end", "", f"{len(wanted)} files", done.returncode, killed + 1, not wrong)
+    report.line(
+        "then run to its end", "", f"{len(wanted)} files", done.returncode, killed + 1, not wrong
+    )
     if wrong:
         print("\n".join(f"    differs: {name}" for name in wrong))
 
@@ -339,7 +429,14 @@ def check_locks(folder: Path, report: Report) -> None:
         wait_for(lambda: bool(steps_running(copy)) or process.poll() is not None)
         second = snakemake(copy)
         refused = second.returncode != 0 and "locked" in second.stdout
-        report.line("a second snakemake beside a living one", "", "is refused", second.returncode, 1, refused)
+        report.line(
+            "a second snakemake beside a living one",
+            "",
+            "is refused",
+            second.returncode,
+            1,
+            refused,
+        )
         alive = process.poll() is None
         report.line("the first goes on", "", "is alive", "", "", alive)
         os.killpg(process.pid, KILL)
@@ -347,13 +444,20 @@ def check_locks(folder: Path, report: Report) -> None:
     held = bool(list(copy.glob(".snakemake/locks/*")))
     done = snakemake(copy, "results/corpora/tiny/raw/train.en")
     report.line(
-        "one after a killed one, its lock left behind", "", "runs", done.returncode, 1, held and not done.returncode
+        "one after a killed one, its lock left behind",
+        "",
+        "runs",
+        done.returncode,
+        1,
+        held and not done.returncode,
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=Path, help="a new folder to work in, kept; a temporary one without it")
+    parser.add_argument(
+        "--folder", type=Path, help="a new folder to work in, kept; a temporary one without it"
+    )
     folder = parser.parse_args().folder
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
@@ -364,7 +468,10 @@ def main() -> int:
         check_trainings(place / "trainings", report)
         check_locks(place, report)
         check_reproductions(place, report)
-    print(f"{time.monotonic() - began:.0f} s. " + ("Something differs." if report.failed else "All is equal."))
+    print(
+        f"{time.monotonic() - began:.0f} s. "
+        + ("Something differs." if report.failed else "All is equal.")
+    )
     return int(report.failed)
 
 

@@ -16,52 +16,74 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 from families import random_model  # noqa: E402
 
 from nmt.configuration import Training  # noqa: E402
-from nmt.data.batches import Batches, Division  # noqa: E402
+from nmt.data.batches import Batches, Partition  # noqa: E402
 from nmt.data.tokens import ParallelTokens, Ragged  # noqa: E402
-from nmt.training.trainer import Learner  # noqa: E402
-from nmt.training.distributed import Processes, joined  # noqa: E402
+from nmt.training.distributed import ProcessGroup, process_group  # noqa: E402
+from nmt.training.trainer import Trainer  # noqa: E402
 
 UPDATES = 50
 SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}
 
 
 def torchrun(processes: int) -> list[str]:
-    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    return [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={processes}",
+    ]
 
 
-def losses(processes: int, parts: int, families: Iterable[str]) -> dict[str, list[float]]:
-    """Of each family, at each update: this script is started, alone or by torchrun, for batches in so many parts."""
+def losses(processes: int, micro_batches: int, families: Iterable[str]) -> dict[str, list[float]]:
+    """Return each family's loss at each update, for batches in so many micro-batches.
+
+    This script is started, alone or by torchrun.
+    """
     started = torchrun(processes) if processes > 1 else [sys.executable]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "losses.json"
-        arguments = [f"--parts={parts}", f"--output={output}", "--families", *families]
+        arguments = [
+            f"--micro-batches={micro_batches}",
+            f"--output={output}",
+            "--families",
+            *families,
+        ]
         subprocess.run([*started, __file__, *arguments], check=True, capture_output=True)
         return json.loads(output.read_text())
 
 
 def main(args: argparse.Namespace) -> None:
     torch.set_default_dtype(torch.float64)
-    with joined() as processes:
-        found = {family: learn(family, args.parts, processes) for family in args.families}
-        if processes.first:
-            args.output.write_text(json.dumps(found))
+    with process_group() as group:
+        by_family = {family: learn(family, args.micro_batches, group) for family in args.families}
+        if group.is_main:
+            args.output.write_text(json.dumps(by_family))
 
 
-def learn(family: str, parts: int, processes: Processes) -> list[float]:
+def learn(family: str, micro_batches: int, group: ProcessGroup) -> list[float]:
     """The loss of a target token at each update."""
     source_loss = SOURCE_LOSS.get(family, [])
-    settings = {"updates": UPDATES, "batch_tokens": 120, "batches": 2, "warmup": 1, "interval": UPDATES}
+    settings = {
+        "updates": UPDATES,
+        "batch_tokens": 120,
+        "micro_batches": 2,
+        "warmup": 1,
+        "interval": UPDATES,
+    }
     training = Training(**settings, source_loss=source_loss)
-    learner = Learner(random_model(family), training, processes, seed=1)
-    division = Division(processes.rank, processes.size, slices=parts // training.batches)
-    stream = Batches.of(sentences(), training, seed=1).stream(1, 0, division, processes.device)
-    found = []
+    trainer = Trainer(random_model(family), training, group, seed=1)
+    splits = micro_batches // training.micro_batches
+    partition = Partition(group.rank, group.world_size, splits)
+    batches = Batches.for_training(sentences(), training, seed=1)
+    stream = batches.stream(1, 0, partition, group.device)
+    losses = []
     for update in range(1, UPDATES + 1):
-        learner.learn(next(stream), 0.01, update)
-        loss, _, tokens = processes.total(learner.sums).tolist()
-        learner.sums.zero_()
-        found.append(loss / tokens)
-    return found
+        trainer.train_step(next(stream), 0.01, update)
+        loss, _, tokens = group.sum(trainer.sums).tolist()
+        trainer.sums.zero_()
+        losses.append(loss / tokens)
+    return losses
 
 
 def sentences() -> ParallelTokens:
@@ -69,15 +91,19 @@ def sentences() -> ParallelTokens:
     random = np.random.default_rng(1)
 
     def side(lengths: np.ndarray) -> Ragged:
-        return Ragged(random.integers(4, 23, lengths.sum()), np.concatenate([[0], lengths.cumsum()]))
+        return Ragged(
+            random.integers(4, 23, lengths.sum()), np.concatenate([[0], lengths.cumsum()])
+        )
 
     lengths = np.concatenate([random.integers(1, 12, 60), [35, 50]])
-    return ParallelTokens(side(lengths), side(np.minimum(lengths + random.integers(0, 3, 62), 50)), {})
+    return ParallelTokens(
+        side(lengths), side(np.minimum(lengths + random.integers(0, 3, 62), 50)), {}
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--families", nargs="+", required=True)
-    parser.add_argument("--parts", type=int, required=True)
+    parser.add_argument("--micro-batches", type=int, required=True)
     parser.add_argument("--output", type=Path, required=True)
     main(parser.parse_args())

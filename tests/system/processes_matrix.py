@@ -1,6 +1,8 @@
-"""Trains every kind of model with 1, 2 and 4 processes, and compares the losses with those of one process.
+"""Trains every kind of model with 1, 2 and 4 processes, and compares the losses with those of one
+process.
 
-Prints a table of the largest differences in 50 updates, in float64, and ends with code 1 when one is above 1e-6.
+Prints a table of the largest differences in 50 updates, in float64, and ends with code 1 when one
+is above 1e-6.
 """
 
 import argparse
@@ -21,7 +23,10 @@ def main(_: argparse.Namespace) -> int:
     print("|---|---|---|")
     differences = []
     for family in FAMILIES:
-        found = [max(abs(a - b) for a, b in zip(alone[family], some[family], strict=True)) for some in (two, four)]
+        found = [
+            max(abs(a - b) for a, b in zip(alone[family], some[family], strict=True))
+            for some in (two, four)
+        ]
         print(f"| {family} | {found[0]:.1e} | {found[1]:.1e} |", flush=True)
         differences += found
     return 0 if all(difference <= 1e-6 for difference in differences) else 1  # NaN is not

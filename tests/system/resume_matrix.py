@@ -1,6 +1,8 @@
-"""Kills trainings of every kind of model in every precision, resumes them, and compares with uninterrupted ones.
+"""Kills trainings of every kind of model in every precision, resumes them, and compares with
+uninterrupted ones.
 
-Prints a table, a row when its three kill points are done, and ends with code 1 when anything differs.
+Prints a table, a row when its three kill points are done, and ends with code 1 when anything
+differs.
 """
 
 import argparse
@@ -26,7 +28,14 @@ POINTS = [
     Point("SIGKILL as the state is written", KILL, at="before state.safetensors"),
 ]
 REFUSED = "refused"  # with a sentence: float16 on a CPU, for families with LSTMs
-SHORT = {"updates": 60, "interval": 20, "bleu_interval": 60, "average": 2, "batch_tokens": 400, "batches": 2}
+SHORT = {
+    "updates": 60,
+    "interval": 20,
+    "bleu_interval": 60,
+    "average": 2,
+    "batch_tokens": 400,
+    "micro_batches": 2,
+}
 
 
 def main(args: argparse.Namespace) -> int:
@@ -37,17 +46,28 @@ def main(args: argparse.Namespace) -> int:
     began, equal = time.monotonic(), True
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
         trainings = Trainings(Path(temporary), **SHORT)
-        cases = [(family, precision) for family in args.families or FAMILIES for precision in PRECISIONS]
+        cases = [
+            (family, precision) for family in args.families or FAMILIES for precision in PRECISIONS
+        ]
         for family, precision in cases:
-            changes = FAMILIES[family].model_dump() | {"base": "tiny", "title": family, "precision": precision}
+            changes = FAMILIES[family].model_dump() | {
+                "base": "tiny",
+                "title": family,
+                "precision": precision,
+            }
             if "max_positions" in changes:
-                changes["max_positions"] = 256  # the text's longest sentences are longer than those of other tests
+                changes["max_positions"] = (
+                    256  # the text's longest sentences are longer than those of other tests
+                )
             tiny_training.change(trainings.folder, f"{family}-{precision}", **changes)
         rows = pool.map(lambda case: interrupted(trainings, "-".join(case)), cases)
         for (family, precision), found in zip(cases, rows, strict=True):
             print(f"| {family} | {precision} | {' | '.join(found)} |", flush=True)
             equal &= set(found) <= {"equal", REFUSED}
-    print(f"\n{time.monotonic() - began:.0f} s. " + ("All is equal." if equal else "Something differs."))
+    print(
+        f"\n{time.monotonic() - began:.0f} s. "
+        + ("All is equal." if equal else "Something differs.")
+    )
     return int(not equal)
 
 
@@ -68,5 +88,10 @@ def interrupted(trainings: Trainings, row: str) -> list[str]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("families", nargs="*", metavar="FAMILY", help="of tests/families.py; without any, all of them")
+    parser.add_argument(
+        "families",
+        nargs="*",
+        metavar="FAMILY",
+        help="of tests/families.py; without any, all of them",
+    )
     command.run(main, parser)

@@ -1,4 +1,6 @@
-"""Killed and resumed equals uninterrupted; kill_points.py does the same at more points and with whole workflows."""
+"""Killed and resumed equals uninterrupted; kill_points.py does the same at more points and with
+whole workflows.
+"""
 
 import pytest
 from system.kill_points import KILL, TERM, Point, Trainings
@@ -8,7 +10,9 @@ ROW = "tiny-transformer"
 
 @pytest.fixture(scope="module")
 def trainings(tmp_path_factory):
-    made = Trainings(tmp_path_factory.mktemp("trainings"), updates=60, interval=10, bleu_interval=30, average=3)
+    made = Trainings(
+        tmp_path_factory.mktemp("trainings"), updates=60, interval=10, bleu_interval=30, average=3
+    )
     made.run(ROW)
     return made
 
@@ -17,7 +21,14 @@ def trainings(tmp_path_factory):
     ("point", "ending"),
     [
         (Point("half-way", TERM, update=20), 75),
-        (Point("a checkpoint is there, its state is not", KILL, at="after checkpoints/00000030.safetensors"), -KILL),
+        (
+            Point(
+                "a checkpoint is there, its state is not",
+                KILL,
+                at="after checkpoints/00000030.safetensors",
+            ),
+            -KILL,
+        ),
     ],
 )
 def test_a_killed_training_goes_on_as_if_nothing_had_happened(trainings, point, ending):

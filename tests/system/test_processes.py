@@ -17,7 +17,7 @@ from tiny_training import arguments, prepare
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
-from nmt.training.state import locked
+from nmt.training.run_folder import locked
 
 FAMILIES = ("transformer", "decoder-only", "moe")
 
@@ -37,7 +37,9 @@ def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, 
 def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
     """train.py by two processes, half way through its updates."""
     script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
-    with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
         yield process
 
@@ -47,7 +49,9 @@ def folder(tmp_path):
     return prepare(tmp_path, updates=60, interval=10, batch_tokens=1000, bleu_interval=0)
 
 
-@pytest.mark.parametrize("to_all", [False, True])  # as a service's stop signals all processes of a job
+@pytest.mark.parametrize(
+    "to_all", [False, True]
+)  # as a service's stop signals all processes of a job
 def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all):
     whole, run = folder / "whole", folder / "run"
     assert run_script("train", *arguments(folder, whole, device_tokens=500)).returncode == 0
@@ -63,7 +67,9 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all)
     made = read_json(run / "training.json")
     assert [call["processes"] for call in made["made_by"]] == [2, 1]
     assert made["seconds"] < made["device_seconds"] < 2 * made["seconds"]
-    ours, theirs = (load_tensors(each / "checkpoints" / "00000060.safetensors")[0] for each in (run, whole))
+    ours, theirs = (
+        load_tensors(each / "checkpoints" / "00000060.safetensors")[0] for each in (run, whole)
+    )
     for name, tensor in ours.items():
         torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=1e-3)
 
@@ -72,7 +78,11 @@ def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root, r
     assert run_script("train", *arguments(folder, folder / "run")).returncode == 0
     (state,) = folder.glob("run/state-*")
     with locked(state, wait=True):
-        script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, folder / "run", device_tokens=500)]
+        script = [
+            *torchrun(2),
+            root / "src" / "train.py",
+            *arguments(folder, folder / "run", device_tokens=500),
+        ]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "another process is training in" in done.stderr
@@ -93,7 +103,10 @@ def number_of(run: Path, rank: int) -> int:
     """Of the process of that rank that trains in this folder."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+            words, variables = (
+                (process / "cmdline").read_bytes(),
+                (process / "environ").read_bytes(),
+            )
         except OSError:
             continue  # it has ended
         if str(run).encode() in words and f"LOCAL_RANK={rank}".encode() in variables:

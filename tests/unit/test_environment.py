@@ -1,4 +1,6 @@
-"""The environment: every package is pinned, the files agree, and set_up.sh makes .venv or says in one line why not."""
+"""The environment: every package is pinned, the files agree, and set_up.sh makes .venv or says in
+one line why not.
+"""
 
 import ast
 import importlib
@@ -29,18 +31,29 @@ def names(requirements) -> set[str]:
 @pytest.mark.parametrize("file", ["requirements.txt", "cuda.txt"])
 def test_pins_are_exact(root, file):
     lines = (root / "envs" / file).read_text(encoding="utf-8").splitlines()
-    pins = [line.split("  # ")[0] for line in lines if line and not line.startswith(("#", "--constraint "))]
-    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9-]+==[0-9][a-z0-9.]*", pin)] == []  # no "+cpu", no markers
+    pins = [
+        line.split("  # ")[0]
+        for line in lines
+        if line and not line.startswith(("#", "--constraint "))
+    ]
+    assert [
+        pin for pin in pins if not re.fullmatch(r"[a-z0-9-]+==[0-9][a-z0-9.]*", pin)
+    ] == []  # no "+cpu", no markers
     assert pins == sorted(set(pins), key=lambda pin: pin.split("==")[0])
 
 
 def test_pins_satisfy_the_direct_requirements(root, pin):
     pins = {
-        each.name: str(each.specifier).removeprefix("==") for each in pin.requirements(root / "envs/requirements.txt")
+        each.name: str(each.specifier).removeprefix("==")
+        for each in pin.requirements(root / "envs/requirements.txt")
     }
     direct = pin.requirements(root / "envs" / "requirements.in")
     assert direct
-    assert [str(each) for each in direct if not each.specifier.contains(pins[canonicalize_name(each.name)])] == []
+    assert [
+        str(each)
+        for each in direct
+        if not each.specifier.contains(pins[canonicalize_name(each.name)])
+    ] == []
 
 
 def test_all_that_is_needed_is_pinned_and_nothing_else(root, pin):
@@ -52,8 +65,12 @@ def test_all_that_is_needed_is_pinned_and_nothing_else(root, pin):
 
 def test_all_that_is_imported_is_a_direct_requirement(root, pin):
     modules, ours = set(), set()
-    for path in (path for folder in ("src", "envs", "tests") for path in (root / folder).rglob("*.py")):
-        inside = (path.parent / "__init__.py").exists()  # a package, whose modules have its name before their own
+    for path in (
+        path for folder in ("src", "envs", "tests") for path in (root / folder).rglob("*.py")
+    ):
+        inside = (
+            path.parent / "__init__.py"
+        ).exists()  # a package, whose modules have its name before their own
         ours |= {path.parent.name} if inside else {path.parent.name, path.stem}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
@@ -61,20 +78,29 @@ def test_all_that_is_imported_is_a_direct_requirement(root, pin):
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 modules.add(node.module.split(".")[0])
     packages = packages_distributions()
-    imported = {canonicalize_name(packages.get(name, [name])[0]) for name in modules - ours - sys.stdlib_module_names}
+    imported = {
+        canonicalize_name(packages.get(name, [name])[0])
+        for name in modules - ours - sys.stdlib_module_names
+    }
     assert "torch" in imported
-    peers = names(pin.requirements(root / "envs" / "peers.txt")) | {"onmt"}  # what OpenNMT-py calls itself in Python
+    peers = names(pin.requirements(root / "envs" / "peers.txt")) | {
+        "onmt"
+    }  # what OpenNMT-py calls itself in Python
     assert imported - names(pin.requirements(root / "envs" / "requirements.in")) - peers == set()
 
 
 def test_the_conda_file_is_made_from_the_pins(root, pin):
     conda = importlib.import_module("make_conda").conda()
-    assert (root / "envs" / "nmt.yaml").read_text(encoding="utf-8") == conda, "run `python envs/make_conda.py`"
+    assert (root / "envs" / "nmt.yaml").read_text(encoding="utf-8") == conda, (
+        "run `python envs/make_conda.py`"
+    )
     assert '"torch==2.13.0"' in conda
 
 
 def test_the_container_copies_files_that_exist(root):
-    copied = re.findall(r"^COPY (.*) \S+$", (root / "envs" / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    copied = re.findall(
+        r"^COPY (.*) \S+$", (root / "envs" / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     files = " ".join(copied).split()
     assert {"envs/requirements.txt", "envs/cuda.txt"} <= set(files)
     assert [file for file in files if not (root / file).is_file()] == []
@@ -132,7 +158,14 @@ def clone(root, tmp_path) -> Path:
 
 def set_up(clone: Path, python: Path | None = None, *, asked: Path | None = None, **variables: str):
     """Runs set_up.sh where `python3` is `python`, and PYTHON=`asked`."""
-    return run(clone, "sh", "envs/set_up.sh", python=python, **({"PYTHON": str(asked)} if asked else {}), **variables)
+    return run(
+        clone,
+        "sh",
+        "envs/set_up.sh",
+        python=python,
+        **({"PYTHON": str(asked)} if asked else {}),
+        **variables,
+    )
 
 
 def run(clone: Path, *command: str, python: Path | None = None, **variables: str):
@@ -141,7 +174,9 @@ def run(clone: Path, *command: str, python: Path | None = None, **variables: str
     environment |= {"PWD": str(clone)} | variables
     if python:
         environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
-    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300
+    )
 
 
 def one_line(done) -> str:
@@ -166,8 +201,9 @@ def test_an_environment_is_made_once(clone, python):
 @pytest.mark.parametrize("version", ["2.7.18", "3.9.18", "3.10.13"])
 def test_too_old_a_python(clone, python, version):
     message = one_line(set_up(clone, python(version)))
-    assert message == (
-        f"Python 3.11 or newer is needed; python3 is {version}: run `make PYTHON=/path/to/python3.12`.\n"
+    assert (
+        message == f"Python 3.11 or newer is needed; python3 is {version}: run `make"
+        " PYTHON=/path/to/python3.12`.\n"
     )
     assert not (clone / ".venv").exists()
 

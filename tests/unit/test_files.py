@@ -28,7 +28,10 @@ def test_all_that_is_written_may_be_read_by_whom_the_umask_lets(tmp_path):
         beside.touch(0o600)
     (tmp_path / "usual").touch()
     usual = (tmp_path / "usual").stat().st_mode
-    assert [(tmp_path / name).stat().st_mode for name in ("folder/inside", "alone")] == [usual, usual]
+    assert [(tmp_path / name).stat().st_mode for name in ("folder/inside", "alone")] == [
+        usual,
+        usual,
+    ]
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):

@@ -1,4 +1,6 @@
-"""README's worked example: a new family is a module and a few lines, and passes the tests of all families."""
+"""README's worked example: a new family is a module and a few lines, and passes the tests of all
+families.
+"""
 
 import re
 import subprocess
@@ -24,7 +26,11 @@ def extended(tmp_path_factory):
 
 def run(folder, *arguments) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment(folder), capture_output=True, encoding="utf-8"
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,4 +1,6 @@
-"""The tiny reproduction, from the grammar to tables, figures and the report, in a copy of the repository."""
+"""The tiny reproduction, from the grammar to tables, figures and the report, in a copy of the
+repository.
+"""
 
 import base64
 import re
@@ -13,7 +15,13 @@ from workflows import copy_repository, environment, planned_jobs, snakemake
 from nmt.models.weights import load_tensors
 
 TABLES = ("systems", "dev")
-FIGURES = ("learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length")
+FIGURES = (
+    "learning-curves",
+    "learning-rate",
+    "positional-encodings",
+    "attention",
+    "bleu-by-length",
+)
 ROWS = ("tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer")
 
 
@@ -38,16 +46,26 @@ def edited(path, old, new):
 
 
 def test_every_table_and_figure_is_made(made):
-    wanted = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "html", "tex", "significance.json")]
+    wanted = [
+        f"tables/{name}.{kind}"
+        for name in TABLES
+        for kind in ("csv", "md", "html", "tex", "significance.json")
+    ]
     wanted += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
-    found = {path.relative_to(made / "results/tiny").as_posix(): path for path in made.glob("results/tiny/*/*")}
+    found = {
+        path.relative_to(made / "results/tiny").as_posix(): path
+        for path in made.glob("results/tiny/*/*")
+    }
     assert sorted(found) == sorted(wanted)
     assert [name for name, path in found.items() if path.stat().st_size < 100] == []
 
 
 def test_every_step_has_a_log_and_a_benchmark(made):
     logs, benchmarks = (
-        {path.relative_to(made / "results" / kind).with_suffix("") for path in (made / "results" / kind).rglob("*.*")}
+        {
+            path.relative_to(made / "results" / kind).with_suffix("")
+            for path in (made / "results" / kind).rglob("*.*")
+        }
         for kind in ("logs", "benchmarks")
     )
     assert len(benchmarks) > 30
@@ -67,27 +85,37 @@ def test_a_comment_in_the_code_reruns_nothing(made):
 
 def test_a_changed_row_reruns_that_row_alone(made):
     run = "corpus=tiny, experiment=tiny-seq2seq, seed=1"
-    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: seq2seq,", "family: seq2seq, updates: 30,"):
+    with edited(
+        made / "tests/workflow/tiny/experiments.yaml",
+        "family: seq2seq,",
+        "family: seq2seq, updates: 30,",
+    ):
         jobs = planned_jobs(made)
     translated = "corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test"
     assert jobs == {
         *(f"{rule} {run}" for rule in ("train", "average", "attend", "describe")),
         *(f"{rule} {translated}" for rule in ("translate", "score")),
-        *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "tabulate")),
+        *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset")),
         *(figure for figure in FIGURES if figure != "positional-encodings"),
         "all",
     }
 
 
 def test_decoding_changed_trains_nothing(made):
-    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: rnnsearch,", "family: rnnsearch, beam: 3,"):
+    with edited(
+        made / "tests/workflow/tiny/experiments.yaml",
+        "family: rnnsearch,",
+        "family: rnnsearch, beam: 3,",
+    ):
         jobs = planned_jobs(made)
     assert not any(each.startswith("train ") for each in jobs)
     assert "translate corpus=tiny, row=tiny-rnnsearch, run=seed-1, split=test" in jobs
 
 
 def test_a_row_that_shares_its_training_has_checkpoints_of_its_own(made):
-    own, shared = (made / f"results/runs/tiny/{name}/seed-1" for name in ("tiny-last", "tiny-transformer"))
+    own, shared = (
+        made / f"results/runs/tiny/{name}/seed-1" for name in ("tiny-last", "tiny-transformer")
+    )
     assert (own / "training.json").read_bytes() == (shared / "training.json").read_bytes()
     assert not list(own.glob("state-*"))
     last, averaged, model = (
@@ -103,7 +131,11 @@ def test_a_row_that_shares_its_training_has_checkpoints_of_its_own(made):
 
 
 def test_an_ensemble_follows_its_members(made):
-    with edited(made / "tests/workflow/tiny/experiments.yaml", "family: rnnsearch,", "family: rnnsearch, average: 1,"):
+    with edited(
+        made / "tests/workflow/tiny/experiments.yaml",
+        "family: rnnsearch,",
+        "family: rnnsearch, average: 1,",
+    ):
         jobs = planned_jobs(made)
     ensemble = "corpus=tiny, row=tiny-ensemble, run=ensemble, split=test"
     assert {f"translate {ensemble}", f"score {ensemble}"} <= jobs
@@ -111,8 +143,14 @@ def test_an_ensemble_follows_its_members(made):
 
 def test_an_ensemble_is_a_row_of_the_table(made):
     table = (made / "results/tiny/tables/systems.md").read_text(encoding="utf-8")
-    cells = next(line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| Ensemble "))
-    single = [line for line in table.splitlines() if line.startswith(("| Transformer ", "| RNN with attention "))]
+    cells = next(
+        line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| Ensemble ")
+    )
+    single = [
+        line
+        for line in table.splitlines()
+        if line.startswith(("| Transformer ", "| RNN with attention "))
+    ]
     assert float(cells[1].strip(" *")) >= 0
     assert len(single) == 4  # scores and costs
     assert "Ensemble: tiny-transformer 1, tiny-rnnsearch 1 translate together" in table
@@ -121,14 +159,17 @@ def test_an_ensemble_is_a_row_of_the_table(made):
 def test_a_table_on_request_is_made_when_asked_for(made):
     assert not (made / "results/tiny/tables/asked-for.md").exists()
     jobs = planned_jobs(made, "asked-for")
-    assert jobs == {"asked-for", *(f"{rule} reproduction=tiny, table=asked-for" for rule in ("compare", "tabulate"))}
+    assert jobs == {
+        "asked-for",
+        *(f"{rule} reproduction=tiny, table=asked-for" for rule in ("compare", "typeset")),
+    }
 
 
 def test_a_table_is_a_target(made):
     table = made / "results" / "tiny" / "tables" / "dev.md"
     before = table.read_bytes()
     table.unlink()
-    assert {each.split()[0] for each in planned_jobs(made, "dev")} == {"dev", "tabulate"}
+    assert {each.split()[0] for each in planned_jobs(made, "dev")} == {"dev", "typeset"}
     assert snakemake(made, "dev").returncode == 0
     assert table.read_bytes() == before
 
@@ -167,9 +208,18 @@ def test_the_report_is_one_file_with_all_in_it(made):
     report = (made / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", report, flags=re.DOTALL)
     assert not re.search(r"<\w+[^>]*\s(src|href)=", page)  # nothing is fetched
-    for path in [*made.glob("results/tiny/tables/*.html"), *made.glob("results/tiny/figures/*.png")]:
+    for path in [
+        *made.glob("results/tiny/tables/*.html"),
+        *made.glob("results/tiny/figures/*.png"),
+    ]:
         assert base64.b64encode(path.read_bytes()).decode() in report, path.name
-    captions = ("Learning curves", "Learning rate", "Positional encodings", "Attention", "BLEU by source length")
+    captions = (
+        "Learning curves",
+        "Learning rate",
+        "Positional encodings",
+        "Attention",
+        "BLEU by source length",
+    )
     for caption in (
         *captions,
         "Three systems and two together, barely trained",

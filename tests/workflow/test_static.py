@@ -31,7 +31,11 @@ def read(path: Path):
 
 def run(clone: Path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=clone, env=environment(clone), capture_output=True, encoding="utf-8"
+        [sys.executable, "-m", *arguments],
+        cwd=clone,
+        env=environment(clone),
+        capture_output=True,
+        encoding="utf-8",
     )
 
 
@@ -46,14 +50,16 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     on_request = {name for name, table in said["tables"].items() if table.get("on_request")}
     by_default = planned_jobs(clone, configuration=configuration)
     jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
-    assert {f"tabulate reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(by_default)
+    assert {f"typeset reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(
+        by_default
+    )
     assert "all" in by_default <= jobs
     catalog = Path(said.get("catalog", "config")) / "experiments.yaml"
     ensembles = read(clone / catalog).get("ensembles", {})
     seeds_of = said.get("seeds_of", {})
     trained = set()
     for name, table in said["tables"].items():
-        assert f"tabulate reproduction={said['name']}, table={name}" in jobs
+        assert f"typeset reproduction={said['name']}, table={name}" in jobs
         for row in table["experiments"]:
             seeds = seeds_of.get(row, said["seeds"])
             members = ensembles[row]["members"] if row in ensembles else {row: seeds}
@@ -62,7 +68,9 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
                 wildcards = f"corpus={said['corpus']}, row={row}, run={run}, split={table['split']}"
                 assert {f"translate {wildcards}", f"score {wildcards}"} <= jobs
             if "perplexity" in table["metrics"]:
-                wildcards = [f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in seeds]
+                wildcards = [
+                    f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in seeds
+                ]
                 assert {f"perplexity {run}" for run in wildcards} <= jobs
     runs = {rule: set() for rule in ("train", "share_training", "average")}
     for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
@@ -76,7 +84,13 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     }
     assert runs["train"] >= trained - runs["share_training"]
     assert not runs["train"] & runs["share_training"]
-    assert {"learning-curves", "learning-rate", "positional-encodings", "attention", "bleu-by-length"} <= jobs
+    assert {
+        "learning-curves",
+        "learning-rate",
+        "positional-encodings",
+        "attention",
+        "bleu-by-length",
+    } <= jobs
 
 
 def test_lint_finds_nothing(clone):
@@ -94,14 +108,38 @@ def test_the_workflow_is_formatted(clone):
     [
         ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
         ("seeds: [1]", "seeds: [1, 1]", "bad.yaml: seeds: 1 is there twice"),
-        ("metrics: [bleu,", "metrics: [chrf, bleu,", "bad.yaml, tables: systems: metrics: chrf is there twice"),
-        ("  systems:", "  score:", "error: the table score has the name of a rule: choose another."),
+        (
+            "metrics: [bleu,",
+            "metrics: [chrf, bleu,",
+            "bad.yaml, tables: systems: metrics: chrf is there twice",
+        ),
+        (
+            "  systems:",
+            "  score:",
+            "error: the table score has the name of a rule: choose another.",
+        ),
         ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
-        ("name: demo", "name: my demo", "bad.yaml: 'my demo' is no name: take letters, digits, _ . and -, no sign at"),
-        ("name: demo", "name: runs", "bad.yaml: name: results/runs is a folder of the workflow's own, choose another"),
-        ("attention: ", "attention: '' #", "bad.yaml: attention: String should have at least 1 character"),
+        (
+            "name: demo",
+            "name: my demo",
+            "bad.yaml: 'my demo' is no name: take letters, digits, _ . and -, no sign at",
+        ),
+        (
+            "name: demo",
+            "name: runs",
+            "bad.yaml: name: results/runs is a folder of the workflow's own, choose another",
+        ),
+        (
+            "attention: ",
+            "attention: '' #",
+            "bad.yaml: attention: String should have at least 1 character",
+        ),
         ("corpus: demo", "corpus: demmo", "bad.yaml: unknown corpus 'demmo': did you mean 'demo'?"),
-        ("[demo-rnnencdec,", "[demo-rnnencdek,", "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?"),
+        (
+            "[demo-rnnencdec,",
+            "[demo-rnnencdek,",
+            "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?",
+        ),
         ("split: test", "split: tset", "unknown split 'tset'"),
         ("[bleu,", "[blue,", "unknown metric 'blue': did you mean 'bleu'?"),
         ("corpus: demo", "corpus: demo\ncatalog: nowhere", "nowhere/corpora.yaml is not there."),
@@ -137,7 +175,9 @@ def test_the_schemas_are_those_of_the_classes(clone, tmp_path):
 
 @pytest.mark.parametrize("name", ["corpora", "experiments", *REPRODUCTIONS])
 def test_the_configuration_keeps_to_its_schema(root, name):
-    schema = str(root / "workflow" / "schemas" / f"{name if name in CATALOG else 'reproduction'}.json")
+    schema = str(
+        root / "workflow" / "schemas" / f"{name if name in CATALOG else 'reproduction'}.json"
+    )
     values = read(root / (f"config/{name}.yaml" if name in CATALOG else name))
     validate(values, schema, set_default=False)
     with pytest.raises(WorkflowError):

@@ -3,7 +3,7 @@
 BENCHMARKED = [row for row in ROWS if row not in CATALOG.ensembles]
 
 
-rule benchmark:
+rule benchmark_training:
     input:
         [
             f"results/corpora/{REPRODUCTION.corpus}/{CATALOG.experiment(row).vocabulary}/tokens/train"
@@ -15,9 +15,9 @@ rule benchmark:
         pdf=f"results/benchmark/{REPRODUCTION.name}.pdf",
         png=f"results/benchmark/{REPRODUCTION.name}.png",
     log:
-        f"results/logs/{REPRODUCTION.name}/benchmark.log",
+        f"results/logs/{REPRODUCTION.name}/benchmark_training.log",
     benchmark:
-        f"results/benchmarks/{REPRODUCTION.name}/benchmark.tsv"
+        f"results/benchmarks/{REPRODUCTION.name}/benchmark_training.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
@@ -30,6 +30,6 @@ rule benchmark:
         rows=BENCHMARKED,
         experiments=[chosen_of(row) for row in BENCHMARKED],
     shell:
-        "python src/benchmark.py --catalog {params.catalog:q}"
+        "python src/benchmark_training.py --catalog {params.catalog:q}"
         " --experiments {params.rows} --tokens {input} --threads {threads}"
         " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"

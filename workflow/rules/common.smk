@@ -14,7 +14,9 @@ from nmt.environment import SETTINGS
 from nmt.errors import UserError
 
 # `snakemake` may be called by its path, without the environment being activated.
-os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]))
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)])
+)
 os.environ.update(SETTINGS | os.environ)
 
 try:
@@ -24,7 +26,10 @@ try:
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
     # Of the tables that are made without being asked for
     ROWS = dict.fromkeys(
-        row for table in REPRODUCTION.tables.values() if not table.on_request for row in table.experiments
+        row
+        for table in REPRODUCTION.tables.values()
+        if not table.on_request
+        for row in table.experiments
     )
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -54,7 +59,9 @@ def clear_stale_lock():
     Each process holds a shared lock on one file for as long as it lives; who can have it alone is alone.
     """
     Path(".snakemake").mkdir(exist_ok=True)
-    alive = open(".snakemake/alive", "a+")  # NFS shares a lock only on a file that is open for reading
+    alive = open(
+        ".snakemake/alive", "a+"
+    )  # NFS shares a lock only on a file that is open for reading
     try:
         fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for stale in Path(".snakemake/locks").glob("*.lock"):
@@ -75,7 +82,11 @@ def experiment(wildcards):
 def chosen_of(name):
     """All that a row's entry says."""
     row = CATALOG.experiment(name)
-    return [row.title, row.vocabulary, *(part.chosen() for part in (row.model, row.training, row.decoding))]
+    return [
+        row.title,
+        row.vocabulary,
+        *(part.chosen() for part in (row.model, row.training, row.decoding)),
+    ]
 
 
 def vocabulary_file(name):
@@ -101,7 +112,10 @@ def shared_training(name):
 def trained(name, rows):
     """A file of every training that these rows rest on, each once."""
     runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
-    return [f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}" for row, seed in dict.fromkeys(runs)]
+    return [
+        f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}"
+        for row, seed in dict.fromkeys(runs)
+    ]
 
 
 def translated(name, rows):
@@ -160,7 +174,9 @@ def tables():
 
 def figures():
     return [
-        f"results/{REPRODUCTION.name}/figures/{figure}.png" for figure in FIGURES if figure not in FIGURES_ON_REQUEST
+        f"results/{REPRODUCTION.name}/figures/{figure}.png"
+        for figure in FIGURES
+        if figure not in FIGURES_ON_REQUEST
     ]
 
 
@@ -184,7 +200,11 @@ def titles():
 
 def published_digest():
     """Of what papers print of this corpus: the report shows parameters, and the numbers themselves fill pages."""
-    numbers = [entry.model_dump_json() for entry in CATALOG.published if entry.corpus == REPRODUCTION.corpus]
+    numbers = [
+        entry.model_dump_json()
+        for entry in CATALOG.published
+        if entry.corpus == REPRODUCTION.corpus
+    ]
     return hashlib.sha256("".join(numbers).encode()).hexdigest()[:12]
 
 

@@ -40,7 +40,9 @@ rule compare:
         runtime=60,
         gpu=0,
     params:
-        names=lambda wildcards: [row for row, runs in translations_of_a_table(wildcards).items() for _ in runs],
+        names=lambda wildcards: [
+            row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
+        ],
         metrics=lambda wildcards: compared_metrics(wildcards.table),
         language=CORPUS.target,
     shell:
@@ -49,7 +51,7 @@ rule compare:
         " --output {output} --log {log}"
 
 
-rule tabulate:
+rule typeset:
     input:
         table_inputs,
         significance=significance_of_a_table,
@@ -65,9 +67,9 @@ rule tabulate:
         ),
         latex="results/{reproduction}/tables/{table}.tex",
     log:
-        "results/logs/{reproduction}/tabulate.{table}.log",
+        "results/logs/{reproduction}/typeset.{table}.log",
     benchmark:
-        "results/benchmarks/{reproduction}/tabulate.{table}.tsv"
+        "results/benchmarks/{reproduction}/typeset.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -77,11 +79,13 @@ rule tabulate:
         gpu=0,
     params:
         catalog=REPRODUCTION.catalog,
-        significance=lambda wildcards, input: f"--significance {input.significance}" if input.significance else "",
+        significance=lambda wildcards, input: (
+            f"--significance {input.significance}" if input.significance else ""
+        ),
         published=published_digest(),
         titles=titles(),
     shell:
-        "python src/tabulate.py --catalog {params.catalog:q} --reproduction {input.configuration}"
+        "python src/typeset.py --catalog {params.catalog:q} --reproduction {input.configuration}"
         " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
         " --html {output.html} --latex {output.latex} --log {log}"
 

@@ -17,7 +17,9 @@ rule train:
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     wildcard_constraints:
-        experiment="|".join(re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as is None),
+        experiment="|".join(
+            re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as is None
+        ),
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -53,7 +55,10 @@ rule share_training:
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/share_training.tsv"
     wildcard_constraints:
-        experiment="|".join(re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as) or "none",
+        experiment="|".join(
+            re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as
+        )
+        or "none",
     conda:
         "../../envs/nmt.yaml"
     threads: 1

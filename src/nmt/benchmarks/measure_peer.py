@@ -1,7 +1,9 @@
-"""Measures how fast another toolkit trains a row's Transformer on the same batches; benchmark.py compares.
+"""Measures how fast another toolkit trains a row's Transformer on the same batches; benchmark.py
+compares.
 
-Needs a Python with the toolkits of envs/peers.txt. Model and loss are the toolkit's own (nmt.benchmarks.peers); batches
-(length-sorted), Adam (torch's fused one), clipping and autocast are ours for all of them.
+Needs a Python with the toolkits of envs/peers.txt. Model and loss are the toolkit's own
+(nmt.benchmarks.peers); batches (length-sorted), Adam (torch's fused one), clipping and autocast are
+ours for all of them.
 """
 
 import argparse
@@ -13,13 +15,13 @@ import torch
 from torch import nn
 
 from nmt import command
+from nmt.benchmarks.peers import TOOLKITS, build
+from nmt.benchmarks.training_speed import arguments, repeated
 from nmt.configuration import Transformer, load_catalog
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.benchmarks.peers import TOOLKITS, build
 from nmt.training.trainer import autocast
-from nmt.benchmarks.training_speed import arguments, repeated
 
 
 def main(args: argparse.Namespace) -> None:
@@ -30,17 +32,22 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(f"{args.experiment} is no Transformer: others are not compared.")
     tokens = ParallelTokens.load(args.tokens)
     settings = experiment.training
-    peer = build(args.toolkit, experiment.model, tokens.meta["vocabulary_sizes"][0], settings.label_smoothing)
+    peer = build(
+        args.toolkit, experiment.model, tokens.meta["vocabulary_sizes"][0], settings.label_smoothing
+    )
     peer.model.train()
     parameters = list(peer.model.parameters())
     optimizer = torch.optim.Adam(parameters, lr=1e-4, betas=settings.adam_betas, fused=True)
-    batches = Batches.of(tokens, settings, seed=1)
+    batches = Batches.for_training(tokens, settings, seed=1)
     updates = itertools.chain.from_iterable(map(batches.epoch, itertools.count(1)))
 
     def update() -> tuple[int, float]:
         """Target tokens and seconds."""
         chosen = next(updates)
-        loaded, target_tokens = [batches.load(batch) for batch in chosen], sum(map(batches.target_tokens, chosen))
+        loaded, target_tokens = (
+            [batches.load(batch) for batch in chosen],
+            sum(map(batches.target_tokens, chosen)),
+        )
         begun = time.perf_counter()
         for batch in loaded:
             with autocast(batch.source.device, settings):
@@ -50,7 +57,10 @@ def main(args: argparse.Namespace) -> None:
         optimizer.step()
         optimizer.zero_grad()
         if not norm.isfinite():
-            raise UserError(f"{args.toolkit} finds no gradient that is a number, so its speed would say nothing.")
+            raise UserError(
+                f"{args.toolkit} finds no gradient that is a number, so its speed would say"
+                " nothing."
+            )
         return target_tokens, time.perf_counter() - begun
 
     done = repeated(update, args.seconds)

@@ -1,4 +1,6 @@
-"""The measures that make training fast, and what torch offers in their place, to see what each is worth."""
+"""The measures that make training fast, and what torch offers in their place, to see what each is
+worth.
+"""
 
 from collections.abc import Iterable
 
@@ -16,12 +18,16 @@ from nmt.training import trainer
 
 def apart(self: MultiHeadAttention, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     q, k, v = (self.split(F.linear(x, weight)) for weight in self.qkv.weight.split(self.widths))
-    return self.relation.rotate(q, start), self.relation.rotate(k, start), v
+    return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
 
 
-def whole_loss(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+def whole_loss(
+    hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
     logits, targets = output(hidden.flatten(0, 1)), targets.flatten()
-    loss = F.cross_entropy(logits, targets, ignore_index=PAD, label_smoothing=smoothing, reduction="sum")
+    loss = F.cross_entropy(
+        logits, targets, ignore_index=PAD, label_smoothing=smoothing, reduction="sum"
+    )
     with torch.no_grad():
         return loss, F.cross_entropy(logits, targets, ignore_index=PAD, reduction="sum")
 
@@ -39,9 +45,9 @@ class PlainAdam(torch.optim.Adam):
 REPLACEMENTS = {
     "sorted-batches": (Batches, "by_length", lambda self, numbers: numbers),
     "joint-projections": (MultiHeadAttention, "project", apart),
-    "plain-attention": (attention, "by_products", lambda device: False),
+    "plain-attention": (attention, "prefers_matmul", lambda device: False),
     "cheap-dropout": (Dropout, "forward", lambda self, x: F.dropout(x, self.p, self.training)),
-    "chunked-loss": (learner, "cross_entropy", whole_loss),
+    "chunked-loss": (trainer, "cross_entropy", whole_loss),
     "fused-adam": (torch.optim, "Adam", PlainAdam),
 }
 # Those that are a variable of nmt.environment, and need a process without it

@@ -8,23 +8,27 @@ from nmt.paper.drawing import COLORS, PAGE, STYLE, finish, sheet
 
 PHASES = ("data", "forward", "backward", "optimizer")
 NOTE = (
-    "In brackets are the lowest and the highest round. MFU: the rate of the model's own products, as a share of that "
-    "of a large matrix product measured beside it. To X: the ratio of target tokens a second to those of X, of the "
-    "medians and round by round. Phases: time for 1,000 target tokens, clipping with the backward pass."
+    "In brackets are the lowest and the highest round. MFU: the rate of the model's own products,"
+    " as a share of that of a large matrix product measured beside it. To X: the ratio of target"
+    " tokens a second to those of X, of the medians and round by round. Phases: time for 1,000"
+    " target tokens, clipping with the backward pass."
 )
 
 
 def medians(measurements: pd.DataFrame) -> pd.DataFrame:
     """This version's, a line for each experiment, in the order of the measurements.
 
-    measurements: a line each, with `experiment`, `version` and the values of nmt.benchmarks.training_speed.Speed.
+    measurements: a line each, with `experiment`, `version` and the values of
+      nmt.benchmarks.training_speed.Speed.
     """
     ours = measurements[measurements.version == "this"].drop(columns="version")
     return ours.groupby("experiment", sort=False).median()
 
 
 def rounds(measurements: pd.DataFrame, what: str, value: str) -> pd.DataFrame:
-    """The `value` of each `what`, a column each in the order of the measurements; a line for each round."""
+    """The `value` of each `what`, a column each in the order of the measurements; a line for each
+    round.
+    """
     counted = measurements.assign(round=measurements.groupby(what).cumcount())
     return counted.pivot(index="round", columns=what, values=value)[measurements[what].unique()]
 
@@ -47,14 +51,21 @@ def markdown(measurements: pd.DataFrame, about: str) -> str:
     }
     others = [version for version in measurements.version.unique() if version != "this"]
     columns = {
-        "target tokens/s": [spread(rate.this.median(), rate.this, ",.0f") for rate in rates.values()],
+        "target tokens/s": [
+            spread(rate.this.median(), rate.this, ",.0f") for rate in rates.values()
+        ],
         "padding": table.padding.map("{:.1%}".format),
         "MFU": table.mfu.map("{:.1%}".format),
         "memory (GB)": (table.memory / 1e9).map("{:.2f}".format),
     }
     columns |= {f"{phase} (ms)": table[phase].map("{:.1f}".format) for phase in PHASES}
-    columns |= {f"to {other}": [ratio(rate.this, rate[other]) for rate in rates.values()] for other in others}
-    drawn_up = pd.DataFrame(columns, table.index).to_markdown(disable_numparse=True, stralign="right")
+    columns |= {
+        f"to {other}": [ratio(rate.this, rate[other]) for rate in rates.values()]
+        for other in others
+    }
+    drawn_up = pd.DataFrame(columns, table.index).to_markdown(
+        disable_numparse=True, stralign="right"
+    )
     return f"{drawn_up}\n\n{about} {NOTE}\n"
 
 

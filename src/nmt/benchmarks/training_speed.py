@@ -13,13 +13,13 @@ import torch
 
 from nmt import command
 from nmt.configuration import Experiment
-from nmt.data.batches import Batches, Division, Share
+from nmt.data.batches import Batches, Partition, UpdateBatch
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
-from nmt.training.trainer import Learner
+from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import Machine
-from nmt.training.distributed import Processes
 from nmt.training.schedule import source_weight
+from nmt.training.trainer import Trainer
 
 Result = TypeVar("Result")
 UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
@@ -27,7 +27,8 @@ UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
 
 @dataclass(frozen=True)
 class Speed:
-    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when training is real.
+    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when
+    training is real.
 
     Padding is of a whole epoch.
     """
@@ -42,29 +43,38 @@ class Speed:
     optimizer: float
 
 
-def measure(experiment: Experiment, tokens: ParallelTokens, seconds: float, processes: Processes) -> Speed:
-    """Trains on real batches of a new epoch for so many seconds; always the same batches and weights."""
+def measure(
+    experiment: Experiment, tokens: ParallelTokens, seconds: float, group: ProcessGroup
+) -> Speed:
+    """Train on real batches of a new epoch for so many seconds; always the same batches and weights."""
     torch.manual_seed(1)
     model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
-    settings, device = experiment.training, processes.device
+    settings, device = experiment.training, group.device
     machine = Machine.of(device, experiment, model)
-    learner = Learner(model.to(device), settings, processes, seed=1)
-    division = Division.coarsest(settings, processes.rank, processes.size)
-    batches = Batches.of(tokens, settings, seed=1)
-    shares = batches.shares(1, 0, division, device)
+    trainer = Trainer(model.to(device), settings, group, seed=1)
+    partition = Partition.coarsest(settings, group.rank, group.world_size)
+    batches = Batches.for_training(tokens, settings, seed=1)
+    updates = batches.updates(1, 0, partition, device)
     clock = Clock(device)
 
     numbers = itertools.count(1)
-    lines = repeated(lambda: update(learner, shares, clock, next(numbers)), seconds, processes.any)
-    seen, source_too = [line["share"] for line in lines], source_weight(1, settings.source_loss) > 0
+    lines = repeated(lambda: update(trainer, updates, clock, next(numbers)), seconds, group.any)
+    seen = [line["batch"] for line in lines]
+    source_too = source_weight(1, settings.source_loss) > 0
     spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
-    target_tokens = sum(share.target_tokens for share in seen)
+    target_tokens = sum(batch.target_tokens for batch in seen)
     return Speed(
         target_tokens_per_second=target_tokens / spent["whole"],
         padding=batches.padding(),
-        mfu=sum(machine.flops(share, source_too) for share in seen) / spent["whole"] / machine.peak / processes.size,
+        mfu=sum(machine.flops(batch, source_too) for batch in seen)
+        / spent["whole"]
+        / machine.peak
+        / group.world_size,
         memory=machine.memory(),
-        **{phase: 1e6 * spent[phase] / target_tokens for phase in ("data", "forward", "backward", "optimizer")},
+        **{
+            phase: 1e6 * spent[phase] / target_tokens
+            for phase in ("data", "forward", "backward", "optimizer")
+        },
     )
 
 
@@ -72,39 +82,45 @@ def arguments(description: str) -> argparse.ArgumentParser:
     """What the scripts share that measure once."""
     parser = command.arguments(description)
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument("--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml")
-    parser.add_argument("--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized")
+    parser.add_argument(
+        "--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml"
+    )
+    parser.add_argument(
+        "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"
+    )
     parser.add_argument("--seconds", type=command.number(0), default=10)
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     return parser
 
 
 def repeated(
-    update: Callable[[], Result], seconds: float, any_process: Callable[[bool], list[bool]] = lambda ended: [ended]
+    update: Callable[[], Result],
+    seconds: float,
+    any_rank: Callable[[bool], list[bool]] = lambda ended: [ended],
 ) -> list[Result]:
     """What calls return for so many seconds, at least one; those of a warm-up before are left out.
 
-    Processes that train together stop together, when the first has trained for so long.
+    Ranks that train together stop together, when the first has trained for so long.
     """
     for _ in range(UPDATES_BEFORE):
         update()
     results, end = [], time.monotonic() + seconds
-    while not results or not any_process(time.monotonic() >= end)[0]:
+    while not results or not any_rank(time.monotonic() >= end)[0]:
         results.append(update())
     return results
 
 
-def update(learner: Learner, shares: Iterator[Share], clock: "Clock", number: int) -> dict:
+def update(trainer: Trainer, updates: Iterator[UpdateBatch], clock: "Clock", number: int) -> dict:
     with clock.timed("data"):
-        share = next(shares)
-    clock.seconds |= {"forward": 0.0, "optimizer": 0.0}  # to be added up, of all parts of the batch
-    with clock.timed("whole"), clock.inside(learner):
-        learner.learn(share, rate=1e-4, update=number)
-        learner.outcomes()
+        batch = next(updates)
+    clock.seconds |= {"forward": 0.0, "optimizer": 0.0}  # to be added up, of all micro-batches
+    with clock.timed("whole"), clock.inside(trainer):
+        trainer.train_step(batch, learning_rate=1e-4, update=number)
+        trainer.outcomes()
     seconds = clock.seconds
     # Clipping is counted as part of the backward pass, which it waits for.
     seconds["backward"] = seconds["whole"] - seconds["forward"] - seconds["optimizer"]
-    return {"share": share, **seconds}
+    return {"batch": batch, **seconds}
 
 
 class Clock:
@@ -125,7 +141,7 @@ class Clock:
         self.seconds[name] = self.now() - begun
 
     @contextmanager
-    def inside(self, learner: Learner) -> Iterator[None]:
+    def inside(self, trainer: Trainer) -> Iterator[None]:
         """Times the forward pass and the optimizer's step of what is run meanwhile."""
         begun = {}
 
@@ -139,10 +155,10 @@ class Clock:
             return add
 
         hooks = [
-            learner.objective.register_forward_pre_hook(begin("forward")),
-            learner.objective.register_forward_hook(end("forward")),
-            learner.optimizer.register_step_pre_hook(begin("optimizer")),
-            learner.optimizer.register_step_post_hook(end("optimizer")),
+            trainer.objective.register_forward_pre_hook(begin("forward")),
+            trainer.objective.register_forward_hook(end("forward")),
+            trainer.optimizer.register_step_pre_hook(begin("optimizer")),
+            trainer.optimizer.register_step_post_hook(end("optimizer")),
         ]
         yield
         for hook in hooks:

@@ -1,8 +1,8 @@
 """The configuration: frozen, validated classes, read from the catalog (a folder of YAML files).
 
-corpora.yaml says what the data is, experiments.yaml declares every row of every table once, published.yaml
-holds the numbers printed in papers, and a reproduction (config/demo.yaml, say) chooses among them.
-Unknown keys are errors that name the file, the entry and the nearest known key.
+corpora.yaml says what the data is, experiments.yaml declares every row of every table once,
+published.yaml holds the numbers printed in papers, and a reproduction (config/demo.yaml, say)
+chooses among them. Unknown keys are errors that name the file, the entry and the nearest known key.
 """
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
@@ -38,6 +38,7 @@ from nmt.configuration.reproductions import (
     load_reproduction,
 )
 from nmt.configuration.rows import resolved_ensemble, resolved_experiment
+from nmt.configuration.spelling import former_spelling, present_spelling
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
@@ -72,9 +73,11 @@ __all__ = [
     "Training",
     "Transformer",
     "Vocabulary",
+    "former_spelling",
     "load_catalog",
     "load_reproduction",
     "lookup",
+    "present_spelling",
     "read_yaml",
     "resolved_ensemble",
     "resolved_experiment",

@@ -24,8 +24,8 @@ class Archive(Strict):
 class Part(Strict):
     """Parallel text inside archives. `source` and `target` are "archive" or "archive:member".
 
-    format: lines (one sentence a line, .gz or not), sgml (one <seg> a sentence) or tsv (both sides in one
-    member, `columns` says where).
+    format: lines (one sentence a line, .gz or not), sgml (one <seg> a sentence) or tsv (both sides
+    in one member, `columns` says where).
     """
 
     source: str
@@ -49,14 +49,18 @@ class Generated(Strict):
 
 
 class Cleaning(Strict):
-    """Which training pairs are kept, by their lengths in subwords; dev and test sets are never cleaned."""
+    """Which training pairs are kept, by their lengths in subwords; dev and test sets are never
+    cleaned.
+    """
 
     max_length: Count = 250
     max_ratio: Annotated[float, Field(ge=1), NUMBER] | None = None
 
 
 class Corpus(Strict):
-    """Parallel text in named splits; `train` and `dev` must be among them, all others are test sets."""
+    """Parallel text in named splits; `train` and `dev` must be among them, all others are test
+    sets.
+    """
 
     title: Text
     source: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
@@ -70,7 +74,9 @@ class Corpus(Strict):
     @model_validator(mode="after")
     def check(self) -> "Corpus":
         if self.source == self.target:
-            raise ValueError(f"source and target are both {self.source}: their files would have one name")
+            raise ValueError(
+                f"source and target are both {self.source}: their files would have one name"
+            )
         if (self.generated is None) == (not self.splits):
             raise ValueError("give either splits or generated")
         for split in ("train", "dev"):
@@ -81,7 +87,9 @@ class Corpus(Strict):
                 for locator in (part.source, part.target):
                     archive = locator.partition(":")[0]
                     if archive not in self.archives:
-                        raise ValueError(f"unknown archive {archive!r}: {nearest(archive, self.archives)}")
+                        raise ValueError(
+                            f"unknown archive {archive!r}: {nearest(archive, self.archives)}"
+                        )
         return self
 
     @property

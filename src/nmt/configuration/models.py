@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import NUMBER, Count, Positive, Several, Share, Strict
+from nmt.configuration.strict import NUMBER, Count, Fraction, Positive, Several, Strict
 
 
 class Architecture(Strict):
@@ -12,18 +12,22 @@ class Architecture(Strict):
 
     @property
     def reach(self) -> int | None:
-        """How many subwords of a side there are positions for, beside tags and EOS; None: there is no limit."""
+        """How many subwords of a side there are positions for, beside tags and EOS; None: there is
+        no limit.
+        """
         return None
 
 
 class SelfAttention(Architecture):
-    """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads unless given.
+    """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads
+    unless given.
 
-    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions tokens, which start
-      normal with the deviation positions_std, d_model^-0.5 if not given), none, or inside
-      self-attention: relative (Shaw et al. 2018, told apart up to max_distance), rotary (Su et al. 2021) or alibi
-      (Press et al. 2022).
-    norm: post, LayerNorm(x + f(x)) as in AIAYN, or pre, x + f(LayerNorm(x)) with a last norm (Xiong et al. 2020).
+    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions
+      tokens, which start normal with the deviation positions_std, d_model^-0.5 if not given), none,
+      or inside self-attention: relative (Shaw et al. 2018, told apart up to max_distance), rotary
+      (Su et al. 2021) or alibi (Press et al. 2022).
+    norm: post, LayerNorm(x + f(x)) as in AIAYN, or pre, x + f(LayerNorm(x)) with a last norm (Xiong
+      et al. 2020).
     """
 
     layers: Count
@@ -32,8 +36,10 @@ class SelfAttention(Architecture):
     heads: Count
     d_k: Count | None = None
     d_v: Count | None = None
-    dropout: Share
-    positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = "sinusoidal"
+    dropout: Fraction
+    positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
+        "sinusoidal"
+    )
     max_positions: Count = 1024
     positions_std: Positive | None = None
     max_distance: Count = 16
@@ -43,7 +49,9 @@ class SelfAttention(Architecture):
     @model_validator(mode="after")
     def check(self):
         if self.d_model % self.heads and not (self.d_k and self.d_v):
-            raise ValueError(f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v")
+            raise ValueError(
+                f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v"
+            )
         if self.d_model % 2 and self.positions == "sinusoidal":
             raise ValueError(f"d_model {self.d_model} is odd: sinusoids come in pairs")
         if self.key_width % 2 and self.positions == "rotary":
@@ -66,8 +74,8 @@ class SelfAttention(Architecture):
 class Transformer(SelfAttention):
     """AIAYN section 3.
 
-    tie: all, one table for source, target and output (AIAYN section 3.4); decoder, one for target and output (Press
-      and Wolf 2017); or none.
+    tie: all, one table for source, target and output (AIAYN section 3.4); decoder, one for target
+      and output (Press and Wolf 2017); or none.
     """
 
     family: Literal["transformer"] = "transformer"
@@ -77,7 +85,8 @@ class Transformer(SelfAttention):
 class DecoderOnly(SelfAttention):
     """Wang et al. 2021: source and target in one sequence, each behind a tag.
 
-    prefix: the source sees all of itself; without, it is read causally, and may be learned too (Training.source_loss).
+    prefix: the source sees all of itself; without, it is read causally, and may be learned too
+      (Training.source_loss).
     tie: all, one table for tokens and output, or none.
     """
 
@@ -93,22 +102,24 @@ class DecoderOnly(SelfAttention):
 class Seq2Seq(Architecture):
     """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015.
 
-    attention: none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most `window` words away
-      from a place that it predicts.
+    attention: none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most
+      `window` words away from a place that it predicts.
     score: how states are compared: dot, general or concat (Luong, equation 8).
-    input_feeding: what attention made of a step is part of the next step's input (Luong, section 3.3).
+    input_feeding: what attention made of a step is part of the next step's input (Luong, section
+      3.3).
     reverse_source: it is read from its end (Sutskever, section 3.3).
     init_range: parameters start uniform in -init_range .. init_range (Sutskever, section 3.4).
-    init: uniform, as printed, or orthogonal, where the LSTMs start otherwise: recurrent matrices orthogonal (Saxe et
-      al. 2014), input matrices by Glorot and Bengio 2010, forget gates open (Jozefowicz et al. 2015), which narrow
-      layers need: a range that suits widths of 1,000 leaves them with too little, a wider one makes them chaotic.
+    init: uniform, as printed, or orthogonal, where the LSTMs start otherwise: recurrent matrices
+      orthogonal (Saxe et al. 2014), input matrices by Glorot and Bengio 2010, forget gates open
+      (Jozefowicz et al. 2015), which narrow layers need: a range that suits widths of 1,000 leaves
+      them with too little, a wider one makes them chaotic.
     """
 
     family: Literal["seq2seq"] = "seq2seq"
     layers: Count
     d_embedding: Count
     d_hidden: Count
-    dropout: Share
+    dropout: Fraction
     attention: Literal["none", "global", "local-p"] = "none"
     score: Literal["dot", "general", "concat"] | None = None
     window: Count | None = None
@@ -123,7 +134,9 @@ class Seq2Seq(Architecture):
         if attends != (self.score is not None):
             raise ValueError(f"attention {self.attention} {'needs' if attends else 'has no'} score")
         if (self.attention == "local-p") != (self.window is not None):
-            raise ValueError(f"attention {self.attention} {'has no' if self.window else 'needs a'} window")
+            raise ValueError(
+                f"attention {self.attention} {'has no' if self.window else 'needs a'} window"
+            )
         if self.input_feeding and not attends:
             raise ValueError("input_feeding feeds what attention makes: choose an attention")
         return self
@@ -133,36 +146,39 @@ class RNNSearch(Architecture):
     """GRU encoder and decoder (Bahdanau et al. 2015, appendix A).
 
     attention: additive, which is RNNsearch, or none, which is RNNencdec.
-    init_std: matrices that are not recurrent start normal with this deviation, those of the alignment with a tenth of
-      it (appendix B.1); null leaves them to torch.
+    init_std: matrices that are not recurrent start normal with this deviation, those of the
+      alignment with a tenth of it (appendix B.1); null leaves them to torch.
     """
 
     family: Literal["rnnsearch"] = "rnnsearch"
     d_embedding: Count
     d_hidden: Several
-    dropout: Share
+    dropout: Fraction
     attention: Literal["additive", "none"] = "additive"
     init_std: Positive | None = 0.01
 
 
 class GNMT(Architecture):
-    """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the bottom decoder layer.
+    """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the
+    bottom decoder layer.
 
-    context: what attention is asked with, and so which context the upper decoder layers get: previous, the bottom
-      layer's output of the step before, as printed, or current, that of the same step, as in Google's later gnmt_v2
-      (github.com/tensorflow/nmt). The bottom layer's own input has the context of the step before either way.
-    d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to d_model; without
-      it d_model cells, and no projection.
+    context: what attention is asked with, and so which context the upper decoder layers get:
+      previous, the bottom layer's output of the step before, as printed, or current, that of the
+      same step, as in Google's later gnmt_v2 (github.com/tensorflow/nmt). The bottom layer's own
+      input has the context of the step before either way.
+    d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to
+      d_model; without it d_model cells, and no projection.
     layers: of the encoder, whose first reads both ways, and as many of the decoder.
-    experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E): how many there are,
-      how many each token goes to, the inner width of one, the weight of the balance losses (0.01 if not given).
+    experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E):
+      how many there are, how many each token goes to, the inner width of one, the weight of the
+      balance losses (0.01 if not given).
     """
 
     family: Literal["gnmt"] = "gnmt"
     layers: Several
     d_model: Count
     d_cell: Count | None = None
-    dropout: Share
+    dropout: Fraction
     context: Literal["previous", "current"] = "previous"
     init_range: Positive = 0.04
     experts: Count | None = None
@@ -174,17 +190,27 @@ class GNMT(Architecture):
     def check(self):
         given = [value is not None for value in (self.experts, self.experts_used, self.d_expert)]
         if any(given) != all(given):
-            raise ValueError("experts, experts_used and d_expert belong together: give all three or none")
+            raise ValueError(
+                "experts, experts_used and d_expert belong together: give all three or none"
+            )
         if self.experts and self.experts_used > self.experts:
-            raise ValueError(f"experts_used {self.experts_used} is more than the {self.experts} experts there are")
+            raise ValueError(
+                f"experts_used {self.experts_used} is more than the {self.experts} experts"
+                " there are"
+            )
         if self.experts and self.context == "current":
-            raise ValueError("context: current is for the upper decoder layers, which with experts get none")
+            raise ValueError(
+                "context: current is for the upper decoder layers, which with experts get none"
+            )
         if self.balance and not self.experts:
             raise ValueError("balance is that of experts, and there are none")
         if self.d_cell == self.d_model:
             raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
         if self.d_cell and self.d_cell < self.d_model:
-            raise ValueError(f"d_cell {self.d_cell} is less than d_model {self.d_model}: cells are projected to fewer")
+            raise ValueError(
+                f"d_cell {self.d_cell} is less than d_model {self.d_model}: cells are projected to"
+                " fewer"
+            )
         return self
 
 
@@ -192,7 +218,8 @@ Layers = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
 
 
 class ConvS2S(Architecture):
-    """Gehring et al. 2017. encoder, decoder: [channels, kernel, how many such layers] in their order.
+    """Gehring et al. 2017. encoder, decoder: [channels, kernel, how many such layers] in their
+    order.
 
     d_output: width before the output. max_positions: a sentence has at most so many tokens.
     """
@@ -202,7 +229,7 @@ class ConvS2S(Architecture):
     decoder: Layers
     d_embedding: Count
     d_output: Count
-    dropout: Share
+    dropout: Fraction
     max_positions: Count = 1024
 
     @property
@@ -211,10 +238,11 @@ class ConvS2S(Architecture):
 
 
 class ByteNet(Architecture):
-    """Kalchbrenner et al. 2016: `sets` times blocks of these dilations, in the encoder and in the decoder.
+    """Kalchbrenner et al. 2016: `sets` times blocks of these dilations, in the encoder and in the
+    decoder.
 
-    d_hidden: width of the convolutions; sums between blocks are twice as wide. unfold: columns of the encoder for
-      each source token.
+    d_hidden: width of the convolutions; sums between blocks are twice as wide. unfold: columns of
+      the encoder for each source token.
     """
 
     family: Literal["bytenet"] = "bytenet"
@@ -223,7 +251,7 @@ class ByteNet(Architecture):
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
     kernel: Several = 3
     unfold: Annotated[float, Field(ge=1), NUMBER] = 1.2
-    dropout: Share = 0.0
+    dropout: Fraction = 0.0
 
 
 # Every class above that has a family: a new one needs no other line in this folder.

@@ -1,7 +1,8 @@
-"""Rows that differ from a declared one by their name: "demo-transformer,updates=60" is trained for 60 updates.
+"""Rows that differ from a declared one by their name: "demo-transformer,updates=60" is trained for
+60 updates.
 
-A table may name such a row, and `--config updates=60` makes all rows of a reproduction such rows, so that the files of
-a small run are never mixed with those of the real one.
+A table may name such a row, and `--config updates=60` makes all rows of a reproduction such rows,
+so that the files of a small run are never mixed with those of the real one.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,9 @@ from nmt.errors import UserError, nearest
 # Counted in updates: they keep their proportion to a changed number of updates.
 SCALED = ("warmup", "interval", "halve_from", "halve_every")
 
-KEYS = {"vocabulary"}.union(*(cls.model_fields for cls in (Training, Decoding, *FAMILIES.values()))) - {"family"}
+KEYS = {"vocabulary"}.union(
+    *(cls.model_fields for cls in (Training, Decoding, *FAMILIES.values()))
+) - {"family"}
 
 
 def split_name(name: str) -> tuple[str, dict[str, object]]:
@@ -27,7 +30,9 @@ def split_name(name: str) -> tuple[str, dict[str, object]]:
 
 
 def with_overrides(name: str, overrides: dict[str, object], keys: Iterable[str]) -> str:
-    """Return the row's name with those of the overrides whose key it knows, in the order of the alphabet."""
+    """Return the row's name with those of the overrides whose key it knows, in the order of the
+    alphabet.
+    """
     known = sorted(overrides.keys() & set(keys))
     return ",".join([name, *(f"{key}={text(overrides[key])}" for key in known)])
 
@@ -38,15 +43,20 @@ def text(value: object) -> str:
 
 def row_keys(experiment: Experiment) -> set[str]:
     """Return the keys of a row that a name can override."""
-    return KEYS & {"vocabulary", *experiment.model.model_dump(), *Training.model_fields, *Decoding.model_fields}
+    return KEYS & {
+        "vocabulary",
+        *experiment.model.model_dump(),
+        *Training.model_fields,
+        *Decoding.model_fields,
+    }
 
 
 def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Experiment:
     """Return the declared experiment with the overrides in its name.
 
-    What is counted in updates is scaled with `updates`. Overrides of search, and of the checkpoints that make the
-    model, share the declared row's training. Raises UserError for unknown rows and keys and for values that are
-    refused.
+    What is counted in updates is scaled with `updates`. Overrides of search, and of the checkpoints
+    that make the model, share the declared row's training. Raises UserError for unknown rows and
+    keys and for values that are refused.
     """
     declared, overrides = split_name(name)
     experiment: Experiment = lookup(experiments, declared, "experiment")
@@ -54,7 +64,10 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     for key in overrides:
         if key not in known:
             raise UserError(f"{name}: unknown key {key!r}: {nearest(key, known)}")
-    groups = {group: getattr(experiment, group).model_dump() for group in ("model", "training", "decoding")}
+    groups = {
+        group: getattr(experiment, group).model_dump()
+        for group in ("model", "training", "decoding")
+    }
     if "updates" in overrides:
         groups["training"] |= scaled(experiment.training, overrides["updates"], name)
     for values in groups.values():
@@ -75,21 +88,31 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
 def scaled(training: Training, updates: object, where: str) -> dict[str, object]:
     """Return the settings of a training that are counted in updates, in proportion to `updates`."""
     if not isinstance(updates, int) or updates < 1:
-        raise UserError(f"{where}, training: updates: expected a whole number of at least 1, not {updates!r}")
+        raise UserError(
+            f"{where}, training: updates: expected a whole number of at least 1, not {updates!r}"
+        )
     ratio = updates / training.updates
     values = {key: getattr(training, key) for key in SCALED}
-    settings: dict = {key: max(1, round(value * ratio)) if value else value for key, value in values.items()}
+    settings: dict = {
+        key: max(1, round(value * ratio)) if value else value for key, value in values.items()
+    }
     settings["bleu_interval"] = settings["interval"] * (training.bleu_interval // training.interval)
-    settings["source_loss"] = [(round(update * ratio), weight) for update, weight in training.source_loss]
+    settings["source_loss"] = [
+        (round(update * ratio), weight) for update, weight in training.source_loss
+    ]
     return settings
 
 
-def overridden_ensemble(name: str, ensembles: dict[str, Ensemble], experiments: dict[str, Experiment]) -> Ensemble:
+def overridden_ensemble(
+    name: str, ensembles: dict[str, Ensemble], experiments: dict[str, Experiment]
+) -> Ensemble:
     """Return the declared ensemble of members with the overrides in its name."""
     declared, overrides = split_name(name)
     ensemble: Ensemble = lookup(ensembles, declared, "ensemble")
     members = {
-        with_overrides(member, overrides, row_keys(lookup(experiments, member, "experiment"))): seeds
+        with_overrides(
+            member, overrides, row_keys(lookup(experiments, member, "experiment"))
+        ): seeds
         for member, seeds in ensemble.members.items()
     }
     title = ", ".join([ensemble.title, *name.split(",")[1:]])

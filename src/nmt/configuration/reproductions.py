@@ -1,4 +1,6 @@
-"""What a reproduction is (config/demo.yaml, say), and the catalog of YAML files that it chooses from."""
+"""What a reproduction is (config/demo.yaml, say), and the catalog of YAML files that it chooses
+from.
+"""
 
 import re
 from collections.abc import Iterable
@@ -63,7 +65,8 @@ def once(key: str, values: list) -> None:
 
 
 class Published(Strict):
-    """A number as printed in a paper, for a row of ours (`experiment`) or a system we only cite (`system`).
+    """A number as printed in a paper, for a row of ours (`experiment`) or a system we only cite
+    (`system`).
 
     metric: one of METRICS, measured on `split`, or one of COSTS, which belong to no split.
     """
@@ -81,14 +84,19 @@ class Published(Strict):
         if (self.experiment is None) == (self.system is None):
             raise ValueError("give either experiment or system")
         if self.metric not in METRICS | COSTS:
-            raise ValueError(f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}")
+            raise ValueError(
+                f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}"
+            )
         if (self.split is None) != (self.metric in COSTS):
-            raise ValueError(f"{self.metric} {'belongs to no' if self.metric in COSTS else 'needs a'} split")
+            raise ValueError(
+                f"{self.metric} {'belongs to no' if self.metric in COSTS else 'needs a'} split"
+            )
         return self
 
 
 class Table(Strict):
-    """Rows (experiments and ensembles) and what is printed of them; `metrics` are columns, of the split named.
+    """Rows (experiments and ensembles) and what is printed of them; `metrics` are columns, of the
+    split named.
 
     on_request: made only when asked for by its name, as in `snakemake table3`.
     """
@@ -111,7 +119,14 @@ class Table(Strict):
         return self
 
 
-KEPT = ("benchmark", "benchmarks", "corpora", "downloads", "logs", "runs")  # folders of results beside its own
+KEPT = (
+    "benchmark",
+    "benchmarks",
+    "corpora",
+    "downloads",
+    "logs",
+    "runs",
+)  # folders of results beside its own
 
 
 class Reproduction(Strict):
@@ -120,7 +135,8 @@ class Reproduction(Strict):
     catalog: the folder of corpora.yaml, experiments.yaml and published.yaml.
     seeds: of every row; seeds_of: of single rows, where these need more or fewer.
     attention: a source sentence whose attention maps are drawn.
-    mirror: a folder looked in before any address; the environment variable NMT_MIRROR says the same.
+    mirror: a folder looked in before any address; the environment variable NMT_MIRROR says the
+      same.
     """
 
     name: RowName
@@ -139,9 +155,13 @@ class Reproduction(Strict):
         for row, seeds in self.seeds_of.items():
             once(f"seeds_of, {row}", seeds)
             if row not in self.experiments:
-                raise ValueError(f"seeds_of: no table has the row {row!r}: {nearest(row, self.experiments)}")
+                raise ValueError(
+                    f"seeds_of: no table has the row {row!r}: {nearest(row, self.experiments)}"
+                )
         if self.name in KEPT:
-            raise ValueError(f"name: results/{self.name} is a folder of the workflow's own, choose another")
+            raise ValueError(
+                f"name: results/{self.name} is a folder of the workflow's own, choose another"
+            )
         return self
 
     def seeds_for(self, row: str) -> list[int]:
@@ -150,7 +170,9 @@ class Reproduction(Strict):
     @property
     def experiments(self) -> list[str]:
         """Every row of every table, once."""
-        return list(dict.fromkeys(name for table in self.tables.values() for name in table.experiments))
+        return list(
+            dict.fromkeys(name for table in self.tables.values() for name in table.experiments)
+        )
 
 
 class Catalog(Strict):
@@ -168,13 +190,17 @@ class Catalog(Strict):
         return lookup(self.vocabularies, name, "vocabulary")
 
     def experiment(self, name: str) -> Experiment:
-        """Raises UserError for an unknown row; a declared row's name may have overrides behind it."""
+        """Raises UserError for an unknown row; a declared row's name may have overrides behind
+        it.
+        """
         if "," in name and name not in self.experiments:
             return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")
 
     def with_rows(self, names: Iterable[str]) -> "Catalog":
-        """Return a catalog that also has the rows of these names, with overrides, and what they rest on."""
+        """Return a catalog that also has the rows of these names, with overrides, and what they
+        rest on.
+        """
         experiments, ensembles, waiting = dict(self.experiments), dict(self.ensembles), list(names)
         while waiting:
             name = waiting.pop()
@@ -230,7 +256,8 @@ def load_catalog(folder: str | Path) -> Catalog:
     experiments = {
         name: experiment
         for name in entries
-        if (experiment := resolved_experiment(name, entries, vocabularies, str(experiments_file))) is not None
+        if (experiment := resolved_experiment(name, entries, vocabularies, str(experiments_file)))
+        is not None
     }
     for name in experiments:
         check_shared_training(name, experiments, str(experiments_file))
@@ -243,7 +270,10 @@ def load_catalog(folder: str | Path) -> Catalog:
         for number, values in enumerate(read_yaml(published_file, list), start=1)
     ]
     for number, entry in enumerate(published, start=1):
-        known = [("corpus", entry.corpus, corpora), ("experiment", entry.experiment, experiments | ensembles)]
+        known = [
+            ("corpus", entry.corpus, corpora),
+            ("experiment", entry.experiment, experiments | ensembles),
+        ]
         for key, name, names in known:
             if name is not None:
                 lookup(names, name, key, f"{published_file}, entry {number}")
@@ -252,7 +282,11 @@ def load_catalog(folder: str | Path) -> Catalog:
             lookup(splits, entry.split, "split", f"{published_file}, entry {number}")
     found = {"corpora": corpora, "vocabularies": vocabularies, "published": published}
     found |= {"experiments": experiments, "ensembles": ensembles}
-    return validated(Catalog, found | {"bases": [name for name in entries if name not in experiments]}, str(folder))
+    return validated(
+        Catalog,
+        found | {"bases": [name for name in entries if name not in experiments]},
+        str(folder),
+    )
 
 
 def check_archives(corpora: dict[str, Corpus], file: str) -> None:
@@ -262,65 +296,102 @@ def check_archives(corpora: dict[str, Corpus], file: str) -> None:
         for name, archive in corpus.archives.items():
             other, known = seen.setdefault(name, (corpus_name, archive))
             if known != archive:
-                raise UserError(f"{file}: the archive {name} is not the same in {other} and {corpus_name}: rename one.")
+                raise UserError(
+                    f"{file}: the archive {name} is not the same in {other} and {corpus_name}:"
+                    " rename one."
+                )
 
 
 def check_positions(row: str, corpus: Corpus, catalog: Catalog, where: str) -> None:
-    """Raises UserError where a training pair may be longer than the learned positions of a model reach."""
+    """Raises UserError where a training pair may be longer than the learned positions of a model
+    reach.
+    """
     for name, _ in catalog.trainings(row, [1]):
         experiment = catalog.experiment(name)
         longest = catalog.vocabulary(experiment.vocabulary).max_length or corpus.cleaning.max_length
         reach = experiment.model.reach
         if reach is not None and reach < longest:
             raise UserError(
-                f"{where}: {name} has positions for {reach} subwords a side, but learns from pairs up to {longest}: "
-                "raise its max_positions, or lower max_length."
+                f"{where}: {name} has positions for {reach} subwords a side, but learns from pairs"
+                f" up to {longest}: raise its max_positions, or lower max_length."
             )
 
 
 def overridden_reproduction(
     reproduction: Reproduction, overrides: dict[str, object], catalog: Catalog, where: str
 ) -> Reproduction:
-    """Return the reproduction with the overrides in the names of all rows that know the keys, and in its own.
+    """Return the reproduction with the overrides in the names of all rows that know the keys, and
+    in its own.
 
     Raises UserError for a key that no row knows, and for a value that cannot be a part of a name.
     """
     keys = {
-        row: set.intersection(*(row_keys(catalog.experiment(name)) for name, _ in catalog.trainings(row, [1])))
+        row: set.intersection(
+            *(row_keys(catalog.experiment(name)) for name, _ in catalog.trainings(row, [1]))
+        )
         for row in reproduction.experiments
     }
     known = set().union(*keys.values())
     for key, value in overrides.items():
         if key not in known:
-            raise UserError(f"{where}: no row of this reproduction has the key {key!r}: {nearest(key, known)}")
+            raise UserError(
+                f"{where}: no row of this reproduction has the key {key!r}: {nearest(key, known)}"
+            )
         if not isinstance(value, int | float | str) or not re.fullmatch(NAME, text(value)):
-            raise UserError(f"{where}: {key} can be set for all rows to a number or a word, not to {value!r}.")
+            raise UserError(
+                f"{where}: {key} can be set for all rows to a number or a word, not to {value!r}."
+            )
     tables = {
         name: table.model_copy(
-            update={"experiments": [with_overrides(row, overrides, keys[row]) for row in table.experiments]}
+            update={
+                "experiments": [
+                    with_overrides(row, overrides, keys[row]) for row in table.experiments
+                ]
+            }
         )
         for name, table in reproduction.tables.items()
     }
-    seeds_of = {with_overrides(row, overrides, keys[row]): seeds for row, seeds in reproduction.seeds_of.items()}
+    seeds_of = {
+        with_overrides(row, overrides, keys[row]): seeds
+        for row, seeds in reproduction.seeds_of.items()
+    }
     name = with_overrides(reproduction.name, overrides, overrides)
     title = ", ".join([reproduction.title, *name.split(",")[1:]])
-    return reproduction.model_copy(update={"name": name, "title": title, "tables": tables, "seeds_of": seeds_of})
+    return reproduction.model_copy(
+        update={"name": name, "title": title, "tables": tables, "seeds_of": seeds_of}
+    )
 
 
-def load_reproduction(values: dict, where: str = "the configuration") -> tuple[Reproduction, Catalog]:
-    """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its catalog."""
-    overrides = {key: value for key, value in values.items() if key in KEYS - Reproduction.model_fields.keys()}
-    reproduction = validated(Reproduction, {k: v for k, v in values.items() if k not in overrides}, where)
+def load_reproduction(
+    values: dict, where: str = "the configuration"
+) -> tuple[Reproduction, Catalog]:
+    """The reproduction that `values` (a parsed config/*.yaml) describe, checked against its
+    catalog.
+    """
+    overrides = {
+        key: value
+        for key, value in values.items()
+        if key in KEYS - Reproduction.model_fields.keys()
+    }
+    reproduction = validated(
+        Reproduction, {k: v for k, v in values.items() if k not in overrides}, where
+    )
     catalog = load_catalog(reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
     if corpus.generated and not Path(corpus.generated.grammar).is_file():
-        raise UserError(f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not there.")
+        raise UserError(
+            f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not"
+            " there."
+        )
     tested = {split: None for split in corpus.split_names if split != "train"}
     for name, table in reproduction.tables.items():
         for experiment in table.experiments:
             experiment = experiment.partition(",")[0]
             if experiment in catalog.bases:
-                raise UserError(f"{where}, table {name}: {experiment} is only a base: give it a family and a title.")
+                raise UserError(
+                    f"{where}, table {name}: {experiment} is only a base: give it a family and a"
+                    " title."
+                )
             lookup(catalog.rows, experiment, "experiment", f"{where}, table {name}")
     if overrides:
         reproduction = overridden_reproduction(reproduction, overrides, catalog, where)
@@ -329,9 +400,14 @@ def load_reproduction(values: dict, where: str = "the configuration") -> tuple[R
         for experiment in table.experiments:
             check_positions(experiment, corpus, catalog, f"{where}, table {name}")
         if "perplexity" in table.metrics and catalog.ensembles.keys() & table.experiments:
-            raise UserError(f"{where}, table {name}: perplexity is measured of single models, not of ensembles.")
+            raise UserError(
+                f"{where}, table {name}: perplexity is measured of single models, not of ensembles."
+            )
         lookup(tested, table.split, "split", f"{where}, table {name}")
     name, first = next(iter(reproduction.tables.items()))
     if not catalog.experiments.keys() & first.experiments:
-        raise UserError(f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to draw.")
+        raise UserError(
+            f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to"
+            " draw."
+        )
     return reproduction, catalog

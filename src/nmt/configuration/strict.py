@@ -1,4 +1,6 @@
-"""What all configuration classes share, and how YAML becomes them: unknown keys are errors that name the nearest."""
+"""What all configuration classes share, and how YAML becomes them: unknown keys are errors that
+name the nearest.
+"""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from nmt.errors import UserError, nearest
 
@@ -22,7 +31,7 @@ NUMBER = BeforeValidator(no_truth_value)
 Count = Annotated[int, Field(ge=1), NUMBER]
 Several = Annotated[int, Field(ge=2), NUMBER]
 Whole = Annotated[int, Field(ge=0), NUMBER]
-Share = Annotated[float, Field(ge=0, lt=1), NUMBER]
+Fraction = Annotated[float, Field(ge=0, lt=1), NUMBER]
 Positive = Annotated[float, Field(gt=0), NUMBER]
 NotNegative = Annotated[float, Field(ge=0), NUMBER]
 MOST_SEED = 2**32 - 1  # that of libraries which take the fewest
@@ -53,14 +62,20 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def chosen(self) -> dict:
-        """What differs from the defaults, and which class it is: it stays what it was when a key is added."""
+        """What differs from the defaults, and which class it is: it stays what it was when a key is
+        added.
+        """
         return {"class": type(self).__name__} | self.model_dump(exclude_defaults=True)
 
 
 def lookup(entries: dict, name: object, what: str, where: str | None = None):
-    """Raises UserError, which says `where` the name stands when told, for what is no name or is not there."""
+    """Raises UserError, which says `where` the name stands when told, for what is no name or is not
+    there.
+    """
     if not isinstance(name, str) or name not in entries:
-        raise UserError(f"{where + ': ' if where else ''}unknown {what} {name!r}: {nearest(str(name), entries)}")
+        raise UserError(
+            f"{where + ': ' if where else ''}unknown {what} {name!r}: {nearest(str(name), entries)}"
+        )
     return entries[name]
 
 
@@ -81,12 +96,18 @@ def validated(cls: type[Strict], values: object, where: str):
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         # A value of a list has no key but a place; a fault of a key itself is marked after it.
         loc = [part for part in first["loc"] if part != "[key]"]
-        *path, last = [f"value {part + 1}" if isinstance(part, int) else part for part in loc] or [""]
+        *path, last = [f"value {part + 1}" if isinstance(part, int) else part for part in loc] or [
+            ""
+        ]
         inside = f", {'.'.join(path)}" if path else ""
         if first["type"] == "extra_forbidden":
             fault = f"unknown key {last!r}: {nearest(last, known_keys(cls, path))}"
         elif first["type"] == "missing":
-            fault = f"{last} is missing" if isinstance(first["loc"][-1], int) else f"the key {last!r} is missing"
+            fault = (
+                f"{last} is missing"
+                if isinstance(first["loc"][-1], int)
+                else f"the key {last!r} is missing"
+            )
         elif first["type"] == "literal_error" and "[key]" in first["loc"]:
             fault = f"unknown key {last!r}: it can be {first['ctx']['expected']}"
         elif (
@@ -96,7 +117,10 @@ def validated(cls: type[Strict], values: object, where: str):
         ):
             fault = NO_NAME.format(first["input"])
         else:
-            message = next((what for kind, what in EXPECTED.items() if first["type"].startswith(kind)), first["msg"])
+            message = next(
+                (what for kind, what in EXPECTED.items() if first["type"].startswith(kind)),
+                first["msg"],
+            )
             if not first["type"].startswith(("value_error", "too_", "literal_")):
                 message += f", not {first['input']!r}"
             message = message.removeprefix("Value error, ")
@@ -117,7 +141,9 @@ def known_keys(cls: type[Strict], path: list[str]) -> list[str]:
             ),
             {},
         )
-    options = [follow(option, schema) for option in [node, *node.get("anyOf", []), *node.get("oneOf", [])]]
+    options = [
+        follow(option, schema) for option in [node, *node.get("anyOf", []), *node.get("oneOf", [])]
+    ]
     return [key for option in options for key in option.get("properties", {})]
 
 
@@ -135,7 +161,9 @@ def follow(node: dict, schema: dict) -> dict:
 
 
 def read_yaml(path: Path, kind: type):
-    """Raises UserError when the file is missing, is not YAML, or holds something else than `kind`."""
+    """Raises UserError when the file is missing, is not YAML, or holds something else than
+    `kind`.
+    """
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
     except FileNotFoundError:
@@ -145,7 +173,9 @@ def read_yaml(path: Path, kind: type):
     except UnicodeDecodeError:
         raise UserError(f"{path} is not valid YAML: it is not in UTF-8.") from None
     except yaml.MarkedYAMLError as error:
-        raise UserError(f"{path} is not valid YAML: line {error.problem_mark.line + 1}: {error.problem}.") from None
+        raise UserError(
+            f"{path} is not valid YAML: line {error.problem_mark.line + 1}: {error.problem}."
+        ) from None
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     if values is None:
@@ -165,10 +195,14 @@ class UniqueKeys(yaml.SafeLoader):
                 continue
             key = self.construct_object(entry, deep=True)
             if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", entry.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is there twice", entry.start_mark
+                )
             seen.append(key)
         return super().construct_mapping(node, deep)
 
 
 # Without a point 3e-4 is text to YAML 1.1, and to nobody else.
-UniqueKeys.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789"))
+UniqueKeys.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789")
+)

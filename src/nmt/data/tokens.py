@@ -24,7 +24,9 @@ PAIRS_AT_A_TIME = 20_000
 
 
 class Ragged:
-    """Sequences of different lengths, one after the other: number i is tokens[offsets[i]:offsets[i + 1]]."""
+    """Sequences of different lengths, one after the other: number i is tokens[offsets[i]:offsets[i
+    + 1]].
+    """
 
     def __init__(self, tokens: np.ndarray, offsets: np.ndarray):
         self.tokens, self.offsets = tokens, offsets
@@ -36,9 +38,14 @@ class Ragged:
 
     @cached_property
     def entropy(self) -> float:
-        """Of a token, the ends of sequences counted, in nats: the loss of who knows nothing but frequencies."""
+        """Of a token, the ends of sequences counted, in nats: the loss of who knows nothing but
+        frequencies.
+        """
         size, at_a_time = int(self.tokens.max(initial=0)) + 1, 10_000_000
-        parts = (self.tokens[start : start + at_a_time] for start in range(0, len(self.tokens), at_a_time))
+        parts = (
+            self.tokens[start : start + at_a_time]
+            for start in range(0, len(self.tokens), at_a_time)
+        )
         counts = np.append(sum(np.bincount(part, minlength=size) for part in parts), len(self))
         shares = counts[counts > 0] / counts.sum()
         return float(-(shares * np.log(shares)).sum())
@@ -55,7 +62,9 @@ class Ragged:
 
 @dataclass(frozen=True)
 class ParallelTokens:
-    """Sentence pairs as ids; `meta` holds counts and a `fingerprint` of the contents (see `write_tokens`)."""
+    """Sentence pairs as ids; `meta` holds counts and a `fingerprint` of the contents (see
+    `write_tokens`).
+    """
 
     source: Ragged
     target: Ragged
@@ -69,13 +78,22 @@ class ParallelTokens:
         try:
             arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         except FileNotFoundError as error:
-            raise UserError(f"{error.filename} is not there: delete {folder} and make it again.") from None
+            raise UserError(
+                f"{error.filename} is not there: delete {folder} and make it again."
+            ) from None
         except (ValueError, EOFError) as error:
-            raise UserError(f"{folder} is damaged ({error}): delete it and make it again.") from None
+            raise UserError(
+                f"{folder} is damaged ({error}): delete it and make it again."
+            ) from None
         source = Ragged(arrays["source"], arrays["source_offsets"])
         target = Ragged(arrays["target"], arrays["target_offsets"])
-        if any(len(side) != meta["sentences"] or side.offsets[-1] != len(side.tokens) for side in (source, target)):
-            raise UserError(f"{folder} is damaged (its files do not fit together): delete it and make it again.")
+        if any(
+            len(side) != meta["sentences"] or side.offsets[-1] != len(side.tokens)
+            for side in (source, target)
+        ):
+            raise UserError(
+                f"{folder} is damaged (its files do not fit together): delete it and make it again."
+            )
         return cls(source, target, meta)
 
     def __len__(self) -> int:
@@ -83,13 +101,19 @@ class ParallelTokens:
 
 
 def write_tokens(
-    folder: Path, subwords: SubwordPair, source: Path, target: Path, cleaning: Cleaning | None, jobs: int
+    folder: Path,
+    subwords: SubwordPair,
+    source: Path,
+    target: Path,
+    cleaning: Cleaning | None,
+    jobs: int,
 ) -> dict:
-    """Encodes two text files, line by line parallel, into a new folder; returns what it wrote to meta.json.
+    """Encodes two text files, line by line parallel, into a new folder; returns what it wrote to
+    meta.json.
 
-    With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length` subwords, or sides of
-    a ratio over `max_ratio` are dropped and counted; without it every pair stays. Holds little in memory, however
-    much text there is.
+    With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
+    subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
+    stays. Holds little in memory, however much text there is.
 
     Raises UserError when the files' line counts differ, or no pair is left.
     """
@@ -121,8 +145,15 @@ def write_tokens(
             for writer in writers.values():
                 writer.flush()
     if not counts["sentences"]:
-        why = f" after cleaning (dropped: {', '.join(f'{n} {what}' for what, n in dropped.items())})" if dropped else ""
-        raise UserError(f"no sentence pair is left of {source} and {target}{why}: check the files and `cleaning`.")
+        why = (
+            f" after cleaning (dropped: {', '.join(f'{n} {what}' for what, n in dropped.items())})"
+            if dropped
+            else ""
+        )
+        raise UserError(
+            f"no sentence pair is left of {source} and {target}{why}: check the files and"
+            " `cleaning`."
+        )
     meta = {
         **counts,
         "dropped": dict(dropped),
@@ -161,7 +192,9 @@ def fingerprint(folder: Path) -> str:
 
 
 class RaggedWriter:
-    """Appends sequences to <side>.npy and <side>_offsets.npy; call `flush` now and then, and `close`."""
+    """Appends sequences to <side>.npy and <side>_offsets.npy; call `flush` now and then, and
+    `close`.
+    """
 
     def __init__(self, folder: Path, side: str, vocabulary_size: int):
         token = SMALL_TOKEN if vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1 else TOKEN
@@ -187,7 +220,9 @@ class RaggedWriter:
 
 
 class GrowingArray:
-    """A one-dimensional .npy file that grows: numpy pads the header so that the final length fits in its place."""
+    """A one-dimensional .npy file that grows: numpy pads the header so that the final length fits
+    in its place.
+    """
 
     def __init__(self, path: Path, dtype: np.dtype):
         self.file = path.open("wb")
@@ -195,7 +230,11 @@ class GrowingArray:
         self.write_header()
 
     def write_header(self) -> None:
-        header = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": (self.length,),
+        }
         np.lib.format.write_array_header_1_0(self.file, header)
 
     def extend(self, values: list[int]) -> None:

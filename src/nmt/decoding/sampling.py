@@ -1,4 +1,6 @@
-"""Translations drawn at random from a model's distribution, cut to its likeliest part where wanted."""
+"""Translations drawn at random from a model's distribution, cut to its top_k_tokens part where
+wanted.
+"""
 
 from dataclasses import dataclass
 
@@ -8,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import Hypothesis, hypothesis, in_parts
+from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
 # B sentences still open, N samples of each, R = B * N rows, V vocabulary
@@ -16,10 +18,12 @@ from nmt.models.protocol import BOS, EOS, PAD, Model
 
 @dataclass(frozen=True)
 class Sampling:
-    """temperature: what logits are divided by. top_k: only among so many tokens, 0 for all. top_p: only among the
+    """temperature: what logits are divided by. top_k: only among so many tokens, 0 for all. top_p:
+    only among the
     fewest tokens that together have this probability (Holtzman et al. 2020).
 
-    The random numbers of a sentence depend on the seed and its number alone, so batches change nothing.
+    The random numbers of a sentence depend on the seed and its number alone, so batches change
+    nothing.
     """
 
     temperature: float = 1.0
@@ -29,7 +33,7 @@ class Sampling:
 
 
 @torch.inference_mode()
-@cached()  # normalized weights are computed once, not at every step
+@cached()  # weight-normalized matrices are computed once, not at every step
 def sample(
     model: Model,
     source: Tensor,
@@ -39,7 +43,7 @@ def sample(
     sampling: Sampling,
     samples: int,
 ) -> list[list[Hypothesis]]:
-    """`samples` translations of each source (B, S), the likeliest first; `limits` as in search.
+    """`samples` translations of each source (B, S), the top_k_tokens first; `limits` as in search.
 
     Their log probabilities are the model's own, whatever the distribution was cut to.
     """
@@ -58,11 +62,15 @@ def sample(
         hidden, state = model.step(tokens, state)
         draws = [randoms[sentence].random(samples) for sentence in sentences.tolist()]
         draws = torch.tensor(np.concatenate(draws), device=device)
-        tokens, steps = drawn(model, hidden, draws, (limit == length).repeat_interleave(samples), sampling)
+        tokens, steps = drawn(
+            model, hidden, draws, (limit == length).repeat_interleave(samples), sampling
+        )
         length += 1
         tokens, steps = tokens.view(-1, samples), steps.view(-1, samples)
         total[sentences] += steps.where(open_rows, 0.0)
-        said.append(torch.full((len(source), samples), EOS, device=device).index_copy(0, sentences, tokens))
+        said.append(
+            torch.full((len(source), samples), EOS, device=device).index_copy(0, sentences, tokens)
+        )
         open_rows = open_rows & (tokens != EOS)
         places = torch.nonzero(open_rows.any(1))[:, 0]
         rows = places[:, None] * samples + torch.arange(samples, device=device)
@@ -73,24 +81,28 @@ def sample(
     found = []
     for sentence, values in zip(torch.stack(said, -1).tolist(), total.tolist(), strict=True):
         words = [[*row, EOS][: [*row, EOS].index(EOS)] for row in sentence]
-        each = [hypothesis(*pair, decoding) for pair in zip(words, values, strict=True)]
+        each = [make_hypothesis(*pair, decoding) for pair in zip(words, values, strict=True)]
         found.append(sorted(each, key=lambda one: -one.score))
     return found
 
 
-def drawn(model: Model, hidden: Tensor, draws: Tensor, at_limit: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
-    """Tokens (R,) and their log probabilities (R,): the place where a uniform draw falls among them, sorted."""
+def drawn(
+    model: Model, hidden: Tensor, draws: Tensor, at_limit: Tensor, sampling: Sampling
+) -> tuple[Tensor, Tensor]:
+    """Tokens (R,) and their log probabilities (R,): the place where a uniform draw falls among
+    them, sorted.
+    """
     parts = []
-    for log_probabilities, draw, ending in in_parts(model.output, hidden, draws, at_limit):
-        allowed = log_probabilities.clone()
+    for log_probs, draw, ending in log_prob_chunks(model.output, hidden, draws, at_limit):
+        allowed = log_probs.clone()
         allowed[:, [PAD, BOS]] = -torch.inf
         p = (allowed / sampling.temperature).softmax(1).double()
-        p, order = p.topk(min(sampling.top_k or p.size(1), p.size(1)))  # the likeliest first
+        p, order = p.topk(min(sampling.top_k or p.size(1), p.size(1)))  # the most probable first
         p = p.where(p.cumsum(1) - p < sampling.top_p, 0.0)
         reached = p.cumsum(1)
         place = torch.searchsorted(reached, draw[:, None] * reached[:, -1:], right=True)
         token = order.gather(1, place.clamp(max=(p > 0).sum(1, keepdim=True) - 1))[:, 0]
         token = token.masked_fill(ending, EOS)
-        parts.append((token, log_probabilities.gather(1, token[:, None])[:, 0].double()))
+        parts.append((token, log_probs.gather(1, token[:, None])[:, 0].double()))
     tokens, steps = zip(*parts, strict=True)
     return torch.cat(tokens), torch.cat(steps)

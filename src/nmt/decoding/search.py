@@ -11,21 +11,26 @@ from torch.nn.utils.parametrize import cached
 from nmt.configuration import Decoding
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
-# B sentences still open, R = B * beam rows, C continuations of a row, N best that are wanted, V vocabulary
+# B sentences still open, K beam, R = B * K rows, N best that are wanted, D width of hidden states,
+# V vocabulary
 
-# Rows whose logits are held at a time: each product with the output's matrix has to rearrange it first
-ROWS = {"cpu": 512, "cuda": 4096}
+# Rows whose logits are held at a time: each product with the output matrix has to rearrange it
+# first
+ROWS_PER_CHUNK = {"cpu": 512, "cuda": 4096}
 
 
 @dataclass(frozen=True)
 class Hypothesis:
+    """A finished translation of one sentence."""
+
     tokens: list[int]  # without BOS and EOS
-    log_probability: float  # of tokens and EOS
+    log_prob: float  # of tokens and EOS
     score: float  # log probability / length penalty
 
 
 def length_penalty(length: int | Tensor, decoding: Decoding) -> float | Tensor:
-    """What a log probability is divided by; `length` is |Y|, EOS counted. It never falls with the length.
+    """Return what a log probability is divided by; `length` is |Y|, EOS counted. It never falls
+    with the length.
 
     wu: ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14); power: |Y|^alpha; none: 1.
     """
@@ -38,118 +43,151 @@ def length_penalty(length: int | Tensor, decoding: Decoding) -> float | Tensor:
             return length**0.0
 
 
-def hypothesis(tokens: list[int], log_probability: float, decoding: Decoding) -> Hypothesis:
-    return Hypothesis(tokens, log_probability, log_probability / length_penalty(len(tokens) + 1, decoding))
+def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> Hypothesis:
+    """Return the hypothesis of these tokens, scored."""
+    return Hypothesis(tokens, log_prob, log_prob / length_penalty(len(tokens) + 1, decoding))
 
 
 @torch.inference_mode()
-@cached()  # normalized weights are computed once, not at every step
+@cached()  # weight-normalized matrices are computed once, not at every step
 def search(
     model: Model, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:
-    """The `n_best` best translations found of each source, the best first; fewer where fewer were finished.
+    """Return the `n_best` best hypotheses of each source, the best first; fewer where fewer were
+    finished.
 
-    source: (B, S). limits: the most tokens each translation may have, EOS not counted. n_best: at most the beam.
-    A hypothesis is finished when EOS is among its sentence's best `beam` continuations. A sentence is left when
-    no open hypothesis can still beat the last of its N best finished ones: log probabilities only fall, so an open one
-    is worth at most its own over the largest penalty that its sentence's limit allows. With the stop "beam" it is left
-    as soon as `beam` are finished, whatever the open ones might come to.
-    A beam of 1 is greedy search: it ends with the first EOS.
+    source: (B, S). limits: the most tokens each translation may have, EOS not counted. n_best: at
+    most the beam. A hypothesis is finished when EOS is among its sentence's best `beam`
+    continuations. A sentence is closed when no open hypothesis can still beat the last of its N
+    best finished ones: log probabilities only fall, so an open one is worth at most its own over
+    the largest penalty that its sentence's limit allows. With the stop "beam" it is closed as soon
+    as `beam` are finished, whatever the open ones might come to. A beam of 1 is greedy search: it
+    ends with the first EOS.
     """
     device, beam = source.device, decoding.beam
     stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
-    sentences = torch.arange(len(source), device=device)  # which sentence each open place holds
+    sentences = torch.arange(len(source), device=device)  # (B,): the number of each open sentence
     limit = torch.tensor(limits, device=device)
     largest_penalty = length_penalty(limit + 1, decoding)
-    log_probabilities = torch.full((len(source), beam), -torch.inf, device=device)
-    log_probabilities[:, 0] = 0.0  # all beams of a sentence begin alike: let one speak
-    prefixes = torch.empty((len(source), beam, 0), dtype=torch.long, device=device)
-    tokens = torch.full((len(source) * beam,), BOS, device=device)
+    log_probs = torch.full(
+        (len(source), beam), -torch.inf, device=device
+    )  # (B, K) of open hypotheses
+    log_probs[:, 0] = 0.0  # all beams of a sentence begin alike: only the first is continued
+    prefixes = torch.empty(
+        (len(source), beam, 0), dtype=torch.long, device=device
+    )  # (B, K, length)
+    tokens = torch.full((len(source) * beam,), BOS, device=device)  # (R,)
     finished: list[list[Hypothesis]] = [[] for _ in limits]
-    best = torch.full((len(source), n_best), -torch.inf, device=device)  # their scores, falling
-    ends = torch.zeros(len(source), dtype=torch.long, device=device)  # how many were finished
+    best_scores = torch.full((len(source), n_best), -torch.inf, device=device)  # (B, N), falling
+    finished_count = torch.zeros(len(source), dtype=torch.long, device=device)  # (B,)
 
     length = 0
     while len(sentences):
         hidden, state = model.step(tokens, state)
-        steps, following = likeliest(model.output, hidden, 2 * beam, (limit == length).repeat_interleave(beam))
+        at_limit = (limit == length).repeat_interleave(beam)
+        next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
-        # Twice the beam: even if EOS follows every beam, enough others are left.
-        steps, following = (each.unflatten(0, (-1, beam)) for each in (steps, following))
-        candidates, places = (log_probabilities[..., None] + steps).flatten(1).topk(2 * beam)
-        origin, token = places // steps.size(-1), following.flatten(1).gather(1, places)
+        # (R, C) -> (B, K, C) -> the best 2K of a sentence: even if EOS follows every beam, K others
+        # are left.
+        next_log_probs, next_tokens = (
+            x.unflatten(0, (-1, beam)) for x in (next_log_probs, next_tokens)
+        )
+        candidates, index = (log_probs[..., None] + next_log_probs).flatten(1).topk(2 * beam)
+        origin = index // next_log_probs.size(-1)  # (B, 2K): the beam that each candidate continues
+        token = next_tokens.flatten(1).gather(1, index)
 
         ended = (token == EOS) & (candidates > -torch.inf)
         ended[:, beam:] = False
         scores = torch.where(ended, candidates / length_penalty(length, decoding), -torch.inf)
-        place, which = torch.nonzero(scores > best[:, -1:]).unbind(1)
-        of = sentences[place].tolist()
-        found = (prefixes[place, origin[place, which]], candidates[place, which], scores[place, which])
-        for sentence, *hypothesis in zip(of, *(part.tolist() for part in found), strict=True):
+        row, column = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
+        for sentence, *hypothesis in zip(
+            sentences[row].tolist(),
+            prefixes[row, origin[row, column]].tolist(),
+            candidates[row, column].tolist(),
+            scores[row, column].tolist(),
+            strict=True,
+        ):
             finished[sentence].append(Hypothesis(*hypothesis))
-        best = torch.cat([best, scores], 1).topk(n_best).values
-        ends += ended.sum(1)
+        best_scores = torch.cat([best_scores, scores], 1).topk(n_best).values
+        finished_count += ended.sum(1)
 
-        log_probabilities, kept = candidates.masked_fill(token == EOS, -torch.inf).topk(beam)
+        log_probs, kept = candidates.masked_fill(token == EOS, -torch.inf).topk(beam)
         origin, tokens = origin.gather(1, kept), token.gather(1, kept)
-        enough = best[:, -1] if stop == "exact" else torch.where(ends < beam, -torch.inf, torch.inf)
-        going_on = log_probabilities[:, 0] / largest_penalty > enough
-        places = torch.nonzero(going_on)[:, 0]
-        rows = places[:, None] * beam + origin[places]  # (B', beam)
-        prefixes = torch.cat([prefixes.flatten(0, 1)[rows], tokens[places][..., None]], dim=-1)
-        tokens = tokens[places].flatten()
-        sentences, limit, largest_penalty = sentences[places], limit[places], largest_penalty[places]
-        log_probabilities, best, ends = log_probabilities[places], best[places], ends[places]
+        if stop == "exact":
+            threshold = best_scores[:, -1]
+        else:
+            threshold = torch.where(finished_count < beam, -torch.inf, torch.inf)
+        still_open = torch.nonzero(log_probs[:, 0] / largest_penalty > threshold)[:, 0]
+        rows = still_open[:, None] * beam + origin[still_open]  # (B', K)
+        prefixes = torch.cat([prefixes.flatten(0, 1)[rows], tokens[still_open][..., None]], dim=-1)
+        tokens = tokens[still_open].flatten()
+        sentences, limit, largest_penalty = (
+            sentences[still_open],
+            limit[still_open],
+            largest_penalty[still_open],
+        )
+        log_probs, best_scores = log_probs[still_open], best_scores[still_open]
+        finished_count = finished_count[still_open]
         if len(sentences):
             state.reorder(rows)
-    return [sorted(each, key=lambda found: -found.score)[:n_best] for each in finished]
+    return [
+        sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best]
+        for hypotheses in finished
+    ]
 
 
-def likeliest(
+def top_next_tokens(
     output: Callable[[Tensor], Tensor], hidden: Tensor, count: int, at_limit: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Log probabilities of each row's likeliest next tokens, and these: (R, C) both. At the limit there is only EOS.
+    """Return the log probabilities of each row's most probable next tokens, and these: (R, C) both,
+    C <= count.
 
-    hidden (R, D), at_limit (R,)
+    hidden (R, D), at_limit (R,): rows that may only end.
     """
-    parts = []
-    for (log_probabilities,) in in_parts(output, hidden):
-        end = log_probabilities[:, EOS].clone()
-        log_probabilities[:, [PAD, BOS]] = -torch.inf
-        parts.append((*largest(log_probabilities, min(count, log_probabilities.size(1))), end))
-    steps, tokens, end = (torch.cat(each) for each in zip(*parts, strict=True))
-    only_end = torch.full_like(steps, -torch.inf)
+    chunks = []
+    for (log_probs,) in log_prob_chunks(output, hidden):
+        end = log_probs[:, EOS].clone()
+        log_probs[:, [PAD, BOS]] = -torch.inf
+        chunks.append((*top_k(log_probs, min(count, log_probs.size(1))), end))
+    log_probs, tokens, end = (torch.cat(parts) for parts in zip(*chunks, strict=True))
+    only_end = torch.full_like(log_probs, -torch.inf)
     only_end[:, 0] = end
-    steps = torch.where(at_limit[:, None], only_end, steps)
-    return steps, tokens.masked_fill(at_limit[:, None], EOS)
+    log_probs = torch.where(at_limit[:, None], only_end, log_probs)
+    return log_probs, tokens.masked_fill(at_limit[:, None], EOS)
 
 
-def largest(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """x.topk(count) of long rows: written as a table, a row has its largest in the columns with the largest maxima.
+def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return x.topk(k) of long rows, faster: (R, V) -> values, falling, and indices: (R, k) both.
 
-    (R, V) -> values, falling, and places: (R, count) both
+    Written as a table, a row has its k largest values in the k columns with the largest maxima.
     """
-    height = math.isqrt(x.size(1) // count)
+    height = math.isqrt(x.size(1) // k)
     width = x.size(1) // height
     table = x[:, : height * width].unflatten(1, (height, width))
-    columns = table.amax(1).topk(count).indices[:, None]  # (R, 1, count)
-    inside = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
+    columns = table.amax(1).topk(k).indices[:, None]  # (R, 1, k)
+    values = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
     starts = torch.arange(0, height * width, width, device=x.device)[:, None]
-    places = (columns + starts).flatten(1)
+    indices = (columns + starts).flatten(1)
     rest = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
-    values, found = torch.cat([inside, x[:, height * width :]], 1).topk(count)
-    return values, torch.cat([places, rest], 1).gather(1, found)
+    values, chosen = torch.cat([values, x[:, height * width :]], 1).topk(k)
+    return values, torch.cat([indices, rest], 1).gather(1, chosen)
 
 
-def in_parts(output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Log probabilities (., V) of some rows after the other, with the same rows of `others`; those of all are never
-    held together."""
-    size = ROWS[hidden.device.type]
-    for part, *rest in zip(hidden.split(size), *(other.split(size) for other in others), strict=True):
-        yield normalized(output(part)), *rest
+def log_prob_chunks(
+    output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor
+) -> Iterator[tuple[Tensor, ...]]:
+    """Yield log probabilities (., V) of some rows after the other, with the same rows of `others`.
+
+    Those of all rows are never held together.
+    """
+    size = ROWS_PER_CHUNK[hidden.device.type]
+    for chunk, *rest in zip(
+        hidden.split(size), *(other.split(size) for other in others), strict=True
+    ):
+        yield log_softmax(output(chunk)), *rest
 
 
-def normalized(logits: Tensor) -> Tensor:
-    """Log probabilities, in float32 where logits are in less."""
+def log_softmax(logits: Tensor) -> Tensor:
+    """Return log probabilities, in float32 where logits are in less."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)

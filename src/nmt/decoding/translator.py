@@ -1,8 +1,11 @@
-"""From many source sentences in tokens to translations in tokens: sorting, batching, order restored."""
+"""From many source sentences in tokens to translations in tokens: sorting, batching, order
+restored.
+"""
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -16,12 +19,18 @@ from nmt.models.protocol import Model
 
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
 
+Item = TypeVar("Item")
+
 # Of a batch, by the numbers of its sentences: the hypotheses of each
 Batch = tuple[list[int], list[list[Hypothesis]]]
 
 
-def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1) -> Iterator[Batch]:
-    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty translation."""
+def translate_tokens(
+    model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1
+) -> Iterator[Batch]:
+    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty
+    translation.
+    """
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
         return search(model, source, limits(model, sentences, numbers, decoding), decoding, n_best)
@@ -30,9 +39,16 @@ def translate_tokens(model: Model, sentences: list[list[int]], decoding: Decodin
 
 
 def sample_tokens(
-    model: Model, sentences: list[list[int]], decoding: Decoding, sampling: Sampling, samples: int = 1, first: int = 0
+    model: Model,
+    sentences: list[list[int]],
+    decoding: Decoding,
+    sampling: Sampling,
+    samples: int = 1,
+    first: int = 0,
 ) -> Iterator[Batch]:
-    """The same with translations drawn at random; `first` is the number of the first sentence, on which they depend."""
+    """The same with translations drawn at random; `first` is the number of the first sentence, on
+    which they depend.
+    """
 
     def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
         return sample(
@@ -61,25 +77,39 @@ def force_tokens(
         yield numbers, method(together(model, sentences, numbers), numbers)
 
 
+def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
+    """Return the items of all batches in the order of their numbers, of which there are `count`."""
+    items = {}
+    for numbers, values in batches:
+        items.update(zip(numbers, values, strict=True))
+    return [items[number] for number in range(count)]
+
+
 def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
     """The sentences, cut where they are longer than the model's positions reach."""
     most = reach(model)
     if too_long := sum(len(sentence) > most for sentence in sentences) if most else 0:
         logging.warning(
-            f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's learned positions: only "
-            f"the first {most} subwords are translated. Split such lines into sentences."
+            f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's"
+            f" learned positions: only the first {most} subwords are translated. Split such lines"
+            " into sentences."
         )
     return [sentence[:most] for sentence in sentences]
 
 
-def limits(model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding) -> list[int]:
+def limits(
+    model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding
+) -> list[int]:
     """The most tokens of each translation."""
     most = reach(model) or math.inf
     return [min(len(sentences[number]) + decoding.max_extra, most) for number in numbers]
 
 
 def in_batches(
-    model: Model, sentences: list[list[int]], rows: int, method: Callable[[Tensor, list[int]], list[list[Hypothesis]]]
+    model: Model,
+    sentences: list[list[int]],
+    rows: int,
+    method: Callable[[Tensor, list[int]], list[list[Hypothesis]]],
 ) -> Iterator[Batch]:
     for numbers in batches(sentences, rows):
         full = [number for number in numbers if sentences[number]]
@@ -91,7 +121,9 @@ def in_batches(
 
 
 def batches(sentences: list[list[int]], rows: int) -> Iterator[list[int]]:
-    """Numbers of sentences of like lengths, the longest first, so that too large a batch fails at once."""
+    """Numbers of sentences of like lengths, the longest first, so that too large a batch fails at
+    once.
+    """
     order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
     while order:
         size = max(1, ROW_TOKENS // (rows * (len(sentences[order[0]]) + 1)))

@@ -15,16 +15,20 @@ WORD = "▁"  # which begins the first subword of a word
 
 @torch.inference_mode()
 def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> list[list[int]]:
-    """For each token of each target, EOS left out, the place of the source token that it attends to most.
+    """For each token of each target, EOS left out, the place of the source token that it attends to
+    most.
 
-    The mean over heads, in the last layer but one where there are several: there attention is nearest to what
-    people align (Garg et al. 2019, section 4.1). Raises UserError for a model without attention.
+    The mean over heads, in the last layer but one where there are several: there attention is
+    nearest to what people align (Garg et al. 2019, section 4.1). Raises UserError for a model
+    without attention.
     """
     device = next(model.parameters()).device
     inputs = pad_sources(sources), pad([[BOS, *target] for target in targets])
     maps = list(model.attention(*(part.to(device) for part in inputs)).values())
     if not maps:
-        raise UserError("this model has no attention, so there are no alignments: leave --alignments out.")
+        raise UserError(
+            "this model has no attention, so there are no alignments: leave --alignments out."
+        )
     weights: Tensor = maps[max(len(maps) - 2, 0)].mean(1)  # (B, T + 1, S + 1)
     return [
         one[: len(target), : len(source)].argmax(1).tolist() if source else []
@@ -43,7 +47,8 @@ def words_of(tokens: list[int], subwords: Subwords) -> list[int]:
 
 
 def word_links(links: list[int], source: list[int], target: list[int]) -> list[tuple[int, int]]:
-    """Pairs of numbers of words, of source and target, each once. From the source place of each target subword and the
+    """Pairs of numbers of words, of source and target, each once. From the source place of each
+    target subword and the
     number of each subword's word (`words_of`). An empty source has no links."""
     pairs = {(word, source[place]) for word, place in zip(target, links, strict=bool(source))}
     return [(there, here) for here, there in sorted(pairs)]

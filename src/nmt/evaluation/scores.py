@@ -1,7 +1,8 @@
-"""Scores of translations against references: sacreBLEU, chrF, TER and the tokenized BLEU variants of papers.
+"""Scores of translations against references: sacreBLEU, chrF, TER and the tokenized BLEU variants
+of papers.
 
-All texts are plain and detokenized, one sentence a line. Every score comes with a signature that says how it was got,
-in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
+All texts are plain and detokenized, one sentence a line. Every score comes with a signature that
+says how it was got, in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
 """
 
 import logging
@@ -16,16 +17,25 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric, Signature
 
 from nmt.errors import UserError
-from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalized, quotes_mapped, tokenized
+from nmt.evaluation.tokenized import (
+    compounds_split,
+    lowercased_and_normalized,
+    quotes_mapped,
+    tokenized,
+)
 
 # What Moses's tokenizer escapes, in its present and its older spelling.
 ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
-MOST_ESCAPED = 0.005  # of the lines, beyond those of the references: a model may learn a few from its data
+MOST_ESCAPED = (
+    0.005  # of the lines, beyond those of the references: a model may learn a few from its data
+)
 
 
 @dataclass(frozen=True)
 class Score:
-    """`score` is in percent: BLEU and chrF2 from 0 to 100, higher is better; TER from 0 up, lower is better."""
+    """`score` is in percent: BLEU and chrF2 from 0 to 100, higher is better; TER from 0 up, lower
+    is better.
+    """
 
     score: float
     signature: str
@@ -33,7 +43,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric of sacreBLEU, what is done to texts before it, and what its signature says of that."""
+    """A metric of sacreBLEU, what is done to texts before it, and what its signature says of
+    that.
+    """
 
     metric: Callable[[], Metric]
     prepare: Callable[[tuple[str, ...]], list[str]] = list
@@ -55,16 +67,22 @@ def measures(target_language: str) -> dict[str, Measure]:
     - chrf: chrF2 (Popović 2016).
     - ter: translation edit rate (Snover et al. 2006), sacreBLEU's defaults.
     - tokenized_bleu: on Moses tokens, cased.
-    - compound_split_bleu: the same with compounds split at hyphens, the paper's measure for EN-DE (any language here).
-    - quotes_mapped_bleu, quotes_mapped_compound_split_bleu: the two before with German quotes as `"` on both sides,
-      as some published scores for EN-DE have it without saying so.
-    - lowercased_tokenized_bleu: lower-cased, normalized, tokenized, the measure of most Multi30k papers.
+    - compound_split_bleu: the same with compounds split at hyphens, the paper's measure for EN-DE
+      (any language here).
+    - quotes_mapped_bleu, quotes_mapped_compound_split_bleu: the two before with German quotes as
+      `"` on both sides, as some published scores for EN-DE have it without saying so.
+    - lowercased_tokenized_bleu: lower-cased, normalized, tokenized, the measure of most Multi30k
+      papers.
 
-    Those on Moses tokens count as Moses's multi-bleu.perl does, except that an n-gram order without any match is
-    smoothed where multi-bleu.perl prints 0. Raises UserError for a target language that is not a code.
+    Those on Moses tokens count as Moses's multi-bleu.perl does, except that an n-gram order without
+    any match is smoothed where multi-bleu.perl prints 0. Raises UserError for a target language
+    that is not a code.
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
-        raise UserError(f"The target language {target_language!r} is not a language code: give one such as de or fr.")
+        raise UserError(
+            f"The target language {target_language!r} is not a language code: give one such as de"
+            " or fr."
+        )
 
     @cache
     def moses(lines: tuple[str, ...]) -> list[str]:
@@ -90,21 +108,29 @@ def measures(target_language: str) -> dict[str, Measure]:
         ),
         "quotes_mapped_bleu": Measure(of_tokens, mapped, mapping),
         "quotes_mapped_compound_split_bleu": Measure(
-            of_tokens, lambda lines: compounds_split(mapped(lines)), {"tok": f"{mapping['tok']}|split:compound"}
+            of_tokens,
+            lambda lines: compounds_split(mapped(lines)),
+            {"tok": f"{mapping['tok']}|split:compound"},
         ),
-        "lowercased_tokenized_bleu": Measure(of_tokens, lowercased, {"case": "lc", "tok": f"{tok}|norm:moses"}),
+        "lowercased_tokenized_bleu": Measure(
+            of_tokens, lowercased, {"case": "lc", "tok": f"{tok}|norm:moses"}
+        ),
     }
 
 
-def score(translations: list[str], references: list[list[str]], target_language: str) -> dict[str, Score]:
+def score(
+    translations: list[str], references: list[list[str]], target_language: str
+) -> dict[str, Score]:
     """The corpus scores by name, as `measures` has them.
 
-    `references` is one or more sets, each as long as `translations`. Raises UserError for what `check` and `measures`
-    find.
+    `references` is one or more sets, each as long as `translations`. Raises UserError for what
+    `check` and `measures` find.
     """
     found = measures(target_language)
     check(translations, references)
-    return {name: corpus_score(measure, [translations, *references]) for name, measure in found.items()}
+    return {
+        name: corpus_score(measure, [translations, *references]) for name, measure in found.items()
+    }
 
 
 def corpus_score(measure: Measure, texts: Sequence[list[str]]) -> Score:
@@ -116,16 +142,24 @@ def corpus_score(measure: Measure, texts: Sequence[list[str]]) -> Score:
 
 
 def by_source_length(
-    translations: list[str], references: list[list[str]], source_lengths: Sequence[int], bounds: Sequence[int]
+    translations: list[str],
+    references: list[list[str]],
+    source_lengths: Sequence[int],
+    bounds: Sequence[int],
 ) -> list[dict]:
     """sacreBLEU (13a) of the sentences in each bucket of source length, in words.
 
-    A bucket holds `bounds[i] <= length < bounds[i + 1]`, the last one all from its bound on (its "to" is None), and is
-    returned as {"from", "to", "sentences", "bleu", "lowercased_bleu"}; empty ones are left out.
+    A bucket holds `bounds[i] <= length < bounds[i + 1]`, the last one all from its bound on (its
+    "to" is None), and is returned as {"from", "to", "sentences", "bleu", "lowercased_bleu"}; empty
+    ones are left out.
     """
     buckets = []
     for low, high in pairwise([*bounds, None]):
-        inside = [index for index, length in enumerate(source_lengths) if low <= length and (not high or length < high)]
+        inside = [
+            index
+            for index, length in enumerate(source_lengths)
+            if low <= length and (not high or length < high)
+        ]
         if inside:
             buckets.append({"from": low, "to": high, **bleu_of(inside, translations, references)})
     return buckets
@@ -134,10 +168,11 @@ def by_source_length(
 def by_source_rank(
     translations: list[str], references: list[list[str]], source_lengths: Sequence[int], parts: int
 ) -> list[dict]:
-    """The same of `parts` equally many sentences each (but for one), from the shortest sources to the longest.
+    """The same of `parts` equally many sentences each (but for one), from the shortest sources to
+    the longest.
 
-    Returned as {"shortest", "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words; fewer parts where
-    sentences are fewer.
+    Returned as {"shortest", "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words;
+    fewer parts where sentences are fewer.
     """
     order = sorted(range(len(source_lengths)), key=source_lengths.__getitem__)
     cuts = [len(order) * part // parts for part in range(parts + 1)]
@@ -166,32 +201,43 @@ def bleu_of(numbers: Sequence[int], translations: list[str], references: list[li
 def check(translations: list[str], references: list[list[str]], names: Sequence[str] = ()) -> None:
     """Raises UserError unless the texts can be scored against each other.
 
-    `names` is what errors call the translations and each reference, in this order: their files, where there are any.
+    `names` is what errors call the translations and each reference, in this order: their files,
+    where there are any.
     """
     if not references:
-        raise UserError("There is no reference to score the translations against: give at least one.")
-    names = names or ["The translations", *(f"Reference {number}" for number in range(1, len(references) + 1))]
+        raise UserError(
+            "There is no reference to score the translations against: give at least one."
+        )
+    names = names or [
+        "The translations",
+        *(f"Reference {number}" for number in range(1, len(references) + 1)),
+    ]
     texts = [translations, *references]
     check_parallel(list(zip(names, texts, strict=True)))
-    escaped, *theirs = ([line for line, text in enumerate(lines) if ESCAPED.search(text)] for lines in texts)
+    escaped, *theirs = (
+        [line for line, text in enumerate(lines) if ESCAPED.search(text)] for lines in texts
+    )
     if len(escaped) - max(map(len, theirs)) > MOST_ESCAPED * len(translations):
         first = escaped[0]
         raise UserError(
-            f"{names[0]}, line {first + 1}: holds the escaped {ESCAPED.search(translations[first])[0]}, as "
-            f"{len(escaped)} of {len(translations)} lines do, where the references hold plain characters, which costs "
-            "about 1 BLEU unnoticed: undo the escaping (Python's html.unescape does) and score again."
+            f"{names[0]}, line {first + 1}: holds the escaped"
+            f" {ESCAPED.search(translations[first])[0]}, as {len(escaped)} of {len(translations)}"
+            " lines do, where the references hold plain characters, which costs about 1 BLEU"
+            " unnoticed: undo the escaping (Python's html.unescape does) and score again."
         )
     if empty := [number for number, line in enumerate(translations, start=1) if not line.strip()]:
         logging.warning(
-            f"{names[0]}: {len(empty)} of {len(translations)} lines are empty, the first is line {empty[0]}; they "
-            "count as translations without a word."
+            f"{names[0]}: {len(empty)} of {len(translations)} lines are empty, the first is line"
+            f" {empty[0]}; they count as translations without a word."
         )
 
 
 def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
-    """Raises UserError unless all texts, given with their names, hold something and have as many lines as the first.
+    """Raises UserError unless all texts, given with their names, hold something and have as many
+    lines as the first.
 
-    Of the first, lines are enough: a model that has learned little may write nothing but empty ones.
+    Of the first, lines are enough: a model that has learned little may write nothing but empty
+    ones.
     """
     for number, (name, lines) in enumerate(texts):
         if not lines:
@@ -204,9 +250,10 @@ def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
             hint = "they must be the same sentences in the same order"
             if {len(lines), len(first)} == {3003, 2737}:
                 hint = (
-                    "newstest2014 exists in two versions, the full one of 3003 lines and a filtered one of 2737 in "
-                    "another order, so take both from the same one"
+                    "newstest2014 exists in two versions, the full one of 3003 lines and a filtered"
+                    " one of 2737 in another order, so take both from the same one"
                 )
             raise UserError(
-                f"{first_name} and {name} differ in their number of lines, {len(first)} against {len(lines)}: {hint}."
+                f"{first_name} and {name} differ in their number of lines, {len(first)} against"
+                f" {len(lines)}: {hint}."
             )

@@ -22,5 +22,7 @@ FAMILIES = {
 
 
 def build(config: configuration.Model, source_size: int, target_size: int) -> Model:
-    """A model for vocabularies of these sizes, with fresh parameters from torch's global generator."""
+    """A model for vocabularies of these sizes, with fresh parameters from torch's global
+    generator.
+    """
     return FAMILIES[config.family](config, source_size, target_size)

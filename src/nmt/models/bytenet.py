@@ -1,4 +1,6 @@
-"""ByteNet: a dilated convolutional decoder on top of a dilated convolutional encoder (Kalchbrenner et al. 2016)."""
+"""ByteNet: a dilated convolutional decoder on top of a dilated convolutional encoder (Kalchbrenner
+et al. 2016).
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,11 +13,14 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
 
-# B sentences, S source length, U unfolded length, T target length, D half the width of residual sums, R = B * beam rows
+# B sentences, S source length, U unfolded length, T target length, D half the width of residual
+# sums, R = B * beam rows
 
 
 class Block(nn.Module):
-    """x + f(x); f is three times norm, ReLU and convolution: 1 x 1 to D, 1 x k with gaps, 1 x 1 to 2D (figure 3)."""
+    """x + f(x); f is three times norm, ReLU and convolution: 1 x 1 to D, 1 x k with gaps, 1 x 1 to
+    2D (figure 3).
+    """
 
     def __init__(self, width: int, kernel: int, dilation: int, dropout: float, causal: bool):
         super().__init__()
@@ -28,7 +33,8 @@ class Block(nn.Module):
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
-        # Nothing at first: what a column says of its own word reaches the output, and blocks learn to add to it.
+        # Nothing at first: what a column says of its own word reaches the output, and blocks learn
+        # to add to it.
         nn.init.zeros_(self.widen.weight)
 
     def enter(self, x: Tensor) -> Tensor:
@@ -47,7 +53,9 @@ class Block(nn.Module):
         return self.leave(x, self.convolution(padded).mT)
 
     def step(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
-        """(R, 1, 2D), the last `reach` inputs of the convolution (R, reach, D) -> (R, 1, 2D), the next window"""
+        """(R, 1, 2D), the last `reach` inputs of the convolution (R, reach, D) -> (R, 1, 2D), the
+        next window
+        """
         window = torch.cat([window, self.enter(x)], 1)
         return self.leave(x, self.convolution(window.mT).mT), window[:, 1:]
 
@@ -67,9 +75,11 @@ class State:
 
 
 class ByteNet(nn.Module):
-    """Column t of the encoder enters the decoder at step t: depth, not attention, widens what is seen of the source.
+    """Column t of the encoder enters the decoder at step t: depth, not attention, widens what is
+    seen of the source.
 
-    The source unfolds to ceil(a |s|) columns (equation 2 with b = 0); a target that goes on beyond them sees no more.
+    The source unfolds to ceil(a |s|) columns (equation 2 with b = 0); a target that goes on beyond
+    them sees no more.
     """
 
     def __init__(self, config: configuration.ByteNet, source_size: int, target_size: int):
@@ -80,19 +90,27 @@ class ByteNet(nn.Module):
         self.target_embedding = nn.Embedding(target_size, width)
         dilations = config.dilations * config.sets
         self.encoder, self.decoder = (
-            nn.ModuleList(Block(config.d_hidden, config.kernel, rate, config.dropout, causal) for rate in dilations)
+            nn.ModuleList(
+                Block(config.d_hidden, config.kernel, rate, config.dropout, causal)
+                for rate in dilations
+            )
             for causal in (False, True)
         )
         self.bridge, self.last = nn.Linear(width, width), nn.Linear(width, width)
-        # Blocks add to a sum that nothing bounds: a norm at the end of each stack, as those before each layer in it.
-        self.encoder_norm, self.decoder_norm, self.last_norm = (nn.LayerNorm(width) for _ in range(3))
+        # Blocks add to a sum that nothing bounds: a norm at the end of each stack, as those before
+        # each layer in it.
+        self.encoder_norm, self.decoder_norm, self.last_norm = (
+            nn.LayerNorm(width) for _ in range(3)
+        )
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, target_size)
 
     def encode(self, source: Tensor) -> Tensor:
         """(B, S) -> columns (B, U, 2D), zero beyond each sentence's own."""
         lengths = (source != PAD).sum(1)
-        unfolded = (lengths.double() * self.unfold).ceil().long()  # as exact as math.ceil below, or both differ
+        unfolded = (
+            (lengths.double() * self.unfold).ceil().long()
+        )  # as exact as math.ceil below, or both differ
         longest = math.ceil(source.size(1) * self.unfold)
         here = torch.arange(longest, device=source.device)[None, :, None]
         real = here < unfolded[:, None, None]
@@ -116,7 +134,10 @@ class ByteNet(nn.Module):
 
     def start(self, memory: Tensor, beam: int) -> State:
         rows = len(memory) * beam
-        windows = [memory.new_zeros(rows, block.reach, block.convolution.in_channels) for block in self.decoder]
+        windows = [
+            memory.new_zeros(rows, block.reach, block.convolution.in_channels)
+            for block in self.decoder
+        ]
         return State(memory, windows, 0, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:

@@ -1,4 +1,6 @@
-"""One stack for source and target, one behind the other: Wang et al. 2021, "Language Models are Good Translators"."""
+"""One stack for source and target, one behind the other: Wang et al. 2021, "Language Models are
+Good Translators".
+"""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from nmt.models.positions import positions
 from nmt.models.protocol import PAD, Hidden
 from nmt.models.transformer import Cache, EncoderLayer, last_norm, table
 
-# B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, R = B * beam rows
+# B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, R = B * beam
+# rows
 
 
 @dataclass
@@ -39,21 +42,26 @@ class State:
 
 
 def to_the_right(sequence: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
-    """Moves padding from behind each row to before it, so that the target follows the source without a gap.
+    """Moves padding from behind each row to before it, so that the target follows the source
+    without a gap.
 
     (B, S) or (B, S, D), padding (B, S) -> the same
     """
     place = torch.arange(padding.size(1), device=padding.device)
     order = (place - padding.sum(1, keepdim=True)) % padding.size(1)
-    moved = sequence.gather(1, order) if sequence.dim() == 2 else torch.take_along_dim(sequence, order[..., None], 1)
+    moved = (
+        sequence.gather(1, order)
+        if sequence.dim() == 2
+        else torch.take_along_dim(sequence, order[..., None], 1)
+    )
     return moved, padding.gather(1, order)
 
 
 class DecoderOnly(nn.Module):
     """<tag> source EOS <tag> target EOS; the target's tag is BOS, the source's a vector of its own.
 
-    All attention is causal, so that the source can be learned as well (L_AE); with `prefix` the source sees all of
-    itself, and cannot.
+    All attention is causal, so that the source can be learned as well (L_AE); with `prefix` the
+    source sees all of itself, and cannot.
     """
 
     def __init__(self, config: configuration.DecoderOnly, source_size: int, target_size: int):
@@ -99,7 +107,9 @@ class DecoderOnly(nn.Module):
         x = self.embed(target_in, memory.lengths)
         own = causal_mask(target_in.size(1), x)
         source = padding_mask(memory.padding, x.dtype)
-        mask = torch.cat([part.expand(len(x), 1, len(own), -1) for part in (source, own)], -1)  # (B, 1, T, P + T)
+        mask = torch.cat(
+            [part.expand(len(x), 1, len(own), -1) for part in (source, own)], -1
+        )  # (B, 1, T, P + T)
         for layer, cache in zip(self.layers, memory.caches, strict=True):
             x = layer(x, mask, Cache(cache.past), maps)
         return self.norm(x)
@@ -114,9 +124,14 @@ class DecoderOnly(nn.Module):
         return Hidden(hidden, source=(self.norm(memory.hidden), predicted))
 
     def start(self, memory: Memory, beam: int) -> State:
-        caches = [Cache(tuple(past.repeat_interleave(beam, 0) for past in cache.past)) for cache in memory.caches]
+        caches = [
+            Cache(tuple(past.repeat_interleave(beam, 0) for past in cache.past))
+            for cache in memory.caches
+        ]
         mask = padding_mask(memory.padding, memory.hidden.dtype)
-        return State(caches, mask.repeat_interleave(beam, 0), memory.lengths.repeat_interleave(beam))
+        return State(
+            caches, mask.repeat_interleave(beam, 0), memory.lengths.repeat_interleave(beam)
+        )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         x = self.embed(tokens[:, None], state.position)
@@ -127,14 +142,22 @@ class DecoderOnly(nn.Module):
         return self.norm(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """What falls on the source's tokens, in proportion: the tag and the target have their share too."""
+        """What falls on the source's tokens, in proportion: the tag and the target have their share
+        too.
+        """
         maps: list[Tensor] = []
         memory = self.encode(source)
         self.decode(memory, target_in, maps)
-        place = memory.padding.sum(1, keepdim=True) + 1 + torch.arange(source.size(1), device=source.device)
+        place = (
+            memory.padding.sum(1, keepdim=True)
+            + 1
+            + torch.arange(source.size(1), device=source.device)
+        )
         place = place.clamp(max=memory.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
         found = {}
         for number, weights in enumerate(maps, start=1):
-            own = torch.take_along_dim(weights, place, -1).masked_fill((source == PAD)[:, None, None], 0)
+            own = torch.take_along_dim(weights, place, -1).masked_fill(
+                (source == PAD)[:, None, None], 0
+            )
             found[f"layer {number}"] = own / own.sum(-1, keepdim=True)
         return found

@@ -7,8 +7,9 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Zeroes each element with probability `p` and scales the rest by 1 / (1 - p) in training.
 
-    torch's CPU generator is serial and gives one 64-bit number at a time, which makes `torch.nn.functional.dropout`
-    the slowest pass of a small model; here each draw serves four elements with 16 bits each, so p is exact to 2^-17.
+    torch's CPU generator is serial and gives one 64-bit number at a time, which makes
+    `torch.nn.functional.dropout` the slowest pass of a small model; here each draw serves four
+    elements with 16 bits each, so p is exact to 2^-17.
     """
 
     def __init__(self, p: float):

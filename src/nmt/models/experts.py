@@ -1,4 +1,6 @@
-"""A sparsely-gated mixture of experts: Shazeer et al. 2017, "Outrageously Large Neural Networks"."""
+"""A sparsely-gated mixture of experts: Shazeer et al. 2017, "Outrageously Large Neural
+Networks".
+"""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +10,9 @@ from torch import Tensor, nn
 
 
 class Experts(nn.Module):
-    """Sum over the K best of E experts of gate * W2 max(0, W1 x + b1) + b2, each token with its own K (equation 1)."""
+    """Sum over the K best of E experts of gate * W2 max(0, W1 x + b1) + b2, each token with its own
+    K (equation 1).
+    """
 
     def __init__(self, d_model: int, d_expert: int, experts: int, top: int):
         super().__init__()
@@ -45,13 +49,15 @@ class Experts(nn.Module):
         mixed = weighed.new_zeros(x.shape).index_add(0, order // self.top, weighed)
         return mixed, self.balance(clean, spread, noisy, gates, chosen)
 
-    def balance(self, clean: Tensor, spread: Tensor, noisy: Tensor, gates: Tensor, chosen: Tensor) -> Tensor:
+    def balance(
+        self, clean: Tensor, spread: Tensor, noisy: Tensor, gates: Tensor, chosen: Tensor
+    ) -> Tensor:
         """CV(importance)^2 + CV(load)^2: equations 7 and 11."""
         importance = torch.zeros_like(clean).scatter(1, chosen, gates).sum(0)
         if not self.training or self.top == clean.size(1):
             return variation(importance)
-        # The chance that an expert is chosen when its noise alone is drawn again (equations 8 and 9): its rivals are
-        # the K best without it.
+        # The chance that an expert is chosen when its noise alone is drawn again (equations 8 and
+        # 9): its rivals are the K best without it.
         ranked = noisy.topk(self.top + 1)[0]
         threshold = torch.where(noisy > ranked[:, -1:], ranked[:, -1:], ranked[:, -2:-1])
         load = torch.special.ndtr((clean - threshold) / spread).sum(0)

@@ -1,12 +1,13 @@
 """What a training costs in floating-point operations: 6 N D plus attention, exact for each family.
 
-A forward pass multiplies and adds once for each weight and each token that meets it; a multiplication with its
-addition counts 2 operations, and the backward pass costs twice the forward one: 6 N D in all (Kaplan et al. 2020,
-arXiv 2001.08361, section 2.1). N are the weights of matrices, the output projection among them, but no embedding
-tables, which are only looked up. An encoder's weights meet the source tokens, a decoder's the target tokens.
-Attention's products of positions with positions have no weights and come on top, masked ones included, as in
-PaLM's account (Chowdhery et al. 2022, arXiv 2204.02311, appendix B). Padding, additions, softmax and norms are
-not counted. torch itself counts a forward pass: no family needs a formula of its own.
+A forward pass multiplies and adds once for each weight and each token that meets it; a
+multiplication with its addition counts 2 operations, and the backward pass costs twice the forward
+one: 6 N D in all (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). N are the weights of
+matrices, the output projection among them, but no embedding tables, which are only looked up. An
+encoder's weights meet the source tokens, a decoder's the target tokens. Attention's products of
+positions with positions have no weights and come on top, masked ones included, as in PaLM's account
+(Chowdhery et al. 2022, arXiv 2204.02311, appendix B). Padding, additions, softmax and norms are not
+counted. torch itself counts a forward pass: no family needs a formula of its own.
 """
 
 import warnings
@@ -18,30 +19,36 @@ from torch.utils.flop_counter import FlopCounterMode
 from nmt.models.protocol import Model
 from nmt.text.subwords import UNK
 
-# Six pairs of lengths settle six numbers; multiples of five, which ByteNet unfolds without rounding.
+# Six pairs of lengths settle six numbers; multiples of five, which ByteNet unfolds without
+# rounding.
 LENGTHS = ((5, 5), (10, 5), (15, 5), (5, 10), (5, 15), (10, 10))
 NAMES = ("sentence", "source", "target", "source_source", "target_source", "target_target")
 
 
-def products(model: Model, source_too: bool = False) -> dict[str, float]:
-    """Multiply-adds of one forward pass: for each sentence, token, and pair of positions in a sentence.
+def multiply_adds(model: Model, source_too: bool = False) -> dict[str, float]:
+    """Return the multiply-adds of one forward pass.
 
-    source_too: where the source is learned as well, its output is counted. The model must be on the CPU.
+    They are counted for each sentence, token, and pair of positions in a sentence.
+
+    source_too: where the source is learned as well, its output is counted. The model must be on the
+      CPU.
     """
     model.eval()
-    found = [count(model, *lengths, source_too) for lengths in LENGTHS]
+    counts = [count(model, *lengths, source_too) for lengths in LENGTHS]
     powers = [[1, s, t, s * s, t * s, t * t] for s, t in LENGTHS]
     # Whole numbers but for ByteNet, whose columns are 1.2 for each source token.
-    return dict(zip(NAMES, np.linalg.solve(powers, found).round(3).tolist(), strict=True))
+    return dict(zip(NAMES, np.linalg.solve(powers, counts).round(3).tolist(), strict=True))
 
 
 @torch.no_grad()
 def count(model: Model, source: int, target: int, source_too: bool) -> int:
-    """Of one pair of sentences so many tokens long."""
+    """Return the multiply-adds for one pair of sentences so many tokens long."""
     pair = (torch.full((1, length), UNK) for length in (source, target))
-    # oneDNN's recurrent layers are one operation, which the counter does not know; without it they are products.
+    # oneDNN's recurrent layers are one operation, which the counter does not know; without it they
+    # are products.
     with (
-        warnings.catch_warnings(action="ignore"),  # to switch oneDNN off warns of GPUs that are not there
+        # To switch oneDNN off warns of GPUs that are not there.
+        warnings.catch_warnings(action="ignore"),
         torch.backends.mkldnn.flags(enabled=False),
         FlopCounterMode(display=False) as counter,
     ):
@@ -52,12 +59,14 @@ def count(model: Model, source: int, target: int, source_too: bool) -> int:
     return counter.get_total_flops() // 2
 
 
-def training_flops(products: dict[str, float], sentences: float, source_tokens: float, target_tokens: float) -> float:
-    """Operations of training on so many sentence pairs with so many tokens in all, repeated ones counted again.
+def training_flops(
+    counts: dict[str, float], sentences: float, source_tokens: float, target_tokens: float
+) -> float:
+    """Return the FLOPs of training on so many sentence pairs with so many tokens in all.
 
-    products: as `products` counts them. Tokens count EOS. Pairs of positions are taken at the mean lengths,
-    a little below their true number.
+    counts: as `multiply_adds` counts them. Tokens count EOS, and repeated ones again. Pairs of
+    positions are taken at the mean lengths, a little below their true number.
     """
     s, t = source_tokens / sentences, target_tokens / sentences
     times = dict(zip(NAMES, (1, s, t, s * s, t * s, t * t), strict=True))
-    return 6 * sentences * sum(products[name] * factor for name, factor in times.items())
+    return 6 * sentences * sum(counts[name] * factor for name, factor in times.items())

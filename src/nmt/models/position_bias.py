@@ -1,6 +1,8 @@
-"""Where two tokens stand to each other: positions that live inside self-attention instead of in the embeddings.
+"""Where two tokens stand to each other: positions that live inside self-attention instead of in the
+embeddings.
 
-Queries are the last T of the S positions whose keys they meet: all of them in teacher forcing, one in a cached step.
+Queries are the last T of the S positions whose keys they meet: all of them in teacher forcing, one
+in a cached step.
 """
 
 import math
@@ -19,7 +21,7 @@ def distances(q: Tensor, length: int) -> Tensor:
     return position - position[length - q.size(2) :, None]
 
 
-class NoRelation(nn.Module):
+class PositionBias(nn.Module):
     """Self-attention as in AIAYN, which sees no order; the others change one or more of these."""
 
     needs_weights = False  # whether there is a `context`, which is made of attention's weights
@@ -33,11 +35,11 @@ class NoRelation(nn.Module):
         return None
 
 
-class Relative(NoRelation):
+class RelativePositions(PositionBias):
     """A vector for each distance up to C, added to keys and to values; each head has its own.
 
-    Shaw et al. 2018, equations 3 and 4, and the base model of section 4.1. Products with the 2C + 1 vectors are made
-    once and then looked up by distance.
+    Shaw et al. 2018, equations 3 and 4, and the base model of section 4.1. Products with the 2C + 1
+    vectors are made once and then looked up by distance.
     """
 
     needs_weights = True
@@ -68,8 +70,10 @@ class Relative(NoRelation):
         return by_distance @ self.values.to(weights.dtype)
 
 
-class Rotary(NoRelation):
-    """Turns pair i of queries and keys by position * 10000^(-2i/K): Su et al. 2021, equations 14 and 15."""
+class RotaryPositions(PositionBias):
+    """Turns pair i of queries and keys by position * 10000^(-2i/K): Su et al. 2021, equations 14
+    and 15.
+    """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
@@ -82,14 +86,18 @@ class Rotary(NoRelation):
         angle = position[:, None] * torch.exp(pairs * (-math.log(10000.0) / self.width))  # (T, K/2)
         sine, cosine = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
         even, odd = x[..., ::2], x[..., 1::2]
-        return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+        return torch.stack(
+            [even * cosine - odd * sine, even * sine + odd * cosine], dim=-1
+        ).flatten(-2)
 
 
-class ALiBi(NoRelation):
-    """Scores fall with the distance, in each head by a slope of its own: Press et al. 2022, section 3.
+class ALiBi(PositionBias):
+    """Scores fall with the distance, in each head by a slope of its own: Press et al. 2022, section
+    3.
 
-    Their slopes for H heads, a power of two: 2^(-8/H), 2^(-16/H) and so on; for other H those of the power below,
-    then every second one of the power above. An encoder looks both ways, and falls both ways.
+    Their slopes for H heads, a power of two: 2^(-8/H), 2^(-16/H) and so on; for other H those of
+    the power below, then every second one of the power above. An encoder looks both ways, and falls
+    both ways.
     """
 
     def __init__(self, config: SelfAttention):
@@ -107,6 +115,6 @@ def slopes(heads: int) -> list[float]:
     return (first + more)[:heads]
 
 
-def relation(config: SelfAttention) -> NoRelation:
-    classes = {"relative": Relative, "rotary": Rotary, "alibi": ALiBi}
-    return classes[config.positions](config) if config.positions in classes else NoRelation()
+def position_bias(config: SelfAttention) -> PositionBias:
+    classes = {"relative": RelativePositions, "rotary": RotaryPositions, "alibi": ALiBi}
+    return classes[config.positions](config) if config.positions in classes else PositionBias()

@@ -12,16 +12,21 @@ from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocab
 
 @dataclass
 class Hidden:
-    """What teacher forcing gives: states that `output` maps to logits, and what some families add to the loss."""
+    """What teacher forcing gives: states that `output` maps to logits, and what some families add
+    to the loss.
+    """
 
     target: Tensor  # (B, T, width of output)
-    # Of models of the source too: their hidden states (B, S, width of output) and the tokens these predict (B, S)
+    # Of models of the source too: their hidden states (B, S, width of output) and the tokens these
+    # predict (B, S)
     source: tuple[Tensor, Tensor] | None = None
     penalty: Tensor | None = None  # on the mean loss of a target token: the balance of experts
 
 
 class State(Protocol):
-    """What a model carries from step to step for B sentences of `beam` rows each, sentence by sentence."""
+    """What a model carries from step to step for B sentences of `beam` rows each, sentence by
+    sentence.
+    """
 
     def reorder(self, rows: Tensor) -> None:
         """Keeps rows (B', beam) of the R present: the surviving beams of the sentences still open.
@@ -31,7 +36,8 @@ class State(Protocol):
 
 
 class Model(Protocol):
-    """`output` maps the hidden states that teacher forcing and steps give to logits over the target vocabulary.
+    """`output` maps the hidden states that teacher forcing and steps give to logits over the target
+    vocabulary.
 
     Sources end with EOS, target inputs begin with BOS, and both are filled up with PAD.
     """
@@ -48,7 +54,11 @@ class Model(Protocol):
         """The state before the first step, each sentence `beam` times."""
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """One position: the rows' last tokens (R,) -> what `output` tells the next from (R, D), and the state."""
+        """One position: the rows' last tokens (R,) -> what `output` tells the next from (R, D), and
+        the state.
+        """
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """Named maps, each (B, heads, T, S): every target position's weights over the source; {} without attention."""
+        """Named maps, each (B, heads, T, S): every target position's weights over the source; {}
+        without attention.
+        """

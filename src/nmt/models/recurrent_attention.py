@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-# B sentences, S source length, T target length, H query width, M width of memory's states, A width of alignment
+# B sentences, S source length, T target length, H query width, M width of memory's states, A width
+# of alignment
 
 
 @dataclass
@@ -25,7 +26,9 @@ class Memory:
 
 
 class Additive(nn.Module):
-    """v^T tanh(W query + U state): Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it concat."""
+    """v^T tanh(W query + U state): Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it
+    concat.
+    """
 
     def __init__(self, query_width: int, state_width: int, width: int):
         super().__init__()
@@ -39,7 +42,9 @@ class Additive(nn.Module):
 
 
 class Product(nn.Module):
-    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix G, who save time with it."""
+    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix G, who save time with
+    it.
+    """
 
     def __init__(self, query_width: int, state_width: int, width: int):
         super().__init__()
@@ -83,6 +88,8 @@ def attend(weights: Tensor, memory: Memory) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, hidden_places: Tensor) -> Tensor:
-    """(B, T, S), and what is true where no one may look, broadcast to it -> weights in at least float32."""
+    """(B, T, S), and what is true where no one may look, broadcast to it -> weights in at least
+    float32.
+    """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return scores.masked_fill(hidden_places, -torch.inf).softmax(-1)

@@ -1,4 +1,6 @@
-"""RNNsearch, the first model with attention, and RNNencdec without it (Bahdanau et al. 2015; Cho et al. 2014)."""
+"""RNNsearch, the first model with attention, and RNNencdec without it (Bahdanau et al. 2015; Cho et
+al. 2014).
+"""
 
 from dataclasses import dataclass
 
@@ -6,12 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.recurrent_attention import Additive, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import context_gates, embedding_gates, orthogonal_start, run_packed, state_gates
+from nmt.models.recurrent import (
+    context_gates,
+    embedding_gates,
+    orthogonal_start,
+    run_packed,
+    state_gates,
+)
+from nmt.models.recurrent_attention import Additive, Memory, attend, masked_softmax
 
-# B sentences, S source length, T target length, E embedding width, H hidden width, C context width, R = B * beam rows
+# B sentences, S source length, T target length, E embedding width, H hidden width, C context width,
+# R = B * beam rows
 
 
 @dataclass
@@ -26,15 +35,20 @@ class State:
 
 
 class RNNSearch(nn.Module):
-    """GRU encoder and decoder with a maxout output: the paper's appendix A, with cuDNN's gated units (nn.GRU).
+    """GRU encoder and decoder with a maxout output: the paper's appendix A, with cuDNN's gated
+    units (nn.GRU).
 
-    With attention the encoder reads both ways and each step has a context of its own; without, the encoder's last
-    state is the context of every step.
+    With attention the encoder reads both ways and each step has a context of its own; without, the
+    encoder's last state is the context of every step.
     """
 
     def __init__(self, config: configuration.RNNSearch, source_size: int, target_size: int):
         super().__init__()
-        width, hidden, attention = config.d_embedding, config.d_hidden, config.attention == "additive"
+        width, hidden, attention = (
+            config.d_embedding,
+            config.d_hidden,
+            config.attention == "additive",
+        )
         context = 2 * hidden if attention else hidden
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
@@ -67,10 +81,16 @@ class RNNSearch(nn.Module):
             nn.init.zeros_(self.alignment.energy.weight)
 
     def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
-        """(B, S) -> memory, s_0 (B, H). Without attention the memory is a single state, which all weight falls on."""
+        """(B, S) -> memory, s_0 (B, H). Without attention the memory is a single state, which all
+        weight falls on.
+        """
         padding = source == PAD
-        states, last = run_packed(self.encoder, self.dropout(self.source_embedding(source)), (~padding).sum(1))
-        first = torch.tanh(self.initial(last[-1]))  # from the backward GRU's last state, that of the first word
+        states, last = run_packed(
+            self.encoder, self.dropout(self.source_embedding(source)), (~padding).sum(1)
+        )
+        first = torch.tanh(
+            self.initial(last[-1])
+        )  # from the backward GRU's last state, that of the first word
         if self.alignment is None:
             context = self.dropout(last[0])[:, None]
             return Memory(context, context, torch.zeros_like(padding[:, :1])), first
@@ -80,12 +100,18 @@ class RNNSearch(nn.Module):
     def attend(self, hidden: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """(B, beam, H) -> context (B, beam, C), weights (B, beam, S)"""
         if self.alignment is None:
-            return memory.states.expand(-1, hidden.size(1), -1), hidden.new_ones(*hidden.shape[:2], 1)
-        weights = masked_softmax(self.alignment.scores(hidden, memory.keys), memory.padding[:, None])
+            return memory.states.expand(-1, hidden.size(1), -1), hidden.new_ones(
+                *hidden.shape[:2], 1
+            )
+        weights = masked_softmax(
+            self.alignment.scores(hidden, memory.keys), memory.padding[:, None]
+        )
         return attend(weights, memory), weights
 
     def advance(self, gates: Tensor, context: Tensor, hidden: Tensor) -> Tensor:
-        """One GRU step: gates (R, 3H) of the embedding, context (R, C), hidden (R, H) -> hidden (R, H)."""
+        """One GRU step: gates (R, 3H) of the embedding, context (R, C), hidden (R, H) -> hidden (R,
+        H).
+        """
         in_reset, in_update, in_new = (gates + context_gates(self.decoder, context)).chunk(3, -1)
         own_reset, own_update, own_new = state_gates(self.decoder, hidden).chunk(3, -1)
         reset, update = torch.sigmoid(in_reset + own_reset), torch.sigmoid(in_update + own_update)
@@ -94,7 +120,9 @@ class RNNSearch(nn.Module):
 
     def deep_output(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
         """(..., H), (..., E), (..., C) -> (..., H/2)"""
-        return self.maxout(torch.cat([hidden, embedded, context], -1)).unflatten(-1, (-1, 2)).amax(-1)
+        return (
+            self.maxout(torch.cat([hidden, embedded, context], -1)).unflatten(-1, (-1, 2)).amax(-1)
+        )
 
     def decode(self, source: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T) -> read-out (B, T, H/2), attention (B, T, S)"""
@@ -121,7 +149,9 @@ class RNNSearch(nn.Module):
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.target_embedding(tokens)
-        context = self.attend(state.hidden.unflatten(0, (-1, state.beam)), state.memory)[0].flatten(0, 1)
+        context = self.attend(state.hidden.unflatten(0, (-1, state.beam)), state.memory)[0].flatten(
+            0, 1
+        )
         read_out = self.deep_output(state.hidden, embedded, context)
         state.hidden = self.advance(embedding_gates(self.decoder, embedded), context, state.hidden)
         return read_out, state

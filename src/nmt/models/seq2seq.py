@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.recurrent_attention import ALIGNMENTS, Memory, attend, masked_softmax
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import PAD, Hidden
 from nmt.models.recurrent import backwards, one_step, orthogonal_lstm, run_packed
+from nmt.models.recurrent_attention import ALIGNMENTS, Memory, attend, masked_softmax
 
 # B sentences, S source length, T target length, H hidden width, R = B * beam rows
 
@@ -30,9 +30,9 @@ class State:
 class Seq2Seq(nn.Module):
     """The decoder starts from the encoder's last states; the source may be read backwards.
 
-    With attention the top state h_t, compared with the encoder's, gives a context c_t, and both the attentional state
-    tanh(W_c [c_t; h_t]) (Luong's equation 5). With input feeding that is also a part of the next step's input
-    (section 3.3).
+    With attention the top state h_t, compared with the encoder's, gives a context c_t, and both the
+    attentional state tanh(W_c [c_t; h_t]) (Luong's equation 5). With input feeding that is also a
+    part of the next step's input (section 3.3).
     """
 
     def __init__(self, config: configuration.Seq2Seq, source_size: int, target_size: int):
@@ -45,13 +45,18 @@ class Seq2Seq(nn.Module):
         between = config.dropout if config.layers > 1 else 0.0
         fed = hidden if config.input_feeding else 0
         self.encoder = nn.LSTM(width, hidden, config.layers, batch_first=True, dropout=between)
-        self.decoder = nn.LSTM(width + fed, hidden, config.layers, batch_first=True, dropout=between)
+        self.decoder = nn.LSTM(
+            width + fed, hidden, config.layers, batch_first=True, dropout=between
+        )
         if config.attention != "none":
             self.alignment = ALIGNMENTS[config.score](hidden, hidden, hidden)
             self.combine = nn.Linear(2 * hidden, hidden, bias=False)
         if config.attention == "local-p":
             self.place = nn.Sequential(
-                nn.Linear(hidden, hidden, bias=False), nn.Tanh(), nn.Linear(hidden, 1, bias=False), nn.Sigmoid()
+                nn.Linear(hidden, hidden, bias=False),
+                nn.Tanh(),
+                nn.Linear(hidden, 1, bias=False),
+                nn.Sigmoid(),
             )
         self.output = nn.Linear(hidden, target_size)
         for parameter in self.parameters():
@@ -65,7 +70,9 @@ class Seq2Seq(nn.Module):
         padding = source == PAD
         lengths = (~padding).sum(1)
         read = backwards(source, lengths) if self.config.reverse_source else source
-        states, (hidden, cell) = run_packed(self.encoder, self.dropout(self.source_embedding(read)), lengths)
+        states, (hidden, cell) = run_packed(
+            self.encoder, self.dropout(self.source_embedding(read)), lengths
+        )
         if self.config.attention == "none":
             return Memory(states[:, :0], states[:, :0], padding), hidden, cell
         if self.config.reverse_source:
@@ -74,15 +81,22 @@ class Seq2Seq(nn.Module):
         return Memory(states, self.alignment.key(states), padding), hidden, cell
 
     def weigh(self, top: Tensor, memory: Memory) -> Tensor:
-        """How much each source word matters to the states of the top layer: (B, T, H) -> (B, T, S)."""
+        """How much each source word matters to the states of the top layer: (B, T, H) -> (B, T,
+        S).
+        """
         scores = self.alignment.scores(top, memory.keys)
         if self.config.attention == "global":
             return masked_softmax(scores, memory.padding[:, None])
-        # Local-p: a window around p_t = S sigmoid(v^T tanh(W h_t)), whose words count by a Gaussian (equations 9, 10).
-        exact = torch.promote_types(memory.states.dtype, torch.float32)  # in bfloat16 places past 128 would be even
+        # Local-p: a window around p_t = S sigmoid(v^T tanh(W h_t)), whose words count by a Gaussian
+        # (equations 9, 10).
+        exact = torch.promote_types(
+            memory.states.dtype, torch.float32
+        )  # in bfloat16 places past 128 would be even
         center = (~memory.padding).sum(1)[:, None, None] * self.place(top).to(exact)  # (B, T, 1)
         away = torch.arange(scores.size(-1), device=scores.device) - center
-        weights = masked_softmax(scores, memory.padding[:, None] | (away.abs() > self.config.window))
+        weights = masked_softmax(
+            scores, memory.padding[:, None] | (away.abs() > self.config.window)
+        )
         return weights * torch.exp(-2 * (away / self.config.window) ** 2)  # sigma = window / 2
 
     def attentional(self, top: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
@@ -90,7 +104,9 @@ class Seq2Seq(nn.Module):
         if self.config.attention == "none":
             return self.dropout(top), None
         weights = self.weigh(top, memory)
-        return self.dropout(torch.tanh(self.combine(torch.cat([attend(weights, memory), top], -1)))), weights
+        return self.dropout(
+            torch.tanh(self.combine(torch.cat([attend(weights, memory), top], -1)))
+        ), weights
 
     def decode(self, source: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         memory, hidden, cell = self.encode(source)
@@ -99,7 +115,9 @@ class Seq2Seq(nn.Module):
             return self.attentional(self.decoder(embedded, (hidden, cell))[0], memory)
         fed, outputs, maps = torch.zeros_like(hidden[0]), [], []
         for position in range(target_in.size(1)):
-            top, hidden, cell = one_step(self.decoder, torch.cat([embedded[:, position], fed], -1), hidden, cell)
+            top, hidden, cell = one_step(
+                self.decoder, torch.cat([embedded[:, position], fed], -1), hidden, cell
+            )
             found, weights = self.attentional(top[:, None], memory)
             fed = found[:, 0]
             outputs.append(fed)
@@ -125,4 +143,8 @@ class Seq2Seq(nn.Module):
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
         """Local-p's weights, which sum to less than one, are drawn in proportion."""
         weights = self.decode(source, target_in)[1]
-        return {} if weights is None else {"attention": (weights / weights.sum(-1, keepdim=True))[:, None]}
+        return (
+            {}
+            if weights is None
+            else {"attention": (weights / weights.sum(-1, keepdim=True))[:, None]}
+        )

@@ -13,7 +13,9 @@ from nmt.models.protocol import Model
 @dataclass(frozen=True)
 class Size:
     parameters: int  # a tied matrix counts once
-    without_embeddings: int  # all but the tables that are only looked up; the output's matrix counts, tied or not
+    without_embeddings: (
+        int  # all but the tables that are only looked up; the output's matrix counts, tied or not
+    )
 
 
 def count(model: Model) -> Size:

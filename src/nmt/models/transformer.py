@@ -10,7 +10,13 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.configuration import SelfAttention
-from nmt.models.attention import MultiHeadAttention, causal_mask, cross_attention, padding_mask, self_attention
+from nmt.models.attention import (
+    MultiHeadAttention,
+    causal_mask,
+    cross_attention,
+    padding_mask,
+    self_attention,
+)
 from nmt.models.dropout import Dropout
 from nmt.models.positions import positions
 from nmt.models.protocol import PAD, Hidden
@@ -19,11 +25,16 @@ from nmt.models.protocol import PAD, Hidden
 
 
 class FeedForward(nn.Module):
-    """max(0, x W1 + b1) W2 + b2: AIAYN equation 2, or with GELU (Hendrycks and Gimpel 2016) in the place of max."""
+    """max(0, x W1 + b1) W2 + b2: AIAYN equation 2, or with GELU (Hendrycks and Gimpel 2016) in the
+    place of max.
+    """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.inner, self.outer = nn.Linear(config.d_model, config.d_ff), nn.Linear(config.d_ff, config.d_model)
+        self.inner, self.outer = (
+            nn.Linear(config.d_model, config.d_ff),
+            nn.Linear(config.d_ff, config.d_model),
+        )
         self.activation = {"relu": F.relu, "gelu": F.gelu}[config.activation]
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
@@ -34,7 +45,9 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """Post-LN: LayerNorm(x + Dropout(f(x))), AIAYN sections 3.1 and 5.4. Pre-LN: x + Dropout(f(LayerNorm(x)))."""
+    """Post-LN: LayerNorm(x + Dropout(f(x))), AIAYN sections 3.1 and 5.4. Pre-LN: x +
+    Dropout(f(LayerNorm(x))).
+    """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
@@ -48,15 +61,17 @@ class Residual(nn.Module):
 
 
 def last_norm(config: SelfAttention) -> nn.Module:
-    """Pre-LN leaves the sum of all layers without a norm, so a stack ends with one (Xiong et al. 2020)."""
+    """Pre-LN leaves the sum of all layers without a norm, so a stack ends with one (Xiong et al.
+    2020).
+    """
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
 class Cache:
     """Keys (R, H, t, K) and values (R, H, t, U) of a layer's t positions so far.
 
-    Following the beams is one copy, which leaves room for one position more: once that is written, both are in one
-    piece, as the products of attention want them.
+    Following the beams is one copy, which leaves room for one position more: once that is written,
+    both are in one piece, as the products of attention want them.
     """
 
     def __init__(self, past: tuple[Tensor, ...] = ()):
@@ -72,7 +87,9 @@ class Cache:
                 past[:, :, self.length : end] = more
         else:
             both = zip(self.past, new, strict=True)
-            self.past = tuple(torch.cat([past[:, :, : self.length], more], 2) for past, more in both)
+            self.past = tuple(
+                torch.cat([past[:, :, : self.length], more], 2) for past, more in both
+            )
         self.length = end
         return self.past
 
@@ -83,7 +100,9 @@ class Cache:
         for past in self.past:
             _, heads, _, width = past.shape
             kept.append(past.new_empty(len(rows), heads, self.length + 1, width))
-            torch.index_select(past[:, :, : self.length], 0, rows, out=kept[-1][:, :, : self.length])
+            torch.index_select(
+                past[:, :, : self.length], 0, rows, out=kept[-1][:, :, : self.length]
+            )
         self.past = tuple(kept)
 
 
@@ -107,7 +126,9 @@ class EncoderLayer(nn.Module):
         self.self_attention, self.after_self = self_attention(config), Residual(config)
         self.feed_forward, self.after_feed_forward = FeedForward(config), Residual(config)
 
-    def forward(self, x: Tensor, mask: Tensor, cache: Cache | None = None, maps: list[Tensor] | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Tensor, cache: Cache | None = None, maps: list[Tensor] | None = None
+    ) -> Tensor:
         """(B, S, D) -> (B, S, D)"""
         x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, mask, cache, maps))
         return self.after_feed_forward(x, self.feed_forward)
@@ -121,20 +142,33 @@ class DecoderLayer(nn.Module):
         self.feed_forward, self.after_feed_forward = FeedForward(config), Residual(config)
 
     def forward(
-        self, x: Tensor, memory: tuple[Tensor, Tensor], causal: Tensor, padding: Tensor, maps: list[Tensor] | None
+        self,
+        x: Tensor,
+        memory: tuple[Tensor, Tensor],
+        causal: Tensor,
+        padding: Tensor,
+        maps: list[Tensor] | None,
     ) -> Tensor:
         """Teacher forcing: (B, T, D) -> (B, T, D); `memory` holds the source's keys and values."""
         x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, causal))
-        x = self.after_cross(x, lambda y: self.cross_attention(self.cross_attention.queries(y), *memory, padding, maps))
+        x = self.after_cross(
+            x,
+            lambda y: self.cross_attention(self.cross_attention.queries(y), *memory, padding, maps),
+        )
         return self.after_feed_forward(x, self.feed_forward)
 
-    def step(self, x: Tensor, cache: Cache, memory: tuple[Tensor, Tensor], padding: Tensor) -> Tensor:
+    def step(
+        self, x: Tensor, cache: Cache, memory: tuple[Tensor, Tensor], padding: Tensor
+    ) -> Tensor:
         """One position: (R, 1, D) -> (R, 1, D); the cache gains this position's keys and values."""
 
         def crossed(y: Tensor) -> Tensor:
-            # All beams of a sentence look at one copy of its memory: they are the queries of one batch entry.
+            # All beams of a sentence look at one copy of its memory: they are the queries of one
+            # batch entry.
             beams = y.view(padding.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
-            return self.cross_attention(self.cross_attention.queries(beams), *memory, padding).view(y.shape)
+            return self.cross_attention(self.cross_attention.queries(beams), *memory, padding).view(
+                y.shape
+            )
 
         x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, None, cache))
         x = self.after_cross(x, crossed)
@@ -144,7 +178,9 @@ class DecoderLayer(nn.Module):
 @dataclass
 class State:
     caches: list[Cache]
-    memory: list[tuple[Tensor, Tensor]]  # the source's keys and values for each layer, (B, H, S, ...)
+    memory: list[
+        tuple[Tensor, Tensor]
+    ]  # the source's keys and values for each layer, (B, H, S, ...)
     padding: Tensor  # (B, 1, 1, S)
     beam: int
 
@@ -158,7 +194,9 @@ class State:
 
 
 def table(size: int, d_model: int) -> nn.Embedding:
-    """Its rows are multiplied by sqrt(d_model) as they enter (AIAYN section 3.4): then they have unit variance."""
+    """Its rows are multiplied by sqrt(d_model) as they enter (AIAYN section 3.4): then they have
+    unit variance.
+    """
     embedding = nn.Embedding(size, d_model)
     nn.init.normal_(embedding.weight, std=d_model**-0.5)
     return embedding
@@ -169,7 +207,9 @@ class Transformer(nn.Module):
         super().__init__()
         d_model = config.d_model
         self.target_embedding = table(target_size, d_model)
-        self.source_embedding = self.target_embedding if config.tie == "all" else table(source_size, d_model)
+        self.source_embedding = (
+            self.target_embedding if config.tie == "all" else table(source_size, d_model)
+        )
         self.output = nn.Linear(d_model, target_size, bias=False)
         if config.tie == "none":
             nn.init.normal_(self.output.weight, std=d_model**-0.5)
@@ -182,8 +222,12 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
         self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
 
-    def embed(self, tokens: Tensor, embedding: nn.Embedding, positions: nn.Module, start: int = 0) -> Tensor:
-        """(B, T) -> (B, T, D): table times sqrt(d_model) plus positions, then dropout (AIAYN sections 3.4, 5.4)."""
+    def embed(
+        self, tokens: Tensor, embedding: nn.Embedding, positions: nn.Module, start: int = 0
+    ) -> Tensor:
+        """(B, T) -> (B, T, D): table times sqrt(d_model) plus positions, then dropout (AIAYN
+        sections 3.4, 5.4).
+        """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -194,8 +238,12 @@ class Transformer(nn.Module):
             x = layer(x, padding)
         return self.encoder_norm(x), padding
 
-    def decode(self, memory: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None) -> Tensor:
-        """(B, T) -> (B, T, D). Padding in the target needs no mask: it stands behind all that matters."""
+    def decode(
+        self, memory: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None
+    ) -> Tensor:
+        """(B, T) -> (B, T, D). Padding in the target needs no mask: it stands behind all that
+        matters.
+        """
         states, padding = memory
         x = self.embed(target_in, self.target_embedding, self.target_positions)
         causal = causal_mask(target_in.size(1), x)
@@ -214,7 +262,9 @@ class Transformer(nn.Module):
         return State([Cache() for _ in self.decoder], whole, padding, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        x = self.embed(tokens[:, None], self.target_embedding, self.target_positions, state.caches[0].length)
+        x = self.embed(
+            tokens[:, None], self.target_embedding, self.target_positions, state.caches[0].length
+        )
         for layer, cache, memory in zip(self.decoder, state.caches, state.memory, strict=True):
             x = layer.step(x, cache, memory, state.padding)
         return self.decoder_norm(x[:, 0]), state

@@ -1,4 +1,6 @@
-"""Tensors on disk: safetensors, written whole, with a few words of metadata; nothing loaded can run code."""
+"""Tensors on disk: safetensors, written whole, with a few words of metadata; nothing loaded can run
+code.
+"""
 
 import json
 import os
@@ -23,7 +25,9 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
             # As one entry: safetensors writes several in any order.
             save_file(tensors, beside, {"json": json.dumps([checksum(tensors), metadata or {}])})
         except SafetensorError as error:
-            found = re.search(r"os error (\d+)", str(error))  # it has the system's error only in words
+            found = re.search(
+                r"os error (\d+)", str(error)
+            )  # it has the system's error only in words
             if not found:
                 raise
             raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
@@ -44,7 +48,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     except OSError as error:  # safetensors' own name no file
         raise UserError(f"{path} cannot be read: {error}.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error}): delete it and run the same command again.") from None
+        raise UserError(
+            f"{path} is damaged ({error}): delete it and run the same command again."
+        ) from None
 
 
 def checksum(tensors: dict[str, Tensor]) -> str:
@@ -68,7 +74,10 @@ def require_of(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Raises UserError when names or shapes are not the model's."""
     own = dict(model.named_parameters())
     for name in own.keys() ^ tensors.keys():
-        raise UserError(f"these weights are not of this model: {name} is only in {'it' if name in own else 'them'}.")
+        raise UserError(
+            f"these weights are not of this model: {name} is only in"
+            f" {'it' if name in own else 'them'}."
+        )
     for name, parameter in own.items():
         if parameter.shape != tensors[name].shape:
             raise UserError(
@@ -94,7 +103,9 @@ def average(checkpoints: list[Path]) -> dict[str, Tensor]:
     for path in checkpoints:
         tensors = load_tensors(path)[0]
         if total and shapes(tensors) != shapes(total):
-            raise UserError(f"{path} and {checkpoints[0]} are not of the same model: average one run's alone.")
+            raise UserError(
+                f"{path} and {checkpoints[0]} are not of the same model: average one run's alone."
+            )
         for name, tensor in tensors.items():
             total[name] = total.get(name, 0) + tensor.double()
     dtype = torch.get_default_dtype()

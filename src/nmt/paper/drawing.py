@@ -1,4 +1,6 @@
-"""What all figures share: the runs they show, size, type, colors, small print, and files that never change."""
+"""What all figures share: the runs they show, size, type, colors, small print, and files that never
+change.
+"""
 
 import logging
 import textwrap
@@ -14,11 +16,14 @@ from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import written_whole
 from nmt.paper.results import Run, commits, find_runs
 
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports every font that is embedded, at length
+logging.getLogger("fontTools").setLevel(
+    logging.WARNING
+)  # it reports every font that is embedded, at length
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches: one column of a two-column paper, and both
 SMALL_PRINT = 5.5  # points
-# Okabe and Ito's colors, told apart with any color vision; when they are used up, the same with other dashes.
+# Okabe and Ito's colors, told apart with any color vision; when they are used up, the same with
+# other dashes.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
 
@@ -56,7 +61,9 @@ class Drawing:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Of the table's rows in their order, every seed of experiments. Raises UserError as `find_runs` does."""
+        """Of the table's rows in their order, every seed of experiments. Raises UserError as
+        `find_runs` does.
+        """
         return find_runs(self.folder, self.reproduction, self.catalog, self.table.experiments)
 
     @property
@@ -82,20 +89,32 @@ class Drawing:
         ]
 
     def caseless(self) -> str:
-        """What the small print says of BLEU that train.py and sweep.py measure: like the text that a row learns."""
-        return f" BLEU takes no account of case for: {'; '.join(self.lowercased)}." if self.lowercased else ""
+        """What the small print says of BLEU that train.py and sweep.py measure: like the text that
+        a row learns.
+        """
+        return (
+            f" BLEU takes no account of case for: {'; '.join(self.lowercased)}."
+            if self.lowercased
+            else ""
+        )
 
     def look(self, experiment: str) -> dict:
         """An experiment's color and dashes: the same in every figure of a reproduction."""
         number = self.reproduction.experiments.index(experiment)
-        return {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number // len(COLORS) % len(DASHES)]}
+        return {
+            "color": COLORS[number % len(COLORS)],
+            "linestyle": DASHES[number // len(COLORS) % len(DASHES)],
+        }
 
     def small_print(self, split: str, runs: list[Run], more: str) -> str:
         """Where the figure comes from; `more` says what else a reader must know."""
         corpus = self.catalog.corpus(self.reproduction.corpus).title
         seeds = list(dict.fromkeys(run.seed for all_of in runs for run in all_of.trained))
         count = "Seed" if len(seeds) == 1 else "Seeds"
-        return f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}. {more}"
+        return (
+            f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}."
+            f" {more}"
+        )
 
 
 def sheet(width: float, height: float) -> Figure:
@@ -104,9 +123,13 @@ def sheet(width: float, height: float) -> Figure:
 
 
 def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
-    """Adds the small print at the foot and one legend over all panels; the figure grows by what they need."""
+    """Adds the small print at the foot and one legend over all panels; the figure grows by what
+    they need.
+    """
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(small_print, int(width * 72 / (0.58 * SMALL_PRINT)))  # letters are about so wide
+    lines = textwrap.wrap(
+        small_print, int(width * 72 / (0.58 * SMALL_PRINT))
+    )  # letters are about so wide
     line = 1.25 * SMALL_PRINT / 72
     foot = (len(lines) + 0.5) * line
     height += foot
@@ -127,7 +150,10 @@ def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> F
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
     """Both files, without the time of day or a program's version in them."""
-    forms = {"pdf": (pdf, {"CreationDate": None, "Creator": None, "Producer": None}), "png": (png, {"Software": None})}
+    forms = {
+        "pdf": (pdf, {"CreationDate": None, "Creator": None, "Producer": None}),
+        "png": (png, {"Software": None}),
+    }
     for form, (path, metadata) in forms.items():
         with written_whole(path) as beside, matplotlib.rc_context(STYLE):
             figure.savefig(beside, format=form, metadata=metadata)

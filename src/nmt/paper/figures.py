@@ -11,7 +11,11 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
 from nmt.paper.heatmaps import attention, positional_encodings
 
-PANELS = {"nll": "training loss", "dev_perplexity": "dev perplexity", "dev_bleu": "dev BLEU, greedy"}
+PANELS = {
+    "nll": "training loss",
+    "dev_perplexity": "dev perplexity",
+    "dev_bleu": "dev BLEU, greedy",
+}
 NAMED = 3  # rows with the same learning rate that the legend names
 BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
 FEWEST = 10  # sentences in a bucket: BLEU of fewer is left out, as it says nothing
@@ -49,14 +53,19 @@ def learning_curves(drawing: Drawing) -> Figure:
     axes.set_xlim(left=0)
     figure.align_ylabels()
     text = (
-        "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and perplexity compare "
-        f"only rows with the same vocabulary.{drawing.caseless() if 'dev_bleu' in panels else ''}"
+        "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and"
+        " perplexity compare only rows with the same"
+        f" vocabulary.{drawing.caseless() if 'dev_bleu' in panels else ''}"
     )
-    return finish(figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0])
+    return finish(
+        figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0]
+    )
 
 
 def recorded_points(lines: list[dict], key: str) -> np.ndarray:
-    """(2, n): the updates at which `key` was recorded, and its values; a short training may have none."""
+    """(2, n): the updates at which `key` was recorded, and its values; a short training may have
+    none.
+    """
     points = [(line["update"], line[key]) for line in lines if key in line]
     return np.reshape(points, (-1, 2)).T
 
@@ -71,10 +80,16 @@ def logarithmic(axes: Axes) -> None:
 
 def learning_rate(drawing: Drawing) -> Figure:
     """The learning rate as it was used; rows that used the same share a line."""
-    recorded = [(recorded_points(run.metrics(), "learning_rate"), run.experiment) for run in drawing.single]
+    recorded = [
+        (recorded_points(run.metrics(), "learning_rate"), run.experiment) for run in drawing.single
+    ]
     schedules: list[tuple[np.ndarray, list[str]]] = []  # of runs that stopped earlier the longest
     for points, experiment in sorted(recorded, key=lambda each: -each[0].shape[1]):
-        same = (names for longer, names in schedules if np.array_equal(longer[:, : points.shape[1]], points))
+        same = (
+            names
+            for longer, names in schedules
+            if np.array_equal(longer[:, : points.shape[1]], points)
+        )
         if (names := next(same, None)) is None:
             schedules.append((points, names := []))
         names.append(experiment)
@@ -86,13 +101,22 @@ def learning_rate(drawing: Drawing) -> Figure:
         label = "; ".join(map(drawing.title, names[:NAMED]))
         if len(names) > NAMED:
             label += f" and {len(names) - NAMED} more"
-        axes.plot(*points, **drawing.look(names[0]), label=label, marker="" if points.shape[1] > 1 else ".")
+        axes.plot(
+            *points,
+            **drawing.look(names[0]),
+            label=label,
+            marker="" if points.shape[1] > 1 else ".",
+        )
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    return finish(figure, drawing.small_print("Training set", drawing.single, "As recorded while training."), axes)
+    return finish(
+        figure,
+        drawing.small_print("Training set", drawing.single, "As recorded while training."),
+        axes,
+    )
 
 
 def bleu_by_length(drawing: Drawing) -> Figure:
@@ -101,13 +125,19 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     Where a row has no capitals, no row's count.
     """
     split, several = drawing.table.split, len(drawing.reproduction.seeds) > 1
-    key, label = ("lowercased_bleu", "sacreBLEU, lower-cased") if drawing.lowercased else ("bleu", "sacreBLEU")
+    key, label = (
+        ("lowercased_bleu", "sacreBLEU, lower-cased")
+        if drawing.lowercased
+        else ("bleu", "sacreBLEU")
+    )
     figure = sheet(COLUMN, 2.2)
     axes = figure.subplots()
     middle = (len(drawing.table.experiments) - 1) / 2
     for number, experiment in enumerate(drawing.table.experiments):
         buckets = [large_buckets(run.scores(split)) for run in drawing.of(experiment)]
-        bleu = np.array([[bucket[key] for bucket in of_run] for of_run in buckets])  # (seeds, buckets)
+        bleu = np.array(
+            [[bucket[key] for bucket in of_run] for of_run in buckets]
+        )  # (seeds, buckets)
         axes.errorbar(
             np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
             bleu.mean(0),
@@ -122,29 +152,43 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel(f"BLEU ({label})")
-    text = f"Below each range of lengths: how many sentences it holds; ranges of fewer than {FEWEST} are left out."
+    text = (
+        f"Below each range of lengths: how many sentences it holds; ranges of fewer than {FEWEST}"
+        " are left out."
+    )
     if several:
         text += " Bars: standard deviation over seeds."
     return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, text), axes)
 
 
 def search(drawing: Drawing) -> Figure:
-    """BLEU of the dev set against the beam and against the length penalty's exponent, the mean over seeds."""
+    """BLEU of the dev set against the beam and against the length penalty's exponent, the mean over
+    seeds.
+    """
     figure = sheet(COLUMN, 2.0)
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, (key, label) in zip(panels, {"beam": "beam", "alpha": "length penalty, alpha"}.items(), strict=True):
+    for axes, (key, label) in zip(
+        panels, {"beam": "beam", "alpha": "length penalty, alpha"}.items(), strict=True
+    ):
         for experiment in dict.fromkeys(run.experiment for run in drawing.single):
             sweeps = [run.sweep()[key] for run in drawing.of(experiment)]
             settings = [point[key] for point in sweeps[0]]
             bleu = np.mean([[point["bleu"] for point in sweep] for sweep in sweeps], 0)
             name = drawing.title(experiment)
-            axes.plot(settings, bleu, **drawing.look(experiment), label=name, marker="o", markersize=3)
+            axes.plot(
+                settings, bleu, **drawing.look(experiment), label=name, marker="o", markersize=3
+            )
         axes.set_xlabel(label)
     panels[0].set_xscale("log", base=2)
-    panels[0].set_xticks(settings_of(drawing, "beam"), labels=map(str, settings_of(drawing, "beam")))
+    panels[0].set_xticks(
+        settings_of(drawing, "beam"), labels=map(str, settings_of(drawing, "beam"))
+    )
     panels[0].set_ylabel("dev BLEU (sacreBLEU)")
     signatures = dict.fromkeys(run.sweep()["signature"] for run in drawing.single)
-    text = f"What is not varied is the row's own. Means over seeds. {'; '.join(signatures)}.{drawing.caseless()}"
+    text = (
+        "What is not varied is the row's own. Means over seeds."
+        f" {'; '.join(signatures)}.{drawing.caseless()}"
+    )
     return finish(figure, drawing.small_print("Split dev", drawing.single, text), panels[0])
 
 

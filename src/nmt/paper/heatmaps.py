@@ -13,7 +13,10 @@ from nmt.paper.drawing import COLORS, COLUMN, PAGE, Drawing, finish, sheet
 from nmt.provenance import commit
 
 POSITIONS = 100
-SHARES = (8, 4)  # dimensions drawn as curves: these parts of the width, so that their wave lengths are always the same
+SHARES = (
+    8,
+    4,
+)  # dimensions drawn as curves: these parts of the width, so that their wave lengths are always the same
 
 HEADS_DRAWN = 2  # besides the mean of all
 FEW = 4  # rows with attention; of more, the mean of heads alone is drawn, on COLUMNS panels side by side
@@ -27,12 +30,18 @@ def positional_encodings(drawing: Drawing) -> Figure:
 
     Needs no run: they are a formula. Where no row has any, the figure says so.
     """
-    from nmt.models.positions import sinusoids  # torch takes seconds to load, and no other figure needs it
+    from nmt.models.positions import (
+        sinusoids,
+    )  # torch takes seconds to load, and no other figure needs it
 
     experiments = drawing.catalog.experiments
-    models = {name: experiments[name].model for name in drawing.table.experiments if name in experiments}
+    models = {
+        name: experiments[name].model for name in drawing.table.experiments if name in experiments
+    }
     with_sinusoids = [
-        name for name, model in models.items() if isinstance(model, SelfAttention) and model.positions == "sinusoidal"
+        name
+        for name, model in models.items()
+        if isinstance(model, SelfAttention) and model.positions == "sinusoidal"
     ]
     if not with_sinusoids:
         return nothing(drawing, "No row of this table has sinusoids.")
@@ -49,21 +58,27 @@ def positional_encodings(drawing: Drawing) -> Figure:
     for share, color in zip(SHARES, COLORS, strict=False):
         even = d_model // share // 2 * 2
         lower.plot(encodings[:, even], color=color, label=f"dimension {even}")
-        lower.plot(encodings[:, even + 1], color=color, linestyle=":", label=f"dimension {even + 1}")
+        lower.plot(
+            encodings[:, even + 1], color=color, linestyle=":", label=f"dimension {even + 1}"
+        )
     lower.set_xlabel("position")
     lower.set_ylabel("encoding")
     lower.set_xlim(0, POSITIONS - 1)
     lower.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
-    text = f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula: no split, no seed."
+    text = (
+        f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula:"
+        " no split, no seed."
+    )
     return finish(figure, f"{corpus}. {text} Commit {commit()}.")
 
 
 def attention(drawing: Drawing) -> Figure:
-    """What each row looks at in the source for each subword of its own translation, with the first seed.
+    """What each row looks at in the source for each subword of its own translation, with the first
+    seed.
 
-    Of several heads: the last layer's mean and its first heads, of many rows the mean alone. Rows without attention
-    have no panel; where none has any, the figure says so.
+    Of several heads: the last layer's mean and its first heads, of many rows the mean alone. Rows
+    without attention have no panel; where none has any, the figure says so.
     """
     runs = [run for run in drawing.single if run.seed == drawing.reproduction.seeds[0]]
     found = {drawing.title(run.experiment): run.attention() for run in runs}
@@ -71,7 +86,11 @@ def attention(drawing: Drawing) -> Figure:
     if not found:
         return nothing(drawing, "No row of this table has attention.")
     many = len(found) > FEW
-    panels = [panel for title, attended in found.items() for panel in maps(title, attended, 0 if many else HEADS_DRAWN)]
+    panels = [
+        panel
+        for title, attended in found.items()
+        for panel in maps(title, attended, 0 if many else HEADS_DRAWN)
+    ]
     columns = min(COLUMNS if many else 2, len(panels))
     rows = math.ceil(len(panels) / columns)
     longest_source, longest_target = (max(len(panel[side]) for panel in panels) for side in (1, 2))
@@ -91,17 +110,27 @@ def attention(drawing: Drawing) -> Figure:
         axes.set_anchor("N")  # translations differ in length: panels of one row begin on one line
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02, panchor=False)
-    text = f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
+    figure.colorbar(
+        image, ax=grid, label="attention weight", shrink=0.4, aspect=20, pad=0.02, panchor=False
+    )
+    text = (
+        f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
+    )
     return finish(figure, drawing.small_print("One sentence, of no split", runs, text))
 
 
-def maps(title: str, found: dict, heads_drawn: int) -> list[tuple[str, list[str], list[str], np.ndarray]]:
-    """Title, source, target and weights (T, S) of each panel that attention.json of one run gives."""
+def maps(
+    title: str, found: dict, heads_drawn: int
+) -> list[tuple[str, list[str], list[str], np.ndarray]]:
+    """Title, source, target and weights (T, S) of each panel that attention.json of one run
+    gives.
+    """
     layer, heads = list(found["maps"].items())[-1]
     heads = np.array(heads)  # (H, T, S)
     # sentencepiece's mark of a word's beginning is so broad that it runs into the next label
-    source, target = ([piece.replace("▁", "_") for piece in found[side]] for side in ("source", "target"))
+    source, target = (
+        [piece.replace("▁", "_") for piece in found[side]] for side in ("source", "target")
+    )
     if len(heads) == 1:
         return [(title, source, target, heads[0])]
     mean = (f"{title}, {layer}: mean of {len(heads)} heads", source, target, heads.mean(0))
@@ -119,8 +148,12 @@ def nothing(drawing: Drawing, sentence: str) -> Figure:
     return finish(figure, f"{corpus}. Commit {commit()}.")
 
 
-def heat_map(axes: Axes, matrix: np.ndarray, colors: str, limits: tuple[float, float], aspect: str) -> AxesImage:
+def heat_map(
+    axes: Axes, matrix: np.ndarray, colors: str, limits: tuple[float, float], aspect: str
+) -> AxesImage:
     """The matrix as it is printed: row 0 on top."""
     axes.grid(False)
     axes.spines[["top", "right"]].set_visible(True)
-    return axes.imshow(matrix, cmap=colors, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest")
+    return axes.imshow(
+        matrix, cmap=colors, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest"
+    )

@@ -8,19 +8,29 @@ import pandas as pd
 from nmt.configuration import METRICS
 from nmt.paper.tables import Printed
 
-LABELS = METRICS | {"parameters_millions": "parameters (millions)", "flops_6nd": "training FLOPs (6 N D + attention)"}
+LABELS = METRICS | {
+    "parameters_millions": "parameters (millions)",
+    "flops_6nd": "training FLOPs (6 N D + attention)",
+}
 BOLD = re.compile(r"\*\*(.*)\*\*")  # as Markdown writes it
 LEFT = ("system", "device")  # columns of words; numbers stand to the right
 
 # What LaTeX takes for something else than the character itself.
 SPECIAL = {character: f"\\{character}" for character in "&%$#_{}"}
-SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+SPECIAL |= {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "[": "{[}", "*": "{*}"}
 SPECIAL |= {"±": r"$\pm$", "−": "$-$", "×": r"$\times$"}
 
 
 def csv(table: Printed) -> str:
-    """A wide line for each row, numbers in full, with all that the notes say in columns of their own."""
+    """A wide line for each row, numbers in full, with all that the notes say in columns of their
+    own.
+    """
     return table.rows.to_csv(index=False, lineterminator="\n")
 
 
@@ -73,13 +83,18 @@ def html_table(cells: pd.DataFrame) -> str:
         return f'<{tag} class="{side}">{content}</{tag}>'
 
     head = "".join(cell("th", column, column) for column in cells)
-    rows = ("".join(cell("td", column, text) for column, text in row.items()) for _, row in cells.iterrows())
+    rows = (
+        "".join(cell("td", column, text) for column, text in row.items())
+        for _, row in cells.iterrows()
+    )
     return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in (head, *rows)) + "\n</table>"
 
 
 def latex(table: Printed, label: str) -> str:
     """A floating table of two parts, scores and cost; needs no package but booktabs."""
-    parts = [tabular(cells, table.rows.kind.loc[cells.index]) for cells in (scores(table), costs(table))]
+    parts = [
+        tabular(cells, table.rows.kind.loc[cells.index]) for cells in (scores(table), costs(table))
+    ]
     notes = "\\par\n  ".join(escaped(note) for note in [*table.notes, *references(table)])
     return (
         "\\begin{table}\n  \\centering\\footnotesize\n"
@@ -101,7 +116,9 @@ def tabular(cells: pd.DataFrame, kinds: pd.Series) -> str:
 
 
 def stacked(header: str) -> str:
-    r"""A header over several lines, so that its column stays narrow: "BLEU (cased)" -> \shortstack{BLEU\\(cased)}."""
+    r"""A header over several lines, so that its column stays narrow: "BLEU (cased)" ->
+    \shortstack{BLEU\\(cased)}.
+    """
     lines = [escaped(line) for line in re.split(r" (?=\()|(?<=,) ", header)]
     return "\\shortstack{" + "\\\\".join(lines) + "}"
 
@@ -131,13 +148,17 @@ def costs(table: Printed) -> pd.DataFrame:
     found["minutes (a seed)"] = numbers(rows.minutes_per_seed, "{:.1f}")
     several = (rows.processes + " × ").where(rows.processes != "1", "")
     found["device"] = (several + rows.device + ", threads: " + rows.threads).fillna("")
-    return found[(found.drop(columns="system") != "").any(axis="columns")]  # most cited systems have no cost printed
+    return found[
+        (found.drop(columns="system") != "").any(axis="columns")
+    ]  # most cited systems have no cost printed
 
 
 def cells(table: Printed, measures: list[str]) -> pd.DataFrame:
     """Titles and measures; published numbers and differences only where there are any."""
     rows = table.rows
-    columns = [rows.title.where(rows.kind == "run", rows.title + " (published only)").rename("system")]
+    columns = [
+        rows.title.where(rows.kind == "run", rows.title + " (published only)").rename("system")
+    ]
     for measure in measures:
         form = FORMS[measure]
         spread = numbers(rows[f"{measure}_sd"], " ± " + form) if measure in METRICS else ""
@@ -146,24 +167,37 @@ def cells(table: Printed, measures: list[str]) -> pd.DataFrame:
             texts = texts.where(~rows[f"{measure}_may_be_best"].eq(True), "**" + texts + "**")
         columns.append(texts.rename(LABELS[measure]))
         if measure == next((name for name in measures if f"{name}_interval" in rows), None):
-            columns.append(numbers(rows[f"{measure}_interval"], "± {:.2f}").rename("interval (95%)"))
+            columns.append(
+                numbers(rows[f"{measure}_interval"], "± {:.2f}").rename("interval (95%)")
+            )
         if rows[f"{measure}_published"].notna().any():
-            marks = rows[f"{measure}_source"].map(lambda source: f" [{table.sources.index(source) + 1}]", "ignore")
+            marks = rows[f"{measure}_source"].map(
+                lambda source: f" [{table.sources.index(source) + 1}]", "ignore"
+            )
             texts = numbers(rows[f"{measure}_published"], PRINTED[measure]) + marks.fillna("")
             columns.append(texts.rename("published"))
         if measure != "flops_6nd" and rows[f"{measure}_difference"].notna().any():
-            columns.append(numbers(rows[f"{measure}_difference"], form.replace(":", ":+")).rename("difference"))
+            columns.append(
+                numbers(rows[f"{measure}_difference"], form.replace(":", ":+")).rename("difference")
+            )
     return pd.concat(columns, axis="columns")
 
 
 FORMS = dict.fromkeys(METRICS, "{:.2f}") | {"parameters_millions": "{:.2f}", "flops_6nd": "{:.1e}"}
 # As papers print them: scores with the digits they have, perplexities with two.
-PRINTED = dict.fromkeys(METRICS, "{}") | {"perplexity": "{:.2f}", "parameters_millions": "{:g}", "flops_6nd": "{:.1e}"}
+PRINTED = dict.fromkeys(METRICS, "{}") | {
+    "perplexity": "{:.2f}",
+    "parameters_millions": "{:g}",
+    "flops_6nd": "{:.1e}",
+}
 
 
 def numbers(values: pd.Series, form: str) -> pd.Series:
     """Empty where there is no number; minus signs as such."""
-    texts = ["" if pd.isna(value) else form.format(value).replace("-", "−").replace("e+", "e") for value in values]
+    texts = [
+        "" if pd.isna(value) else form.format(value).replace("-", "−").replace("e+", "e")
+        for value in values
+    ]
     return pd.Series(texts, index=values.index, dtype=str)
 
 

@@ -1,11 +1,21 @@
-"""What runs have left on disk, checked against the configuration that is to be printed beside it."""
+"""What runs have left on disk, checked against the configuration that is to be printed beside
+it.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import CHECKPOINT_KEYS, Catalog, Experiment, Reproduction, Training, validated
+from nmt.configuration import (
+    CHECKPOINT_KEYS,
+    Catalog,
+    Experiment,
+    Reproduction,
+    Training,
+    present_spelling,
+    validated,
+)
 from nmt.errors import UserError
 from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
@@ -24,7 +34,9 @@ MADE_BY = {
 
 @dataclass(frozen=True)
 class Run:
-    """A row of a table with one seed, in RUNS/CORPUS/ROW/seed-SEED; an ensemble, without a seed, in .../ensemble."""
+    """A row of a table with one seed, in RUNS/CORPUS/ROW/seed-SEED; an ensemble, without a seed, in
+    .../ensemble.
+    """
 
     folder: Path
     experiment: str
@@ -40,8 +52,15 @@ class Run:
         """A file of the run. Raises UserError when it is not there, saying what makes it."""
         path = self.folder / f"{prefix}{name}"
         if not path.exists():
-            whose = f"ensemble {self.experiment}" if self.members else f"experiment {self.experiment}, seed {self.seed}"
-            raise UserError(f"{path} is not there: let snakemake make it, or run src/{MADE_BY[name]} for {whose}.")
+            whose = (
+                f"ensemble {self.experiment}"
+                if self.members
+                else f"experiment {self.experiment}, seed {self.seed}"
+            )
+            raise UserError(
+                f"{path} is not there: let snakemake make it, or run src/{MADE_BY[name]} for"
+                f" {whose}."
+            )
         return path
 
     @property
@@ -50,7 +69,7 @@ class Run:
         return ", ".join(f"{run.experiment} {run.seed}" for run in self.members) or str(self.seed)
 
     def training(self) -> dict:
-        return read_json(self.path("training.json"))
+        return present_spelling(read_json(self.path("training.json")))
 
     def trainings(self) -> list[dict]:
         return [run.training() for run in self.trained]
@@ -71,10 +90,14 @@ class Run:
         return read_json(self.path("attention.json"))
 
 
-def find_runs(folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]) -> list[Run]:
-    """The runs of `rows`, in their order: experiments with every seed of the reproduction, ensembles once.
+def find_runs(
+    folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
+) -> list[Run]:
+    """The runs of `rows`, in their order: experiments with every seed of the reproduction,
+    ensembles once.
 
-    Raises UserError for a run that is missing, or was trained with other settings than the catalog's.
+    Raises UserError for a run that is missing, or was trained with other settings than the
+    catalog's.
     """
     folder = folder / reproduction.corpus
     runs = []
@@ -85,7 +108,11 @@ def find_runs(folder: Path, reproduction: Reproduction, catalog: Catalog, rows: 
         ]
         for run in trained:
             check_settings(run, catalog.experiment(run.experiment))
-        runs += [Run(folder / row / "ensemble", row, None, tuple(trained))] if row in catalog.ensembles else trained
+        runs += (
+            [Run(folder / row / "ensemble", row, None, tuple(trained))]
+            if row in catalog.ensembles
+            else trained
+        )
     return runs
 
 
@@ -101,14 +128,16 @@ def check_settings(run: Run, experiment: Experiment) -> None:
             configured = getattr(getattr(experiment, part), key)
             if value != configured and not (key in CHECKPOINT_KEYS and experiment.trained_as):
                 raise UserError(
-                    f"{path}: trained with {key} {value}, but experiments.yaml says {configured} for "
-                    f"{run.experiment}: train it again, or take the change back."
+                    f"{path}: trained with {key} {value}, but experiments.yaml says {configured}"
+                    f" for {run.experiment}: train it again, or take the change back."
                 )
 
 
 def made_by(trainings: list[dict], key: str) -> str:
     """The commit, device, threads or torch of all calls that made updates: mostly one."""
-    return ", ".join(dict.fromkeys(str(call[key]) for training in trainings for call in training["made_by"]))
+    return ", ".join(
+        dict.fromkeys(str(call[key]) for training in trainings for call in training["made_by"])
+    )
 
 
 def commits(runs: list[Run]) -> str:
@@ -119,9 +148,9 @@ def commits(runs: list[Run]) -> str:
 def results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -> pd.DataFrame:
     """One line a run: its measured metrics (as METRICS), what it cost, and where it comes from.
 
-    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count, flops_sustained AIAYN's
-    own (empty for a device without a known rate); minutes are the training loop's, validation included. An ensemble's
-    are the sums of its members'.
+    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
+    flops_sustained AIAYN's own (empty for a device without a known rate); minutes are the training
+    loop's, validation included. An ensemble's are the sums of its members'.
 
     Raises UserError when runs with the same vocabulary were trained on other data.
     """
@@ -129,7 +158,10 @@ def results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -
     for trained in (trained for run in runs for trained in run.trained):
         first = data.setdefault(catalog.experiment(trained.experiment).vocabulary, trained)
         if trained.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
-            raise UserError(f"{trained.folder} was trained on other data than {first.folder}: train the older again.")
+            raise UserError(
+                f"{trained.folder} was trained on other data than {first.folder}: train the older"
+                " again."
+            )
     return pd.DataFrame([line(run, split, metrics) for run in runs])
 
 
@@ -138,13 +170,22 @@ def line(run: Run, split: str, metrics: list[str]) -> dict:
     for metric in metrics:
         if metric == "perplexity":
             measured = run.perplexity()
-            values[metric], values["perplexity_signature"] = measured["perplexity"], f"{measured['tokens']} subwords"
+            values[metric], values["perplexity_signature"] = (
+                measured["perplexity"],
+                f"{measured['tokens']} subwords",
+            )
         else:
             scores = run.scores(split)
             values["sentences"] = scores["sentences"]
-            values[metric], values[f"{metric}_signature"] = scores[metric]["score"], scores[metric]["signature"]
+            values[metric], values[f"{metric}_signature"] = (
+                scores[metric]["score"],
+                scores[metric]["signature"],
+            )
     trainings = run.trainings()
-    sustained = [sustained_flops(training["device_seconds"], made_by([training], "device")) for training in trainings]
+    sustained = [
+        sustained_flops(training["device_seconds"], made_by([training], "device"))
+        for training in trainings
+    ]
     return values | {
         "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
         "flops_6nd": sum(training["flops"] for training in trainings),

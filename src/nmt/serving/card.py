@@ -6,7 +6,8 @@ import textwrap
 from nmt.configuration import METRICS, Decoding, Vocabulary
 
 USAGE = {
-    "ctranslate2": """
+    "ctranslate2": (
+        """
         import ctranslate2
         import sentencepiece
 
@@ -16,15 +17,19 @@ USAGE = {
         options = {{"beam_size": {beam}, "length_penalty": {penalty:g}, "max_decoding_length": len(pieces) + {extra}}}
         found = translator.translate_batch([pieces], **options)
         print(target.decode(found[0].hypotheses[0]))
-        """,
-    "huggingface": """
+        """
+    ),
+    "huggingface": (
+        """
         from transformers import MarianMTModel, MarianTokenizer
 
         tokenizer, model = (each.from_pretrained(".") for each in (MarianTokenizer, MarianMTModel))
         found = model.generate(**tokenizer("{text}", return_tensors="pt"))
         print(tokenizer.decode(found[0], skip_special_tokens=True))
-        """,
-    "safetensors": """
+        """
+    ),
+    "safetensors": (
+        """
         import json
         from safetensors import safe_open
 
@@ -32,19 +37,25 @@ USAGE = {
             weights = {{name: file.get_tensor(name) for name in file.keys()}}
             configuration = json.loads(file.metadata()["configuration"])
         print(configuration["experiment"]["title"], sum(tensor.numel() for tensor in weights.values()))
-        """,
+        """
+    ),
 }
 
 
 def card(configuration: dict, scores: dict[str, dict]) -> str:
-    """Of a model's folder: `configuration` is its configuration.json, `scores` what score.py wrote, by split."""
+    """Of a model's folder: `configuration` is its configuration.json, `scores` what score.py wrote,
+    by split.
+    """
     experiment, provenance = configuration["experiment"], configuration["provenance"]
     training = provenance["training"]
     lines = [
         f"# {experiment['title']}, {configuration['source']} to {configuration['target']}",
         "",
         f"Trained on: {configuration['corpus']}.",
-        f"License of the data: {configuration['license']}. What may be done with the model follows from it.",
+        (
+            f"License of the data: {configuration['license']}. What may be done with the model"
+            " follows from it."
+        ),
         "",
         f"Weights: the mean of {', '.join(provenance['checkpoints'])}.",
         f"Seed {training['settings']['seed']}, {training['updates']} updates.",
@@ -56,8 +67,9 @@ def card(configuration: dict, scores: dict[str, dict]) -> str:
         "## How it was made",
         "",
         *(
-            f"- commit {call['commit']}, torch {call['torch']}, {call['processes']} process(es) of {call['threads']} "
-            f"thread(s) on {call['device']}" + (f": `{call['command']}`" if "command" in call else "")
+            f"- commit {call['commit']}, torch {call['torch']}, {call['processes']} process(es) of"
+            f" {call['threads']} thread(s) on {call['device']}"
+            + (f": `{call['command']}`" if "command" in call else "")
             for call in training["made_by"]
         ),
         "",
@@ -80,11 +92,16 @@ def card(configuration: dict, scores: dict[str, dict]) -> str:
 
 def score_table(scores: dict[str, dict]) -> list[str]:
     rows = [
-        f"| {split} | {found['sentences']} | {name} | {score['score']:.2f} | {score['signature'].replace('|', ' ')} |"
+        f"| {split} | {found['sentences']} | {name} | {score['score']:.2f} |"
+        f" {score['signature'].replace('|', ' ')} |"
         for split, found in scores.items()
         for name, score in ((name, found[name]) for name in METRICS if name in found)
     ]
-    return rows and ["| split | sentences | score | value | signature |", "|---|---:|---|---:|---|", *rows]
+    return rows and [
+        "| split | sentences | score | value | signature |",
+        "|---|---:|---|---:|---|",
+        *rows,
+    ]
 
 
 def usage(configuration: dict, to: str, precision: str) -> str:
@@ -92,14 +109,22 @@ def usage(configuration: dict, to: str, precision: str) -> str:
     decoding = Decoding(**configuration["experiment"]["decoding"])
     text = "a dog is running" if configuration["source"] == "en" else "..."
     code = textwrap.dedent(USAGE[to]).strip()
-    code = code.format(beam=decoding.beam, penalty=length_power(decoding), extra=decoding.max_extra, text=text)
+    code = code.format(
+        beam=decoding.beam, penalty=length_power(decoding), extra=decoding.max_extra, text=text
+    )
     lines = [
-        f"# {configuration['experiment']['title']}, {configuration['source']} to {configuration['target']}, for {to}",
+        (
+            f"# {configuration['experiment']['title']}, {configuration['source']} to"
+            f" {configuration['target']}, for {to}"
+        ),
         "",
         f"Trained on: {configuration['corpus']}. License of the data: {configuration['license']}.",
-        f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty {decoding.penalty} with alpha "
-        f"{decoding.alpha:g} made the scores of the model's own card; other libraries divide by |Y|^length_penalty, "
-        f"here with {length_power(decoding):g}.",
+        (
+            f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty"
+            f" {decoding.penalty} with alpha {decoding.alpha:g} made the scores of the model's own"
+            " card; other libraries divide by |Y|^length_penalty, here with"
+            f" {length_power(decoding):g}."
+        ),
         "",
         text_needs(configuration),
         "",
@@ -111,7 +136,9 @@ def usage(configuration: dict, to: str, precision: str) -> str:
 
 
 def length_power(decoding: Decoding) -> float:
-    """The power of |Y| that other libraries call length_penalty; Wu et al.'s is none, and gets their usual 1."""
+    """The power of |Y| that other libraries call length_penalty; Wu et al.'s is none, and gets
+    their usual 1.
+    """
     return {"power": decoding.alpha, "none": 0.0, "wu": 1.0}[decoding.penalty]
 
 
@@ -130,6 +157,6 @@ def text_needs(configuration: dict) -> str:
         return "Text goes in as it is, a sentence a line."
     after = ", and detokenize what comes out" if vocabulary.tokenize else ""
     return (
-        f"Subwords are of text {', '.join(done)} (sacremoses). translate.py sees to that; anything else has to do it "
-        f"before{after}."
+        f"Subwords are of text {', '.join(done)} (sacremoses). translate.py sees to that; anything"
+        f" else has to do it before{after}."
     )

@@ -1,4 +1,6 @@
-"""A model's folder in the formats of other libraries: CTranslate2, transformers' Marian, plain safetensors."""
+"""A model's folder in the formats of other libraries: CTranslate2, transformers' Marian, plain
+safetensors.
+"""
 
 import json
 from pathlib import Path
@@ -12,13 +14,13 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from nmt.configuration import Transformer
-from nmt.serving.card import length_power
-from nmt.serving.folder import TranslationModel
 from nmt.errors import UserError
 from nmt.models.attention import MultiHeadAttention
 from nmt.models.positions import LearnedPositions, NoPositions, sinusoids
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.weights import parameters
+from nmt.serving.card import length_power
+from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import PAIR, Subwords
 
 LONGEST = 1024  # tokens of a side, where a format has a table of positions
@@ -27,7 +29,8 @@ LONGEST = 1024  # tokens of a side, where a format has a table of positions
 
 
 def export(model: TranslationModel, subwords: Path, to: str, precision: str, output: Path) -> None:
-    """Writes the folder `output`, which must not be there yet, with the subwords of the folder `subwords`.
+    """Writes the folder `output`, which must not be there yet, with the subwords of the folder
+    `subwords`.
 
     Raises UserError, by name, for what a format cannot carry.
     """
@@ -35,7 +38,9 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
     if to != "safetensors" and not isinstance(config, Transformer):
         raise UserError(f"{to} cannot carry a {config.family}: export it to safetensors.")
     if precision == "int8" and to != "ctranslate2":
-        raise UserError(f"{to} cannot carry int8 weights: choose another precision, or ctranslate2, which can.")
+        raise UserError(
+            f"{to} cannot carry int8 weights: choose another precision, or ctranslate2, which can."
+        )
     if to != "safetensors":
         refuse(to, word_pieces=model.configuration["vocabulary"]["kind"] == "wordpiece")
     match to:
@@ -52,7 +57,9 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
 def refuse(to: str, **found: bool) -> None:
     for what, present in found.items():
         if present:
-            raise UserError(f"{to} cannot carry {what.replace('_', ' ')}: export this model to safetensors.")
+            raise UserError(
+                f"{to} cannot carry {what.replace('_', ' ')}: export this model to safetensors."
+            )
 
 
 def heads_are_even(config: Transformer) -> bool:
@@ -63,14 +70,21 @@ def pieces(subwords: Subwords) -> list[str]:
     return subwords.pieces(list(range(subwords.size)))
 
 
-# --------------------------------------------------------------------------------------------- CTranslate2
+# ---------------------------------------------------------------------------------------------
+# CTranslate2
 
 
 def to_ctranslate2(model: TranslationModel, precision: str, output: Path) -> None:
     """By its converter's interface: https://opennmt.net/CTranslate2/conversion.html"""
     config = model.experiment.model
-    relations = {f"{name}_positions": config.positions == name for name in ("relative", "rotary", "alibi")}
-    refuse("ctranslate2", **relations, heads_whose_width_is_not_d_model_by_heads=not heads_are_even(config))
+    relations = {
+        f"{name}_positions": config.positions == name for name in ("relative", "rotary", "alibi")
+    }
+    refuse(
+        "ctranslate2",
+        **relations,
+        heads_whose_width_is_not_d_model_by_heads=not heads_are_even(config),
+    )
     Specified(model).convert(str(output), quantization=precision)
 
 
@@ -89,8 +103,20 @@ class Specified(Converter):
         spec.register_source_vocabulary(pieces(self.translator.subwords.source))
         spec.register_target_vocabulary(pieces(self.translator.subwords.target))
         sides = (
-            (spec.encoder, spec.encoder.embeddings[0], model.source_embedding, model.source_positions, model.encoder),
-            (spec.decoder, spec.decoder.embeddings, model.target_embedding, model.target_positions, model.decoder),
+            (
+                spec.encoder,
+                spec.encoder.embeddings[0],
+                model.source_embedding,
+                model.source_positions,
+                model.encoder,
+            ),
+            (
+                spec.decoder,
+                spec.decoder.embeddings,
+                model.target_embedding,
+                model.target_positions,
+                model.decoder,
+            ),
         )
         for side, table, embedding, places, layers in sides:
             table.weight = array(embedding.weight)
@@ -106,7 +132,9 @@ class Specified(Converter):
 
 
 def fill_layer(their: object, our: nn.Module) -> None:
-    fill(their.self_attention.linear, [our.self_attention.qkv.weight, our.self_attention.out.weight])
+    fill(
+        their.self_attention.linear, [our.self_attention.qkv.weight, our.self_attention.out.weight]
+    )
     fill_norm(their.self_attention.layer_norm, our.after_self.norm)
     if hasattr(our, "cross_attention"):
         cross = our.cross_attention
@@ -115,7 +143,10 @@ def fill_layer(their: object, our: nn.Module) -> None:
             [*cross.qkv.weight.split([cross.widths[0], sum(cross.widths[1:])]), cross.out.weight],
         )
         fill_norm(their.attention.layer_norm, our.after_cross.norm)
-    for linear, own in ((their.ffn.linear_0, our.feed_forward.inner), (their.ffn.linear_1, our.feed_forward.outer)):
+    for linear, own in (
+        (their.ffn.linear_0, our.feed_forward.inner),
+        (their.ffn.linear_1, our.feed_forward.outer),
+    ):
         linear.weight, linear.bias = array(own.weight), array(own.bias)
     fill_norm(their.ffn.layer_norm, our.after_feed_forward.norm)
 
@@ -144,7 +175,8 @@ def encodings(places: nn.Module, d_model: int) -> Tensor:
             return sinusoids(LONGEST, d_model)
 
 
-# --------------------------------------------------------------------------------------------- transformers
+# ---------------------------------------------------------------------------------------------
+# transformers
 
 
 def to_huggingface(model: TranslationModel, precision: str, output: Path) -> None:
@@ -167,19 +199,33 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> Non
     )
     theirs.to(getattr(torch, precision)).save_pretrained(output)
     vocabulary = {piece: number for number, piece in enumerate(pieces(model.subwords.target))}
-    settings = {"source_lang": model.configuration["source"], "target_lang": model.configuration["target"]}
-    settings |= {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>", "separate_vocabs": False}
+    settings = {
+        "source_lang": model.configuration["source"],
+        "target_lang": model.configuration["target"],
+    }
+    settings |= {
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "eos_token": "</s>",
+        "separate_vocabs": False,
+    }
     settings |= {"tokenizer_class": "MarianTokenizer", "model_max_length": LONGEST}
     (output / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
     (output / "tokenizer_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
-    for name, own in zip(("source.spm", "target.spm"), (model.subwords.source, model.subwords.target), strict=True):
+    for name, own in zip(
+        ("source.spm", "target.spm"), (model.subwords.source, model.subwords.target), strict=True
+    ):
         (output / name).write_bytes(own.processor.serialized_model_proto())
 
 
 def marian(ours: nn.Module, config: Transformer, size: int) -> MarianMTModel:
-    """Their model with our weights. All its sines come before all cosines, so dimensions change places."""
+    """Their model with our weights. All its sines come before all cosines, so dimensions change
+    places.
+    """
     sides = {"layers": config.layers, "attention_heads": config.heads, "ffn_dim": config.d_ff}
-    named = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()}
+    named = {
+        f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()
+    }
     theirs = MarianMTModel(
         MarianConfig(
             **named,
@@ -203,7 +249,10 @@ def marian(ours: nn.Module, config: Transformer, size: int) -> MarianMTModel:
             if name.endswith("bias"):
                 parameter.zero_()
         theirs.model.shared.weight.copy_(ours.target_embedding.weight[:, order])
-        for stack, own in ((theirs.model.encoder, ours.encoder), (theirs.model.decoder, ours.decoder)):
+        for stack, own in (
+            (theirs.model.encoder, ours.encoder),
+            (theirs.model.decoder, ours.decoder),
+        ):
             for their, our in zip(stack.layers, own, strict=True):
                 copy_layer(their, our, order)
     return theirs.eval()
@@ -211,7 +260,10 @@ def marian(ours: nn.Module, config: Transformer, size: int) -> MarianMTModel:
 
 def copy_layer(their: nn.Module, our: nn.Module, order: list[int]) -> None:
     copy_attention(their.self_attn, our.self_attention, order)
-    norms = [(their.self_attn_layer_norm, our.after_self.norm), (their.final_layer_norm, our.after_feed_forward.norm)]
+    norms = [
+        (their.self_attn_layer_norm, our.after_self.norm),
+        (their.final_layer_norm, our.after_feed_forward.norm),
+    ]
     if hasattr(our, "cross_attention"):
         copy_attention(their.encoder_attn, our.cross_attention, order)
         norms.append((their.encoder_attn_layer_norm, our.after_cross.norm))
@@ -232,12 +284,17 @@ def copy_attention(their: nn.Module, our: MultiHeadAttention, order: list[int]) 
     their.out_proj.weight.copy_(our.out.weight[order])
 
 
-# ---------------------------------------------------------------------------------------------- safetensors
+# ----------------------------------------------------------------------------------------------
+# safetensors
 
 
 def to_safetensors(model: TranslationModel, precision: str, output: Path) -> None:
     """Any family: parameters by our names, a tied one once, and the configuration as metadata."""
     output.mkdir()
     dtype = getattr(torch, precision)
-    tensors = {name: tensor.to(dtype).contiguous() for name, tensor in parameters(model.model).items()}
-    save_file(tensors, output / "model.safetensors", {"configuration": json.dumps(model.configuration)})
+    tensors = {
+        name: tensor.to(dtype).contiguous() for name, tensor in parameters(model.model).items()
+    }
+    save_file(
+        tensors, output / "model.safetensors", {"configuration": json.dumps(model.configuration)}
+    )

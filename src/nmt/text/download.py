@@ -1,4 +1,6 @@
-"""Files from a mirror folder or the network: resumed where they broke off, and never used unless they are right."""
+"""Files from a mirror folder or the network: resumed where they broke off, and never used unless
+they are right.
+"""
 
 import hashlib
 import logging
@@ -28,10 +30,11 @@ class NetworkError(SourceError):
 
 
 def download(name: str, archive: Archive, output: Path, mirror: Path | None = None) -> None:
-    """Puts an archive at `output`, from the mirror folder if it is there, else from its addresses in order.
+    """Puts an archive at `output`, from the mirror folder if it is there, else from its addresses
+    in order.
 
-    A download that breaks off stays beside it as `<output>.part` and is resumed. A file with the wrong checksum
-    is kept aside as `<output>.bad`.
+    A download that breaks off stays beside it as `<output>.part` and is resumed. A file with the
+    wrong checksum is kept aside as `<output>.bad`.
     Raises UserError saying what was tried when no source gives the right file.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -53,13 +56,15 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
             logging.info(f"{name}: passed over {failure}")
         if not (archive.sha256 or archive.md5):
             found = digest_of(output, "sha256")
-            logging.info(f"{name}: no checksum is known: record this one in corpora.yaml: sha256: {found}")
+            logging.info(
+                f"{name}: no checksum is known: record this one in corpora.yaml: sha256: {found}"
+            )
         return
     tried = "; ".join(failures) or "it has no address"
     raise UserError(
-        f"{name} could not be fetched ({tried}): {again}put the right file at "
-        f"{archive.mirror} in a folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or "
-        "NMT_MIRROR."
+        f"{name} could not be fetched ({tried}): {again}put the right file at {archive.mirror} in a"
+        " folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or"
+        " NMT_MIRROR."
     )
 
 
@@ -97,7 +102,9 @@ def receive(address: str, part: Path, description: str) -> None:
     try:
         response = urlopen(Request(address, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
-        if error.code == 416 and done:  # nothing after `done`: either we have it all, or it is another file
+        if (
+            error.code == 416 and done
+        ):  # nothing after `done`: either we have it all, or it is another file
             if error.headers.get("Content-Range") == f"bytes */{done}":
                 return
             part.unlink()
@@ -110,7 +117,10 @@ def receive(address: str, part: Path, description: str) -> None:
             done = 0  # the server sends it all
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else None
-        with open(part, "ab" if done else "wb") as file, Progress(description, total, "bytes", done) as shown:
+        with (
+            open(part, "ab" if done else "wb") as file,
+            Progress(description, total, "bytes", done) as shown,
+        ):
             for chunk in chunks(response):
                 file.write(chunk)
                 shown.update(len(chunk))
@@ -140,7 +150,9 @@ def reason(error: Exception) -> str:
 
 
 def verify(file: Path, archive: Archive, output: Path) -> None:
-    """Raises SourceError for an empty file; and, moving `file` aside, for bytes or a checksum that differ."""
+    """Raises SourceError for an empty file; and, moving `file` aside, for bytes or a checksum that
+    differ.
+    """
     if not file.stat().st_size:
         raise SourceError("the file is empty")
     expected = {"sha256": archive.sha256, "md5": archive.md5, "bytes": archive.bytes}

@@ -12,10 +12,11 @@ LINES_AT_A_TIME = 1000  # sent to a worker process
 class Preprocessing:
     """One language's text as a vocabulary wants it.
 
-    In this order, that of the recipe behind Multi30k's published numbers (Wu et al. 2021): lower-casing; Moses
-    punctuation normalization, with non-printing characters replaced by spaces as remove-non-printing-char.perl does;
-    Moses tokenization, nothing escaped. Always: "▁", with which sentencepiece marks spaces, becomes "_", and every run
-    of white space (no-break spaces and line separators too) becomes one space.
+    In this order, that of the recipe behind Multi30k's published numbers (Wu et al. 2021):
+    lower-casing; Moses punctuation normalization, with non-printing characters replaced by spaces
+    as remove-non-printing-char.perl does; Moses tokenization, nothing escaped. Always: "▁", with
+    which sentencepiece marks spaces, becomes "_", and every run of white space (no-break spaces and
+    line separators too) becomes one space.
     """
 
     def __init__(self, vocabulary: Vocabulary, language: str):
@@ -34,7 +35,8 @@ class Preprocessing:
         if self.lowercase:
             line = line.lower()
         if self.normalizer:
-            # No-break spaces must still be there: Moses treats "5\u00a0%" and "10\u00a0000" otherwise than "5 %".
+            # No-break spaces must still be there: Moses treats "5\u00a0%" and "10\u00a0000"
+            # otherwise than "5 %".
             line = self.normalizer.normalize(line)
             line = "".join(character if character.isprintable() else " " for character in line)
         line = " ".join(line.replace("▁", "_").split())
@@ -49,8 +51,12 @@ class Preprocessing:
         return line
 
 
-def preprocessed(lines: Iterable[str], vocabulary: Vocabulary, language: str, jobs: int) -> Iterator[str]:
-    """`Preprocessing.apply` to every line, in order, by `jobs` processes: sacremoses takes its time."""
+def preprocessed(
+    lines: Iterable[str], vocabulary: Vocabulary, language: str, jobs: int
+) -> Iterator[str]:
+    """`Preprocessing.apply` to every line, in order, by `jobs` processes: sacremoses takes its
+    time.
+    """
     if jobs == 1:
         yield from map(Preprocessing(vocabulary, language).apply, lines)
         return
@@ -59,7 +65,9 @@ def preprocessed(lines: Iterable[str], vocabulary: Vocabulary, language: str, jo
 
 
 def start_worker(vocabulary: Vocabulary, language: str) -> None:
-    """Makes the worker process's own Preprocessing; leaves Ctrl-C to its parent, and goes when its parent says so."""
+    """Makes the worker process's own Preprocessing; leaves Ctrl-C to its parent, and goes when its
+    parent says so.
+    """
     global preprocessing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

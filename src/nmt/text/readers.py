@@ -1,4 +1,6 @@
-"""Sentences out of files and archives: one line each, one <seg> each or one column each; streamed."""
+"""Sentences out of files and archives: one line each, one <seg> each or one column each;
+streamed.
+"""
 
 import gzip
 import html
@@ -20,16 +22,18 @@ DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZ
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
-# Control characters and the line separators of Unicode: some later tool would break a line at them, take a tab for
-# a column's end or NUL for the text's.
+# Control characters and the line separators of Unicode: some later tool would break a line at them,
+# take a tab for a column's end or NUL for the text's.
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[str]:
-    """The sentences of one side, each safe as a line: unsafe characters are spaces, outer spaces are stripped.
+    """The sentences of one side, each safe as a line: unsafe characters are spaces, outer spaces
+    are stripped.
 
-    `member` is "" for a file that is no archive; `form` is Part.format; `column` counts from 0, for tsv.
-    Raises UserError when file, member or column is missing, the archive is damaged, or text is not UTF-8.
+    `member` is "" for a file that is no archive; `form` is Part.format; `column` counts from 0, for
+    tsv. Raises UserError when file, member or column is missing, the archive is damaged, or text is
+    not UTF-8.
     """
     name = f"{path}:{member}" if member else str(path)
     with opened(path, member) as file:
@@ -55,14 +59,18 @@ def cells(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         row = line.split("\t")
         if column >= len(row) and line.strip():
-            raise UserError(f"{name}, line {number}: column {column + 1} is missing, there are {len(row)}.")
+            raise UserError(
+                f"{name}, line {number}: column {column + 1} is missing, there are {len(row)}."
+            )
         yield row[column] if line.strip() else ""
 
 
 def paired(
     source: Iterable[str], target: Iterable[str], source_name: str, target_name: str
 ) -> Iterator[tuple[str, str]]:
-    """Both sides sentence by sentence. Raises UserError naming both counts when one has more than the other."""
+    """Both sides sentence by sentence. Raises UserError naming both counts when one has more than
+    the other.
+    """
     source_count = target_count = 0
     for pair in zip_longest(source, target):
         source_count += pair[0] is not None
@@ -78,7 +86,9 @@ def paired(
 
 @contextmanager
 def opened(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, or of a member of a .tar, .tgz or .zip; whichever ends in .gz is decompressed."""
+    """The bytes of a file, or of a member of a .tar, .tgz or .zip; whichever ends in .gz is
+    decompressed.
+    """
     if not path.is_file():
         raise UserError(f"{path} is not there: download it first.")
     try:
@@ -95,7 +105,9 @@ def opened(path: Path, member: str) -> Iterator[IO[bytes]]:
                 file = stack.enter_context(gzip.GzipFile(fileobj=file))
             yield file
     except DAMAGE as error:
-        raise UserError(f"{path} is damaged or truncated ({error}): delete it and download it again.") from None
+        raise UserError(
+            f"{path} is damaged or truncated ({error}): delete it and download it again."
+        ) from None
 
 
 @contextmanager
@@ -118,6 +130,8 @@ def tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
 def zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(path) as archive:
         if member not in archive.namelist():
-            raise UserError(f"{path} has no member {member!r}: {nearest(member, archive.namelist())}")
+            raise UserError(
+                f"{path} has no member {member!r}: {nearest(member, archive.namelist())}"
+            )
         with archive.open(member) as file:
             yield file

@@ -1,4 +1,6 @@
-"""Subwords, learned by sentencepiece over both languages together (AIAYN section 5.1) or over each by itself."""
+"""Subwords, learned by sentencepiece over both languages together (AIAYN section 5.1) or over each
+by itself.
+"""
 
 import io
 import re
@@ -19,12 +21,16 @@ from nmt.files import read_lines
 from nmt.progress import progress
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
-# A character that comes less than once in so many is left to the unknown symbol, so that the thousands of stray
-# characters in a web crawl do not use up the vocabulary. In less text than this every character is kept.
+# A character that comes less than once in so many is left to the unknown symbol, so that the
+# thousands of stray characters in a web crawl do not use up the vocabulary. In less text than this
+# every character is kept.
 CHARACTERS_PER_RAREST = 10_000_000
-# Text beyond so many lines is sampled: BPE learns the same from 5 million, and holds them in memory.
+# Text beyond so many lines is sampled: BPE learns the same from 5 million, and holds them in
+# memory.
 MAX_LINES = 5_000_000
-MAX_LINE_BYTES = 10_000_000  # sentencepiece silently skips longer lines; its own limit of 4192 is soon met
+MAX_LINE_BYTES = (
+    10_000_000  # sentencepiece silently skips longer lines; its own limit of 4192 is soon met
+)
 
 
 class Subwords:
@@ -39,7 +45,9 @@ class Subwords:
 
     @classmethod
     def load(cls, path: str | Path) -> "Subwords":
-        """Raises UserError when the file is missing or is not a sentencepiece model with our ids."""
+        """Raises UserError when the file is missing or is not a sentencepiece model with our
+        ids.
+        """
         try:
             model = Path(path).read_bytes()
             if not model:
@@ -50,11 +58,16 @@ class Subwords:
         except FileNotFoundError:
             raise UserError(f"{path} is not there: learn the vocabulary first.") from None
         except RuntimeError:
-            raise UserError(f"{path} is not a sentencepiece model: delete it and learn the vocabulary again.") from None
+            raise UserError(
+                f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
+            ) from None
         processor = subwords.processor
         ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if ids != (PAD, UNK, BOS, EOS):
-            raise UserError(f"{path}: pad, unk, bos and eos are {ids}, must be {(PAD, UNK, BOS, EOS)}: learn it again.")
+            raise UserError(
+                f"{path}: pad, unk, bos and eos are {ids}, must be {(PAD, UNK, BOS, EOS)}: learn it"
+                " again."
+            )
         return subwords
 
     def encode(self, lines: list[str], jobs: int = 1) -> list[list[int]]:
@@ -72,13 +85,17 @@ class Subwords:
     @cached_property
     def unknown_is_a_word(self) -> bool:
         """Whether the unknown symbol stands for a whole word; it has no mark that tells."""
-        learned = sentencepiece_model_pb2.ModelProto.FromString(self.processor.serialized_model_proto())
+        learned = sentencepiece_model_pb2.ModelProto.FromString(
+            self.processor.serialized_model_proto()
+        )
         return learned.trainer_spec.model_type == learned.trainer_spec.WORD
 
 
 @dataclass(frozen=True)
 class SubwordPair:
-    """Of source and target, in a folder as source.model and target.model: the same where they are learned jointly."""
+    """Of source and target, in a folder as source.model and target.model: the same where they are
+    learned jointly.
+    """
 
     source: Subwords
     target: Subwords
@@ -92,7 +109,9 @@ class SubwordPair:
 PAIR = ("source.model", "target.model")
 
 
-def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int, log: TextIO | None = None) -> list[bytes]:
+def learn_pair(
+    vocabulary: Vocabulary, source: Path, target: Path, jobs: int, log: TextIO | None = None
+) -> list[bytes]:
     """The models of source and target. Raises UserError as `learn` does."""
     if vocabulary.source_size is None:
         return 2 * [learn(vocabulary, [source, target], jobs, log)]
@@ -100,27 +119,36 @@ def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int, lo
     return [learn(own, [source], jobs, log), learn(vocabulary, [target], jobs, log)]
 
 
-def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None) -> bytes:
+def learn(
+    vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None
+) -> bytes:
     """Learns one vocabulary from all files of `inputs`; returns its model.
 
-    The same text and size give the same model byte for byte, whatever the number of threads: where text is sampled,
-    sentencepiece has a fixed seed of its own. Its messages go to `log`, or nowhere.
+    The same text and size give the same model byte for byte, whatever the number of threads: where
+    text is sampled, sentencepiece has a fixed seed of its own. Its messages go to `log`, or
+    nowhere.
 
-    Raises UserError when there is no text, or the text has too many characters or too few subwords for the size.
+    Raises UserError when there is no text, or the text has too many characters or too few subwords
+    for the size.
     """
     characters = count_characters(inputs)
     if not characters:
-        raise UserError(f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned from it.")
+        raise UserError(
+            f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned"
+            " from it."
+        )
     rarest = sum(characters.values()) / CHARACTERS_PER_RAREST
     kept = sorted(character for character, count in characters.items() if count >= rarest)
     smallest = smallest_size(vocabulary, len(kept))
     if vocabulary.size < smallest:
         raise UserError(
-            f"a vocabulary of {vocabulary.size} is too small for the {len(kept)} different characters of the text: "
-            f"the smallest possible is {smallest}."
+            f"a vocabulary of {vocabulary.size} is too small for the {len(kept)} different"
+            f" characters of the text: the smallest possible is {smallest}."
         )
     if vocabulary.kind == "wordpiece":
-        return learn_wordpieces(vocabulary.size, kept, lines_of(inputs, "learn the vocabulary from"))
+        return learn_wordpieces(
+            vocabulary.size, kept, lines_of(inputs, "learn the vocabulary from")
+        )
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -134,11 +162,17 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | N
             required_chars="" if vocabulary.kind == "word" else "".join(kept),
             character_coverage=0.98,  # the lowest there is: `required_chars` decides
             byte_fallback=vocabulary.byte_fallback,
-            hard_vocab_limit=vocabulary.kind not in ("char", "word"),  # of those there may be fewer than asked for
+            hard_vocab_limit=vocabulary.kind
+            not in (
+                "char",
+                "word",
+            ),  # of those there may be fewer than asked for
             input_sentence_size=MAX_LINES,
             shuffle_input_sentence=True,
             max_sentence_length=MAX_LINE_BYTES,
-            num_threads=1 if vocabulary.kind == "unigram" else jobs,  # its sums depend on their order
+            num_threads=(
+                1 if vocabulary.kind == "unigram" else jobs
+            ),  # its sums depend on their order
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,

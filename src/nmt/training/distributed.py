@@ -15,59 +15,64 @@ from nmt.training.machine import best_device
 
 
 @dataclass(frozen=True)
-class Processes:
-    """This process's number among `size`, and its device. The methods are called by all of them at the same point."""
+class ProcessGroup:
+    """This process's rank among `world_size`, and its device.
+
+    All processes call its methods at the same point.
+    """
 
     device: torch.device
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether it is this process that writes files and messages."""
         return self.rank == 0
 
-    def total(self, values: Tensor) -> Tensor:
-        """The sum over all processes."""
-        if self.size > 1:
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum over all ranks."""
+        if self.world_size > 1:
             values = values.clone()
             dist.all_reduce(values)
         return values
 
     def any(self, *flags: bool) -> list[bool]:
-        """Of each flag whether it is set in any process; no GPU is waited for."""
-        if self.size == 1:
+        """Return for each flag whether it is set on any rank; no GPU is waited for."""
+        if self.world_size == 1:
             return list(flags)
         values = torch.tensor(flags, dtype=torch.int32)
         dist.all_reduce(values, dist.ReduceOp.MAX)
         return [bool(value) for value in values]
 
-    def wait(self) -> None:
-        """Until all are here."""
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
         self.any(False)
 
 
 @contextmanager
-def joined() -> Iterator[Processes]:
-    """Joins the processes that torchrun started, each with the GPU of its number on its machine, if there are any.
+def process_group() -> Iterator[ProcessGroup]:
+    """Join the processes that torchrun started, each with the GPU of its local rank, if there are any.
 
     One that fails ends the others, whose UserError says so; its own message comes first.
     """
-    number = int(os.environ.get("LOCAL_RANK", 0))
-    device = best_device(number)
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    device = best_device(local_rank)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if "LOCAL_RANK" not in os.environ:
-        yield Processes(device)
+        yield ProcessGroup(device)
         return
     dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
-    processes = Processes(device, dist.get_rank(), dist.get_world_size())
-    if not processes.first:
+    group = ProcessGroup(device, dist.get_rank(), dist.get_world_size())
+    if not group.is_main:
         logging.getLogger().setLevel(logging.ERROR)
     try:
-        yield processes
+        yield group
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
-        raise UserError("another process of this training has ended: its message says why.") from error
+        raise UserError(
+            "another process of this training has ended: its message says why."
+        ) from error
     dist.destroy_process_group()

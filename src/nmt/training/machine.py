@@ -2,68 +2,90 @@
 
 import platform
 import resource
+import shlex
+import sys
 import time
 from dataclasses import dataclass
 
 import torch
 
 from nmt.configuration import Experiment
-from nmt.data.batches import Share
-from nmt.models.flops import products, training_flops
+from nmt.data.batches import UpdateBatch
+from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
+from nmt.provenance import commit
 
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One process's device: `peak` is its rate in FLOP/s; `products` are those of the model (nmt.models.flops),
-    `source_products` those where the source is learned as well."""
+    """One rank's device, and what a model asks of it.
+
+    peak: the device's rate in FLOP/s. multiply_adds: the model's (nmt.models.flops), and
+    source_multiply_adds those where the source is learned as well.
+    """
 
     device: torch.device
     peak: float
-    products: dict[str, float]
-    source_products: dict[str, float] | None = None
+    multiply_adds: dict[str, float]
+    source_multiply_adds: dict[str, float] | None = None
 
     @classmethod
     def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
-        """Measures the device's peak; the model must be on the CPU."""
+        """Measure the device's peak, and count the model's products; the model must be on the CPU."""
         training = experiment.training
-        peak = matrix_product_rate(device, AUTOCAST[training.precision] or torch.get_default_dtype())
-        return cls(device, peak, products(model), products(model, source_too=True) if training.source_loss else None)
+        dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
+        source_too = multiply_adds(model, source_too=True) if training.source_loss else None
+        return cls(device, matrix_product_rate(device, dtype), multiply_adds(model), source_too)
 
-    def flops(self, share: Share, source_too: bool) -> float:
-        """Of one update, all processes together."""
-        counted = self.source_products if source_too else self.products
-        return training_flops(counted, len(share.sentences), share.source_tokens, share.target_tokens)
+    def flops(self, batch: UpdateBatch, source_too: bool) -> float:
+        """Return the FLOPs of one update, summed over ranks."""
+        counted = self.source_multiply_adds if source_too else self.multiply_adds
+        sentences = len(batch.sentences)
+        return training_flops(counted, sentences, batch.source_tokens, batch.target_tokens)
 
     def memory(self) -> int:
-        """The most bytes that were taken at a time so far."""
+        """Return the peak memory so far, in bytes."""
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def best_device(number: int = 0) -> torch.device:
-    """The GPU of that number, or the CPU where there is none."""
-    return torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
+def best_device(index: int = 0) -> torch.device:
+    """Return the GPU of that index, or the CPU where there is none."""
+    return torch.device("cuda", index) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def device_name(device: torch.device) -> str:
+    """Return what tables call the device."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{platform.processor() or platform.machine()} CPU"
 
 
+def made_by(device: torch.device, world_size: int) -> dict:
+    """Describe this call: command, code and machine."""
+    return {
+        "command": shlex.join(sys.argv),
+        "commit": commit(),
+        "device": device_name(device),
+        "processes": world_size,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
 @torch.no_grad()
 def matrix_product_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of a large matrix product, the best of some: what a device can do at most with this type."""
-    size, times = (8192, 20) if device.type == "cuda" else (1024, 5)
-    one = torch.ones(size, size, dtype=dtype, device=device)
-    other, seconds = one.clone(), []
-    for _ in range(times + 1):  # the first one loads kernels
+    """Return the FLOP/s of a large matrix product, the best of some: a device's most with this type."""
+    size, repetitions = (8192, 20) if device.type == "cuda" else (1024, 5)
+    a = torch.ones(size, size, dtype=dtype, device=device)
+    b = a.clone()
+    seconds = []
+    for _ in range(repetitions + 1):  # the first one loads kernels
         start = time.perf_counter()
-        torch.mm(one, other)
+        torch.mm(a, b)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - start)

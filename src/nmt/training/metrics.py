@@ -10,8 +10,8 @@ from nmt.files import write_lines
 class Metrics:
     """Appends lines; on resuming forgets those later than the state, which will be written again.
 
-    TensorBoard's files are in the folder tensorboard beside metrics.jsonl. Without a path nothing is written: another
-    process does.
+    TensorBoard's files are in the folder tensorboard beside metrics.jsonl. Without a path nothing
+    is written: another process does.
     """
 
     def __init__(self, path: Path | None, update: int):
@@ -21,7 +21,9 @@ class Metrics:
         kept = [line for line in read_metrics(path) if line["update"] <= update]
         write_lines(path, map(json.dumps, kept))
         self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
-        from torch.utils.tensorboard import SummaryWriter  # not above: those who read metrics need no torch
+        from torch.utils.tensorboard import (
+            SummaryWriter,
+        )  # not above: those who read metrics need no torch
 
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
@@ -34,7 +36,9 @@ class Metrics:
                 self.board.add_scalar(name, value, update)
 
     def flush_to_disk(self) -> None:
-        """Before a state is written: what the state counts as done must outlast a power cut as it does."""
+        """Before a state is written: what the state counts as done must outlast a power cut as it
+        does.
+        """
         if self.path is not None:
             os.fsync(self.file.fileno())
             self.board.flush()

@@ -11,11 +11,15 @@ from nmt.models.protocol import PAD
 ROWS = {"cpu": 512, "cuda": 4096}
 
 
-def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums over all positions but padding: the smoothed loss to minimize, and the plain negative log-likelihood.
+def cross_entropy(
+    hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """Sums over all positions but padding: the smoothed loss to minimize, and the plain negative
+    log-likelihood.
 
-    hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the right word
-    included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums are in nats.
+    hidden (B, T, D), targets (B, T). Smoothing spreads `smoothing` over the whole vocabulary, the
+    right word included (Szegedy et al. 2016), as torch.nn.functional.cross_entropy does. Both sums
+    are in nats.
     """
     tensors = hidden.flatten(0, 1), output.weight, output.bias
     if not torch.is_grad_enabled():  # a Function is not told, and would make the gradients
@@ -24,11 +28,12 @@ def cross_entropy(hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing:
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Computes gradients together with the loss, chunk by chunk: the logits are needed once and only in part.
+    """Computes gradients together with the loss, chunk by chunk: the logits are needed once and
+    only in part.
 
-    With s the smoothing, q the target distribution (1 - s) onehot + s / V and p = softmax(logits), the loss is
-    lse - q . logits and its gradient p - q. What s adds is the same for the whole vocabulary, so it is applied to
-    sums over W and over hidden states, never to a matrix of logits.
+    With s the smoothing, q the target distribution (1 - s) onehot + s / V and p = softmax(logits),
+    the loss is lse - q . logits and its gradient p - q. What s adds is the same for the whole
+    vocabulary, so it is applied to sums over W and over hidden states, never to a matrix of logits.
     """
 
     @staticmethod
@@ -36,14 +41,16 @@ class CrossEntropy(torch.autograd.Function):
         ctx, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         device = hidden.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        dtype = (
+            torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        )
         with torch.autocast(device, enabled=False):
             exact = torch.promote_types(dtype, torch.float32)
             wide = exact if dtype == torch.float16 else dtype  # float16 ends at 6e-8, 17 nats
             cast, share = weight.to(dtype), smoothing / len(weight)
             totals = weight.sum(0), None if bias is None else bias.sum()
-            # Padding gets the loss 0, and its states are 0: so it adds nothing to the gradients of the weights. To
-            # take it out would make a GPU wait until its number is known.
+            # Padding gets the loss 0, and its states are 0: so it adds nothing to the gradients of
+            # the weights. To take it out would make a GPU wait until its number is known.
             real = targets != PAD
             states = hidden.to(dtype) * real[:, None]
             grad_hidden, grad_weight = torch.empty_like(states), torch.zeros_like(weight)
@@ -54,10 +61,13 @@ class CrossEntropy(torch.autograd.Function):
             for start in range(0, len(targets), ROWS[device]):
                 part = slice(start, start + ROWS[device])
                 state, target, counts = states[part], targets[part, None], real[part, None]
-                logits = state @ cast.T if bias is None else torch.addmm(bias.to(dtype), state, cast.T)
+                logits = (
+                    state @ cast.T if bias is None else torch.addmm(bias.to(dtype), state, cast.T)
+                )
                 right = logits.gather(1, target).to(exact)
                 p = logits.softmax(1, dtype=wide)
-                # A probability too small for its type counts as the smallest there is: some 87 nats.
+                # A probability too small for its type counts as the smallest there is: some 87
+                # nats.
                 wrong = -p.gather(1, target).to(exact).clamp_min(torch.finfo(wide).tiny).log()
                 nll += wrong.where(counts, 0).sum()
                 spread = state.to(exact) @ totals[0].to(exact)
@@ -65,7 +75,9 @@ class CrossEntropy(torch.autograd.Function):
                     spread = spread + totals[1]
                 loss += (wrong + smoothing * right - share * spread[:, None]).where(counts, 0).sum()
                 if any(ctx.needs_input_grad[:3]):
-                    p[rows[: len(p)], target[:, 0]] += smoothing - 1  # scatter_add_ copies all of a bfloat16 p
+                    p[rows[: len(p)], target[:, 0]] += (
+                        smoothing - 1
+                    )  # scatter_add_ copies all of a bfloat16 p
                     p = p.to(dtype)
                     grad_hidden[part] = p @ cast
                     if p.dtype == grad_weight.dtype:
@@ -85,5 +97,7 @@ class CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_loss: Tensor, _: Tensor):
-        grads = (None if grad is None else grad * grad_loss.to(grad.dtype) for grad in ctx.saved_tensors)
+        grads = (
+            None if grad is None else grad * grad_loss.to(grad.dtype) for grad in ctx.saved_tensors
+        )
         return *grads, None, None

@@ -19,15 +19,14 @@ def learning_rate(update: int, training: Training, peak: float) -> float:
             last = training.final_learning_rate
             return last + (peak - last) * (1 + math.cos(math.pi * done)) / 2
         case "halving":
-            halvings = 0 if update < training.halve_from else 1 + (update - training.halve_from) // training.halve_every
+            halvings = (
+                0
+                if update < training.halve_from
+                else 1 + (update - training.halve_from) // training.halve_every
+            )
             return peak * 0.5**halvings
         case "constant":
             return peak
-
-
-def paper_peak(d_model: int, warmup: int) -> float:
-    """The peak that makes it equation 3: d_model^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
-    return (d_model * warmup) ** -0.5
 
 
 def source_weight(update: int, points: tuple[tuple[int, float], ...]) -> float:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """A list that is filled when a signal asks to stop. A second Ctrl-C ends the process at once; a second SIGTERM does
+    """A list that is filled when a signal asks to stop. A second Ctrl-C ends the process at once; a
+    second SIGTERM does
     not: where all processes of a job are signaled, torchrun passes on its own as well."""
     received: list[int] = []
 
@@ -16,7 +17,10 @@ def stop_signals() -> Iterator[list[int]]:
         if number == signal.SIGINT:
             signal.signal(number, before[number])
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+    before = {
+        number: signal.signal(number, stop)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    }
     try:
         yield received
     finally:

@@ -3,15 +3,22 @@
 import numpy as np
 import pytest
 import torch
-from families import VOCABULARY, random_sentences, sources, target_inputs, target_outputs, transformer
+from families import (
+    VOCABULARY,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+    transformer,
+)
 
+from nmt.benchmarks.optimizations import CLEARED, REPLACEMENTS
 from nmt.configuration import Training
-from nmt.data.batches import Batch, Share
+from nmt.data.batches import Batch, UpdateBatch
 from nmt.environment import SETTINGS
 from nmt.models.build import build
-from nmt.training.trainer import Learner
-from nmt.benchmarks.optimizations import CLEARED, REPLACEMENTS
-from nmt.training.distributed import Processes
+from nmt.training.distributed import ProcessGroup
+from nmt.training.trainer import Trainer
 
 
 def learned() -> list[torch.Tensor]:
@@ -20,11 +27,19 @@ def learned() -> list[torch.Tensor]:
     model = build(transformer(dropout=0.0, d_k=3, d_v=5), VOCABULARY, VOCABULARY).double()
     source, target = random_sentences([5, 3, 7]), random_sentences([4, 6, 2], seed=1)
     batch = Batch(sources(source), target_inputs(target), target_outputs(target))
-    share = Share(1, 1, np.arange(3), source_tokens=18, target_tokens=15, positions=45, parts={0: batch})
+    update_batch = UpdateBatch(
+        epoch=1,
+        position=1,
+        sentences=np.arange(3),
+        source_tokens=18,
+        target_tokens=15,
+        positions=45,
+        micro_batches={0: batch},
+    )
     settings = Training(batch_tokens=24, updates=2, warmup=1, interval=1)
-    learner = Learner(model, settings, Processes(torch.device("cpu")), seed=1)
+    trainer = Trainer(model, settings, ProcessGroup(torch.device("cpu")), seed=1)
     for update in (1, 2):
-        learner.learn(share, rate=0.01, update=update)
+        trainer.train_step(update_batch, learning_rate=0.01, update=update)
     return [parameter.detach() for parameter in model.parameters()]
 
 

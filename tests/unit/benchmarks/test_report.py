@@ -23,7 +23,9 @@ def test_rounds_are_compared_with_their_own():
 
 def test_a_line_has_the_median_and_the_range():
     head, _, line = markdown(measured(), "About.").splitlines()[:3]
-    cells = dict(zip(*([cell.strip() for cell in row.split("|")[1:-1]] for row in (head, line)), strict=True))
+    cells = dict(
+        zip(*([cell.strip() for cell in row.split("|")[1:-1]] for row in (head, line)), strict=True)
+    )
     assert cells["experiment"] == "row"
     assert cells["target tokens/s"] == "110 (90 to 120)"
     assert cells["to other"] == "1.10 (0.90 to 1.50)"

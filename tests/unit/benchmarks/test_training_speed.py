@@ -11,14 +11,14 @@ from nmt.benchmarks.training_speed import Clock, repeated
 
 def test_the_forward_pass_of_every_part_counts():
     layer = nn.Linear(1, 1)
-    learner = SimpleNamespace(objective=layer, optimizer=torch.optim.SGD(layer.parameters()))
+    trainer = SimpleNamespace(objective=layer, optimizer=torch.optim.SGD(layer.parameters()))
     clock, ticks = Clock(torch.device("cpu")), itertools.count()
     clock.now = lambda: next(ticks)
     clock.seconds |= {"forward": 0.0, "optimizer": 0.0}
-    with clock.timed("whole"), clock.inside(learner):
+    with clock.timed("whole"), clock.inside(trainer):
         for _ in range(3):
             layer(torch.ones(1, 1)).sum().backward()
-        learner.optimizer.step()
+        trainer.optimizer.step()
     assert clock.seconds == {"forward": 3, "optimizer": 1, "whole": 9}
 
 

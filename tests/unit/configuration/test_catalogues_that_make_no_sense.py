@@ -1,4 +1,6 @@
-"""Catalogs and reproductions that make no sense are refused when they are read, by file and entry."""
+"""Catalogs and reproductions that make no sense are refused when they are read, by file and
+entry.
+"""
 
 import shutil
 from pathlib import Path
@@ -41,9 +43,24 @@ def chosen(catalog: Path) -> dict:
 @pytest.mark.parametrize(
     ("file", "old", "new", "fault"),
     [
-        ("corpora.yaml", "test: 1000", "tset: 1000", "demo, generated.sizes: unknown key 'tset': it can be 'train'"),
-        ("corpora.yaml", "config/grammar.yaml", "config/grammar", "config/grammar, the grammar of demo, is not there"),
-        ("published.yaml", "split: newstest2014", "split: newstest2015", "unknown split 'newstest2015': did you mean"),
+        (
+            "corpora.yaml",
+            "test: 1000",
+            "tset: 1000",
+            "demo, generated.sizes: unknown key 'tset': it can be 'train'",
+        ),
+        (
+            "corpora.yaml",
+            "config/grammar.yaml",
+            "config/grammar",
+            "config/grammar, the grammar of demo, is not there",
+        ),
+        (
+            "published.yaml",
+            "split: newstest2014",
+            "split: newstest2015",
+            "unknown split 'newstest2015': did you mean",
+        ),
     ],
 )
 def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
@@ -51,14 +68,20 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
     text = (tmp_path / "config" / file).read_text(encoding="utf-8")
     assert old in text
     (tmp_path / "config" / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    table = {"title": "Rows", "experiments": ["demo-transformer"], "split": "dev", "metrics": ["bleu"]}
+    table = {
+        "title": "Rows",
+        "experiments": ["demo-transformer"],
+        "split": "dev",
+        "metrics": ["bleu"],
+    }
     with pytest.raises(UserError) as refused:
         load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
     assert fault in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("columns", "fault"), [([1, 1], "both sides are column 1"), ([0, -1], "greater than or equal to 0")]
+    ("columns", "fault"),
+    [([1, 1], "both sides are column 1"), ([0, -1], "greater than or equal to 0")],
 )
 def test_the_columns_of_both_sides_are_two(columns, fault):
     with pytest.raises(ValueError, match=fault):
@@ -70,7 +93,10 @@ def test_the_columns_of_both_sides_are_two(columns, fault):
     [
         ({7: 1}, "made-up.yaml: 7 is no name"),
         ({"tables": {7: {}}}, "made-up.yaml, tables: 7 is no name"),
-        ({"seeds": [2**32]}, "made-up.yaml, seeds: value 1: Input should be less than or equal to 4294967295, not"),
+        (
+            {"seeds": [2**32]},
+            "made-up.yaml, seeds: value 1: Input should be less than or equal to 4294967295, not",
+        ),
         ({"seeds": [1, True]}, "made-up.yaml, seeds: value 2: expected a number, not true"),
     ],
 )
@@ -85,7 +111,10 @@ def test_keys_are_told_from_places(changes, fault):
     [
         ({"a/b": {}}, "experiments.yaml, experiments: 'a/b' is no name: take letters"),
         ({7: {}}, "experiments.yaml, experiments: 7 is no name: take letters"),
-        ({"row": {"dropout": 0.1}}, "table rows: row is only a base: give it a family and a title."),
+        (
+            {"row": {"dropout": 0.1}},
+            "table rows: row is only a base: give it a family and a title.",
+        ),
         ({"rows": {"dropout": 0.1}}, "table rows: unknown experiment 'row'"),
     ],
 )
@@ -114,12 +143,16 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reac
     def written(**more: object) -> None:
         row = {**ROW, **sizes, **changes, **more}
         file.write_text(
-            yaml.safe_dump({"vocabularies": {"demo-bpe-2000": {"size": 2000}}, "experiments": {"row": row}})
+            yaml.safe_dump(
+                {"vocabularies": {"demo-bpe-2000": {"size": 2000}}, "experiments": {"row": row}}
+            )
         )
 
     (tmp_path / "config" / "published.yaml").write_text("[]")
     written()
-    with pytest.raises(UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"):
+    with pytest.raises(
+        UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"
+    ):
         load_reproduction(chosen(tmp_path / "config"))
     written(max_positions=changes["max_positions"] + 1)
     load_reproduction(chosen(tmp_path / "config"))
@@ -130,4 +163,6 @@ def test_no_row_of_a_table_is_called_by_its_key():
     for file in (ROOT / "config").glob("*.yaml"):
         declared = yaml.safe_load(file.read_text(encoding="utf-8"))
         for table in declared["tables"].values() if "seeds" in declared else ():
-            assert [name for name in table["experiments"] if rows[name.partition(",")[0]].title == name] == []
+            assert [
+                name for name in table["experiments"] if rows[name.partition(",")[0]].title == name
+            ] == []

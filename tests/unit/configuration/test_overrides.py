@@ -19,9 +19,20 @@ def values():
 
 
 def test_what_is_counted_in_updates_keeps_its_proportion(catalog):
-    row, short = catalog.experiment("transformer-base"), catalog.experiment("transformer-base,updates=1000")
-    assert (row.training.updates, row.training.warmup, row.training.interval) == (100000, 4000, 1389)
-    assert (short.training.updates, short.training.warmup, short.training.interval) == (1000, 40, 14)
+    row, short = (
+        catalog.experiment("transformer-base"),
+        catalog.experiment("transformer-base,updates=1000"),
+    )
+    assert (row.training.updates, row.training.warmup, row.training.interval) == (
+        100000,
+        4000,
+        1389,
+    )
+    assert (short.training.updates, short.training.warmup, short.training.interval) == (
+        1000,
+        40,
+        14,
+    )
     assert short.training.bleu_interval == 140
     assert short.model == row.model
     assert short.title == "Transformer (base), updates=1000"
@@ -59,7 +70,11 @@ def test_every_row_and_the_reproduction_are_named_by_the_overrides(values):
 
 def test_rows_of_families_without_the_key_stay_as_they_are(values):
     reproduction, _ = load_reproduction(values | {"d_model": 64})
-    assert reproduction.experiments == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer,d_model=64"]
+    assert reproduction.experiments == [
+        "demo-rnnencdec",
+        "demo-rnnsearch",
+        "demo-transformer,d_model=64",
+    ]
 
 
 def test_members_of_an_ensemble_are_overridden():
@@ -71,7 +86,9 @@ def test_members_of_an_ensemble_are_overridden():
 
 
 def test_single_rows_have_seeds_of_their_own(values):
-    reproduction, _ = load_reproduction(values | {"seeds_of": {"demo-rnnsearch": [4, 5]}, "updates": 60})
+    reproduction, _ = load_reproduction(
+        values | {"seeds_of": {"demo-rnnsearch": [4, 5]}, "updates": 60}
+    )
     assert reproduction.seeds_for("demo-rnnsearch,updates=60") == [4, 5]
     assert reproduction.seeds_for("demo-transformer,updates=60") == [1]
 

@@ -50,47 +50,131 @@ def test_what_the_cases_change_makes_sense_itself(family):
     [
         ("transformer", {"heads": 3}, "heads 3 does not divide d_model 16: give d_k and d_v"),
         ("transformer", {"d_model": 15, "heads": 5}, "d_model 15 is odd: sinusoids come in pairs"),
-        ("transformer", {"d_k": 3, "positions": "rotary"}, "d_k 3 is odd: rotary positions turn pairs"),
-        ("transformer", {"vocabulary": "apart"}, "tie: all needs one vocabulary for both sides, apart is two"),
-        ("transformer", {"source_loss": [[0, 1.0]]}, "source_loss is for decoder-only models without prefix"),
-        ("decoder-only", {"source_loss": [[0, 1.0]], "prefix": True}, "source_loss is for decoder-only models"),
-        ("decoder-only", {"source_loss": [[5, 1.0], [2, 0.0]]}, "source_loss: its updates must grow"),
-        ("decoder-only", {"vocabulary": "apart"}, "one sequence needs one vocabulary, apart is two"),
+        (
+            "transformer",
+            {"d_k": 3, "positions": "rotary"},
+            "d_k 3 is odd: rotary positions turn pairs",
+        ),
+        (
+            "transformer",
+            {"vocabulary": "apart"},
+            "tie: all needs one vocabulary for both sides, apart is two",
+        ),
+        (
+            "transformer",
+            {"source_loss": [[0, 1.0]]},
+            "source_loss is for decoder-only models without prefix",
+        ),
+        (
+            "decoder-only",
+            {"source_loss": [[0, 1.0]], "prefix": True},
+            "source_loss is for decoder-only models",
+        ),
+        (
+            "decoder-only",
+            {"source_loss": [[5, 1.0], [2, 0.0]]},
+            "source_loss: its updates must grow",
+        ),
+        (
+            "decoder-only",
+            {"vocabulary": "apart"},
+            "one sequence needs one vocabulary, apart is two",
+        ),
         ("decoder-only", {"tie": "decoder"}, "tie: Input should be 'all' or 'none'"),
         ("seq2seq", {"attention": "global"}, "attention global needs score"),
         ("seq2seq", {"score": "dot"}, "attention none has no score"),
         ("seq2seq", {"attention": "local-p", "score": "dot"}, "attention local-p needs a window"),
-        ("seq2seq", {"attention": "global", "score": "dot", "window": 5}, "attention global has no window"),
-        ("seq2seq", {"input_feeding": True}, "input_feeding feeds what attention makes: choose an attention"),
+        (
+            "seq2seq",
+            {"attention": "global", "score": "dot", "window": 5},
+            "attention global has no window",
+        ),
+        (
+            "seq2seq",
+            {"input_feeding": True},
+            "input_feeding feeds what attention makes: choose an attention",
+        ),
         ("seq2seq", {"peak_learning_rate": None}, "peak_learning_rate is missing"),
-        ("gnmt", {"experts": 4}, "experts, experts_used and d_expert belong together: give all three or none"),
-        ("gnmt", {"experts": 4, "experts_used": 5, "d_expert": 8}, "experts_used 5 is more than the 4 experts"),
+        (
+            "gnmt",
+            {"experts": 4},
+            "experts, experts_used and d_expert belong together: give all three or none",
+        ),
+        (
+            "gnmt",
+            {"experts": 4, "experts_used": 5, "d_expert": 8},
+            "experts_used 5 is more than the 4 experts",
+        ),
         ("gnmt", {"d_cell": 7}, "d_cell 7 is less than d_model 8: cells are projected to fewer"),
         ("gnmt", {"d_cell": 8}, "d_cell is d_model: leave it out, there is nothing to project"),
         ("transformer", {"warmup": 0}, "the schedule inverse_sqrt needs a warmup of at least 1"),
         ("transformer", {"schedule": "cosine"}, "the schedule cosine needs final_learning_rate"),
         ("transformer", {"halve_every": 3}, "the schedule inverse_sqrt has no halve_every"),
         ("transformer", {"weight_decay": 0.1}, "weight_decay is adamw's, the optimizer is adam"),
-        ("transformer", {"window": 3}, "unknown key 'window': it is one of seq2seq, not of transformer"),
+        (
+            "transformer",
+            {"window": 3},
+            "unknown key 'window': it is one of seq2seq, not of transformer",
+        ),
         ("transformer", {"hads": 3}, "unknown key 'hads': did you mean 'heads'?"),
         ("transformer", {"heads": True}, "heads: expected a number, not true"),
         ("transformer", {"updates": 9.5}, "updates: expected a whole number, not 9.5"),
-        ("transformer", {"peak_learning_rate": "fast"}, "peak_learning_rate: expected a number, not 'fast'"),
-        ("transformer", {"deterministic": "perhaps"}, "deterministic: expected true or false, not 'perhaps'"),
+        (
+            "transformer",
+            {"peak_learning_rate": "fast"},
+            "peak_learning_rate: expected a number, not 'fast'",
+        ),
+        (
+            "transformer",
+            {"deterministic": "perhaps"},
+            "deterministic: expected true or false, not 'perhaps'",
+        ),
         ("transformer", {"dropout": 1}, "dropout: Input should be less than 1, not 1"),
         ("transformer", {"adam_betas": [0.9]}, "training.adam_betas: value 2 is missing"),
         ("decoder-only", {"source_loss": 1}, "source_loss: expected a list, not 1"),
         ("transformer", {"warmup": 11}, "warmup 11 is longer than the 10 updates"),
-        ("transformer", HALVING | {"halve_from": 10}, "halve_from 10 is not before the last of 10 updates"),
-        ("seq2seq", COSINE | {"final_learning_rate": 0.2}, "final_learning_rate 0.2 is above the peak"),
+        (
+            "transformer",
+            HALVING | {"halve_from": 10},
+            "halve_from 10 is not before the last of 10 updates",
+        ),
+        (
+            "seq2seq",
+            COSINE | {"final_learning_rate": 0.2},
+            "final_learning_rate 0.2 is above the peak",
+        ),
         ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
-        ("transformer", {"batches": 101}, "batches 101: there are only 100 batch_tokens for them"),
+        (
+            "transformer",
+            {"micro_batches": 101},
+            "micro_batches 101: there are only 100 batch_tokens for them",
+        ),
         ("gnmt", {"balance": 0.1}, "balance is that of experts, and there are none"),
-        ("transformer", {"max_positions": 99}, "max_positions is for positions: learned, here it is sinusoidal: leave"),
-        ("transformer", {"positions": "rotary", "max_distance": 9}, "max_distance is for positions: relative, here"),
-        ("transformer", {"optimizer": "sgd", "adam_betas": [0.9, 0.9]}, "adam_betas is for optimizer: adam or adamw"),
-        ("transformer", {"penalty": "none", "alpha": 0.6}, "alpha is for penalty: wu or power, here it is none"),
-        ("transformer", {"alpha": 1e9}, "decoding: alpha: Input should be less than or equal to 10, not 1000000000.0"),
+        (
+            "transformer",
+            {"max_positions": 99},
+            "max_positions is for positions: learned, here it is sinusoidal: leave",
+        ),
+        (
+            "transformer",
+            {"positions": "rotary", "max_distance": 9},
+            "max_distance is for positions: relative, here",
+        ),
+        (
+            "transformer",
+            {"optimizer": "sgd", "adam_betas": [0.9, 0.9]},
+            "adam_betas is for optimizer: adam or adamw",
+        ),
+        (
+            "transformer",
+            {"penalty": "none", "alpha": 0.6},
+            "alpha is for penalty: wu or power, here it is none",
+        ),
+        (
+            "transformer",
+            {"alpha": 1e9},
+            "decoding: alpha: Input should be less than or equal to 10, not 1000000000.0",
+        ),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
     ],
 )
@@ -107,7 +191,10 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
         ({"trained_as": "rwo"}, "unknown experiment 'rwo': did you mean 'row'?"),
         ({"trained_as": "other"}, "only average, checkpoint and search may differ from other."),
         ({"trained_as": "row", "average": 6}, "row keeps 5 checkpoints, average asks for more."),
-        ({"trained_as": "row", "updates": 11}, "only average, checkpoint and search may differ from row."),
+        (
+            {"trained_as": "row", "updates": 11},
+            "only average, checkpoint and search may differ from row.",
+        ),
         ({"trained_as": "new"}, "this is the entry itself: leave it out."),
         ({"trained_as": "same"}, "same is itself trained as row: name that one."),
     ],
@@ -126,15 +213,28 @@ def test_a_training_is_not_shared_with_another(changes, fault):
 
 
 def test_whose_training_serves_is_not_passed_on():
-    entries = {"row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}}
+    entries = {
+        "row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}
+    }
     entries["child"] = {"base": "row"}
-    assert resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").trained_as is None
+    assert (
+        resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").trained_as is None
+    )
 
 
 def test_what_comes_from_a_base_may_lie_idle():
-    learned = {**BASE, "family": "transformer", **FAMILIES["transformer"], "positions": "learned", "max_positions": 99}
+    learned = {
+        **BASE,
+        "family": "transformer",
+        **FAMILIES["transformer"],
+        "positions": "learned",
+        "max_positions": 99,
+    }
     entries = {"row": learned, "child": {"base": "row", "positions": "rotary"}}
-    assert resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").model.positions == "rotary"
+    assert (
+        resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").model.positions
+        == "rotary"
+    )
 
 
 def test_bytes_need_their_room():
@@ -150,7 +250,10 @@ def test_bytes_are_for_kinds_that_can_spell():
 @pytest.mark.parametrize(
     ("members", "fault"),
     [
-        ({"row": [1], "other": [1]}, "its members need one vocabulary: row has joint, other has apart."),
+        (
+            {"row": [1], "other": [1]},
+            "its members need one vocabulary: row has joint, other has apart.",
+        ),
         ({"row": [1], "rwo": [1]}, "unknown experiment 'rwo': did you mean 'row'?"),
         ({"row": [1]}, "members: give at least two runs, none of them twice"),
         ({"row": [1, 1]}, "members: give at least two runs, none of them twice"),
@@ -158,16 +261,23 @@ def test_bytes_are_for_kinds_that_can_spell():
     ],
 )
 def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
-    experiments = {"row": resolved("transformer"), "other": resolved("transformer", vocabulary="apart", tie="none")}
+    experiments = {
+        "row": resolved("transformer"),
+        "other": resolved("transformer", vocabulary="apart", tie="none"),
+    }
     with pytest.raises(UserError) as refused:
-        resolved_ensemble("both", {"title": "Both", "members": members}, experiments, "experiments.yaml")
+        resolved_ensemble(
+            "both", {"title": "Both", "members": members}, experiments, "experiments.yaml"
+        )
     assert fault in str(refused.value)
     assert str(refused.value).startswith("experiments.yaml, ensemble both")
 
 
 def test_an_ensemble_is_no_experiment():
     with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
-        resolved_ensemble("row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml")
+        resolved_ensemble(
+            "row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml"
+        )
 
 
 def test_a_row_without_a_family_is_told_from_a_base():
@@ -180,7 +290,9 @@ def test_a_row_without_a_family_is_told_from_a_base():
 
 def test_a_misspelled_key_of_a_base_is_found_where_it_is():
     with pytest.raises(UserError, match="entry row: unknown key 'famly': did you mean 'family'"):
-        resolved_experiment("row", {"row": {"famly": "transformer"}}, VOCABULARIES, "experiments.yaml")
+        resolved_experiment(
+            "row", {"row": {"famly": "transformer"}}, VOCABULARIES, "experiments.yaml"
+        )
 
 
 def test_every_family_has_settings_and_a_model():

@@ -9,10 +9,16 @@ from nmt.errors import UserError
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (b"a: 1\nb: [1,\n", "is not valid YAML: line 3: expected the node content, but found '<stream end>'."),
+        (
+            b"a: 1\nb: [1,\n",
+            "is not valid YAML: line 3: expected the node content, but found '<stream end>'.",
+        ),
         (b"a: 1\nb: 2\na: 3\n", "is not valid YAML: line 3: the key 'a' is there twice."),
         (b"a: \xe4\n", "is not valid YAML: it is not in UTF-8."),
-        (b"a: \x01\n", "is not valid YAML: unacceptable character #x0001: special characters are not allowed"),
+        (
+            b"a: \x01\n",
+            "is not valid YAML: unacceptable character #x0001: special characters are not allowed",
+        ),
         (b"# nothing\n", " is empty."),
         (b"- a\n", ": expected keys and values."),
     ],
@@ -27,7 +33,9 @@ def test_a_fault_is_one_sentence_with_its_line(tmp_path, written, message):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "why"), [(".", "Is a directory"), ("file/corpora.yaml", "Not a directory")])
+@pytest.mark.parametrize(
+    ("name", "why"), [(".", "Is a directory"), ("file/corpora.yaml", "Not a directory")]
+)
 def test_what_is_no_file_is_named(tmp_path, name, why):
     (tmp_path / "file").touch()
     with pytest.raises(UserError) as refused:

@@ -1,4 +1,4 @@
-"""Which sentences are learned from together, and how processes share them."""
+"""Which sentences are learned from per_update, and how ranks divide them."""
 
 from itertools import islice
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.data.batches import Batches, Division
+from nmt.benchmarks.optimizations import REPLACEMENTS
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
-from nmt.benchmarks.optimizations import REPLACEMENTS
 
 BUDGET = 60
 CPU = torch.device("cpu")
@@ -25,29 +25,32 @@ def tokens() -> ParallelTokens:
 
 
 def side(lengths) -> Ragged:
-    return Ragged(np.repeat(np.arange(len(lengths)) + 4, lengths), np.concatenate([[0], np.cumsum(lengths)]))
+    return Ragged(
+        np.repeat(np.arange(len(lengths)) + 4, lengths), np.concatenate([[0], np.cumsum(lengths)])
+    )
 
 
-def shares(tokens, rank=0, processes=1, slices=1, together=1, epoch=1, position=0):
-    batches = Batches(tokens, BUDGET, 1, together)
-    return list(islice(batches.stream(epoch, position, Division(rank, processes, slices), CPU), 40))
+def updates(tokens, rank=0, world_size=1, splits=1, per_update=1, epoch=1, position=0):
+    batches = Batches(tokens, BUDGET, 1, per_update)
+    partition = Partition(rank, world_size, splits)
+    return list(islice(batches.stream(epoch, position, partition, CPU), 40))
 
 
-def numbers(part) -> list[int]:
-    """Which sentences a part holds; one to be idle with is none."""
-    learned = (part.target_out != PAD).any(1)
-    return (part.source[learned, 0] - 4).tolist()
+def numbers(batch) -> list[int]:
+    """Which sentences a micro-batch holds; one to be idle with is none."""
+    learned = (batch.target_out != PAD).any(1)
+    return (batch.source[learned, 0] - 4).tolist()
 
 
-@pytest.mark.parametrize("together", [1, 2, 3])
-def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, together):
-    batches = Batches(tokens, BUDGET, 1, together)
+@pytest.mark.parametrize("per_update", [1, 2, 3])
+def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, per_update):
+    batches = Batches(tokens, BUDGET, 1, per_update)
     for epoch in (1, 2):
         updates = batches.epoch(epoch)
         all_batches = [batch for update in updates for batch in update]
         assert sorted(np.concatenate(all_batches)) == list(range(len(LENGTHS)))
-        assert {len(update) for update in updates[:-1]} == {together}
-        assert len(updates[-1]) <= together
+        assert {len(update) for update in updates[:-1]} == {per_update}
+        assert len(updates[-1]) <= per_update
         for batch in map(batches.load, all_batches):
             assert batch.source.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
@@ -58,8 +61,12 @@ def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monk
         batches = Batches(tokens, BUDGET, 1)
         chosen = [batch for update in batches.epoch(1) for batch in update]
         assert sorted(np.concatenate(chosen)) == list(range(len(LENGTHS)))
-        loaded = [side for batch in map(batches.load, chosen) for side in (batch.source, batch.target_out)]
-        padded = sum(int((side == PAD).sum()) for side in loaded) / sum(side.numel() for side in loaded)
+        loaded = [
+            side for batch in map(batches.load, chosen) for side in (batch.source, batch.target_out)
+        ]
+        padded = sum(int((side == PAD).sum()) for side in loaded) / sum(
+            side.numel() for side in loaded
+        )
         assert batches.padding() == pytest.approx(padded)
         return padded
 
@@ -87,35 +94,40 @@ def test_epochs_differ_and_are_the_same_every_time(tokens):
 
 
 def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):
-    whole = shares(tokens)
+    whole = updates(tokens)
     for begun in (3, 17):
         last = whole[begun - 1]
-        for ours, theirs in zip(shares(tokens, epoch=last.epoch, position=last.position), whole[begun:], strict=False):
+        for ours, theirs in zip(
+            updates(tokens, epoch=last.epoch, position=last.position), whole[begun:], strict=False
+        ):
             assert (ours.epoch, ours.position) == (theirs.epoch, theirs.position)
-            assert torch.equal(ours.parts[0].source, theirs.parts[0].source)
-            assert torch.equal(ours.parts[0].target_in, theirs.parts[0].target_in)
+            assert torch.equal(ours.micro_batches[0].source, theirs.micro_batches[0].source)
+            assert torch.equal(ours.micro_batches[0].target_in, theirs.micro_batches[0].target_in)
 
 
-@pytest.mark.parametrize("together", [1, 2])
-@pytest.mark.parametrize(("processes", "slices"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
-def test_processes_share_every_update(tokens, processes, slices, together):
-    split = [shares(tokens, rank, processes, slices, together) for rank in range(processes)]
-    for alone, *own in zip(shares(tokens, together=together), *split, strict=True):
-        found = {number: part for share in own for number, part in share.parts.items()}
-        assert sorted(found) == list(range(together * slices))
-        assert sorted(n for part in found.values() for n in numbers(part)) == sorted(alone.sentences)
-        for share in own:
-            assert (share.source_tokens, share.target_tokens) == (alone.source_tokens, alone.target_tokens)
-            assert len(share.parts) == together * slices // processes
-        real = sum(int((part.target_out != PAD).sum()) for part in found.values())
+@pytest.mark.parametrize("per_update", [1, 2])
+@pytest.mark.parametrize(("world_size", "splits"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
+def test_ranks_divide_every_update(tokens, world_size, splits, per_update):
+    ranks = [updates(tokens, rank, world_size, splits, per_update) for rank in range(world_size)]
+    for alone, *divided in zip(updates(tokens, per_update=per_update), *ranks, strict=True):
+        micro_batches = {i: batch for own in divided for i, batch in own.micro_batches.items()}
+        assert sorted(micro_batches) == list(range(per_update * splits))
+        sentences = [n for batch in micro_batches.values() for n in numbers(batch)]
+        assert sorted(sentences) == sorted(alone.sentences)
+        for own in divided:
+            assert own.source_tokens == alone.source_tokens
+            assert own.target_tokens == alone.target_tokens
+            assert len(own.micro_batches) == per_update * splits // world_size
+        real = sum(int((batch.target_out != PAD).sum()) for batch in micro_batches.values())
         assert real == alone.target_tokens
 
 
-@pytest.mark.parametrize("together", [1, 2])
-def test_positions_are_those_of_all_parts(tokens, together):
-    for share in shares(tokens, slices=3, together=together):
-        real = [part for part in share.parts.values() if numbers(part)]
-        assert share.positions == sum(part.source.numel() + part.target_out.numel() for part in real)
+@pytest.mark.parametrize("per_update", [1, 2])
+def test_positions_are_those_of_all_micro_batches(tokens, per_update):
+    for update in updates(tokens, splits=3, per_update=per_update):
+        real = [batch for batch in update.micro_batches.values() if numbers(batch)]
+        positions = (batch.source.numel() + batch.target_out.numel() for batch in real)
+        assert update.positions == sum(positions)
 
 
 def test_a_target_stands_between_its_begin_and_its_end(tokens):
@@ -126,7 +138,11 @@ def test_a_target_stands_between_its_begin_and_its_end(tokens):
 
 
 def test_a_sentence_over_the_budget_is_refused(tokens):
-    with pytest.raises(UserError, match="a sentence of 59 tokens does not fit batch_tokens 58: raise it"):
+    with pytest.raises(
+        UserError, match="a sentence of 59 tokens does not fit batch_tokens 58: raise it"
+    ):
         Batches(tokens, 58, seed=1)
-    with pytest.raises(UserError, match="does not fit batch_tokens 116 in 2 batches: raise it"):
-        Batches(tokens, 58, 1, together=2)
+    with pytest.raises(
+        UserError, match="does not fit batch_tokens 116 in 2 micro-batches: raise it"
+    ):
+        Batches(tokens, 58, 1, per_update=2)

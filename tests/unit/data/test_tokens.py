@@ -94,15 +94,28 @@ def lengths(tokens):
 
 
 def test_cleaning_drops_by_emptiness_length_and_ratio(write, subwords):
-    """Each letter and each space before it is a subword, or both together one; only counts matter here."""
-    sources, targets = ["a", "a", "a a", "a a a", "a a", "a a a"], ["", "a", "a", "a a a", "a a a", "a a"]
+    """Each letter and each space before it is a subword, or both together one; only counts matter
+    here.
+    """
+    sources, targets = (
+        ["a", "a", "a a", "a a a", "a a", "a a a"],
+        ["", "a", "a", "a a a", "a a a", "a a"],
+    )
     unit = len(subwords.encode(["a"])[0])
-    assert [len(ids) for ids in subwords.encode(["a", "a a", "a a a"])] == [unit, 2 * unit, 3 * unit]
-    cleaned = ParallelTokens.load(write(sources, targets, Cleaning(max_length=3 * unit, max_ratio=1.5)))
+    assert [len(ids) for ids in subwords.encode(["a", "a a", "a a a"])] == [
+        unit,
+        2 * unit,
+        3 * unit,
+    ]
+    cleaned = ParallelTokens.load(
+        write(sources, targets, Cleaning(max_length=3 * unit, max_ratio=1.5))
+    )
     kept = [(1, 1), (3, 3), (2, 3), (3, 2)]  # a ratio of 2 is over 1.5, one of 1.5 is not
     assert lengths(cleaned) == [(unit * source, unit * target) for source, target in kept]
     assert cleaned.meta["dropped"] == {"empty": 1, "too_long": 0, "ratio": 1}
-    shorter = ParallelTokens.load(write(sources, targets, Cleaning(max_length=2 * unit), folder="shorter"))
+    shorter = ParallelTokens.load(
+        write(sources, targets, Cleaning(max_length=2 * unit), folder="shorter")
+    )
     assert lengths(shorter) == [(unit, unit), (2 * unit, unit)]
     assert shorter.meta["dropped"] == {"empty": 1, "too_long": 3, "ratio": 0}
 
@@ -112,7 +125,9 @@ def test_sets_that_are_not_cleaned_may_have_empty_sides(write):
 
 
 def test_nothing_left_is_an_error(write):
-    with pytest.raises(UserError, match=r"no sentence pair is left .* after cleaning \(dropped: 2 empty"):
+    with pytest.raises(
+        UserError, match=r"no sentence pair is left .* after cleaning \(dropped: 2 empty"
+    ):
         write(["", "a"], ["b", ""], Cleaning())
     with pytest.raises(UserError, match="no sentence pair"):
         write([], [], folder="nothing")

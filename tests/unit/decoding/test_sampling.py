@@ -1,4 +1,6 @@
-"""Translations drawn at random: where a distribution is cut, how often a token is drawn, and what it costs."""
+"""Translations drawn at random: where a distribution is cut, how often a token is drawn, and what
+it costs.
+"""
 
 import pytest
 import torch
@@ -20,25 +22,37 @@ def model(request):
 
 
 def sampled(model, sampling: Sampling, samples: int):
-    return sample(model, sources(random_sentences(LENGTHS)), [0, 1, 2, 3], [12] * 4, Decoding(), sampling, samples)
+    return sample(
+        model,
+        sources(random_sentences(LENGTHS)),
+        [0, 1, 2, 3],
+        [12] * 4,
+        Decoding(),
+        sampling,
+        samples,
+    )
 
 
-@pytest.mark.parametrize("sampling", [Sampling(top_k=1), Sampling(top_p=1e-9), Sampling(temperature=1e-6)])
+@pytest.mark.parametrize(
+    "sampling", [Sampling(top_k=1), Sampling(top_p=1e-9), Sampling(temperature=1e-6)]
+)
 def test_only_the_likeliest_token_is_greedy_search(model, sampling):
     found = search(model, sources(random_sentences(LENGTHS)), [12] * 4, Decoding(beam=1))
     for (best,), samples in zip(found, sampled(model, sampling, 3), strict=True):
         assert [each.tokens for each in samples] == 3 * [best.tokens]
-        assert samples[0].log_probability == pytest.approx(best.log_probability, abs=1e-9)
+        assert samples[0].log_prob == pytest.approx(best.log_prob, abs=1e-9)
 
 
 def test_scores_are_those_of_forced_decoding(model):
     source = sources(random_sentences(LENGTHS))
     found = sampled(model, Sampling(top_k=5), 4)
     for number in range(4):
-        (forced,) = zip(*force(model, source, [each[number].tokens for each in found], Decoding()), strict=True)
+        (forced,) = zip(
+            *force(model, source, [each[number].tokens for each in found], Decoding()), strict=True
+        )
         for each, same in zip(found, forced, strict=True):
             assert each[number].tokens == same.tokens
-            assert each[number].log_probability == pytest.approx(same.log_probability, abs=1e-9)
+            assert each[number].log_prob == pytest.approx(same.log_prob, abs=1e-9)
             assert each[number].score == pytest.approx(same.score, abs=1e-9)
 
 
@@ -59,7 +73,9 @@ def test_batching_and_order_change_nothing(model):
 class Fixed:
     """Always the same distribution over ten tokens."""
 
-    logits = torch.tensor([0.0, 1.0, 0.0, 2.0, 0.5, 1.5, -1.0, 0.2, -torch.inf, 0.1], dtype=torch.float64)
+    logits = torch.tensor(
+        [0.0, 1.0, 0.0, 2.0, 0.5, 1.5, -1.0, 0.2, -torch.inf, 0.1], dtype=torch.float64
+    )
 
     @classmethod
     def output(cls, hidden):
@@ -77,20 +93,28 @@ class Fixed:
     ],
 )
 def test_tokens_come_as_often_as_is_asked_for(sampling, kept):
-    draws = (torch.arange(20_000, dtype=torch.float64) + 0.5) / 20_000  # evenly, as random ones are in the long run
+    draws = (
+        torch.arange(20_000, dtype=torch.float64) + 0.5
+    ) / 20_000  # evenly, as random ones are in the long run
     hidden, never = torch.zeros(20_000, 1), torch.zeros(20_000, dtype=torch.bool)
     tokens, steps = drawn(Fixed, hidden, draws, never, sampling)
     wanted = (Fixed.logits / sampling.temperature).exp()
     wanted[[token for token in range(10) if token not in kept]] = 0
     torch.testing.assert_close(
-        tokens.bincount(minlength=10) / 20_000, wanted / wanted.sum(), rtol=0, atol=1e-4, check_dtype=False
+        tokens.bincount(minlength=10) / 20_000,
+        wanted / wanted.sum(),
+        rtol=0,
+        atol=1e-4,
+        check_dtype=False,
     )
     torch.testing.assert_close(steps, Fixed.logits.log_softmax(0)[tokens])
     assert not {PAD, BOS} & set(tokens.tolist())
 
 
 def test_at_the_limit_comes_the_end():
-    tokens, _ = drawn(Fixed, torch.zeros(5, 1), torch.full((5,), 0.9), torch.ones(5, dtype=torch.bool), Sampling())
+    tokens, _ = drawn(
+        Fixed, torch.zeros(5, 1), torch.full((5,), 0.9), torch.ones(5, dtype=torch.bool), Sampling()
+    )
     assert tokens.tolist() == 5 * [EOS]
 
 
@@ -101,7 +125,9 @@ def test_a_given_translation_is_worth_what_teacher_forcing_says(family):
     found = force(model, sources(sentences), targets, Decoding(penalty="none"))
     for sentence, target, (given,) in zip(sentences, targets, found, strict=True):
         with torch.no_grad():
-            steps = model.output(model(sources([sentence]), torch.tensor([[BOS, *target]])).target).log_softmax(-1)
+            steps = model.output(
+                model(sources([sentence]), torch.tensor([[BOS, *target]])).target
+            ).log_softmax(-1)
         expected = steps[0].gather(1, torch.tensor([*target, EOS])[:, None]).sum().item()
         assert given.tokens == target
         assert given.score == pytest.approx(expected, abs=1e-9)

@@ -34,11 +34,15 @@ def test_an_unknown_word_is_a_word_and_an_unknown_letter_is_none():
     assert words_of([4, 1, 5, 4], Pieces()) == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("word", True), ("bpe", False), ("wordpiece", True)])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("word", True), ("bpe", False), ("wordpiece", True)]
+)
 def test_vocabularies_say_what_their_unknown_symbol_is(tmp_path, kind, expected):
     text = tmp_path / "text"
     write_lines(text, ["the old man sees a dog", "the dog sees the man"])
-    (tmp_path / "model").write_bytes(learn(Vocabulary(size=40 if kind != "word" else 12, kind=kind), [text], jobs=1))
+    (tmp_path / "model").write_bytes(
+        learn(Vocabulary(size=40 if kind != "word" else 12, kind=kind), [text], jobs=1)
+    )
     subwords = Subwords.load(tmp_path / "model")
     (tokens,) = subwords.encode(["the ÜÄ sees"])
     assert subwords.unknown_is_a_word == expected
@@ -64,9 +68,16 @@ class Named:
 
 
 def test_it_is_the_likeliest_source_token_of_the_last_layer_but_one():
-    right = torch.tensor([[[0.1, 0.6, 0.3], [0.2, 0.0, 0.8], [1, 0, 0]], [[0.1, 0.8, 0.1], [0.5, 0.4, 0.1], [1, 0, 0]]])
+    right = torch.tensor(
+        [
+            [[0.1, 0.6, 0.3], [0.2, 0.0, 0.8], [1, 0, 0]],
+            [[0.1, 0.8, 0.1], [0.5, 0.4, 0.1], [1, 0, 0]],
+        ]
+    )
     wrong = torch.eye(3).expand(1, 2, 3, 3)
-    assert align(Named(wrong, right[None], wrong), [[7, 8]], [[5, 6]]) == [[1, 0]]  # the third source token is EOS
+    assert align(Named(wrong, right[None], wrong), [[7, 8]], [[5, 6]]) == [
+        [1, 0]
+    ]  # the third source token is EOS
     assert align(Named(right[None]), [[7, 8]], [[5, 6]]) == [[1, 0]]
 
 

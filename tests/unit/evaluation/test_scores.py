@@ -1,4 +1,6 @@
-"""BLEU in its variants, chrF and TER: known values, invariants, and agreement with independent implementations."""
+"""BLEU in its variants, chrF and TER: known values, invariants, and agreement with independent
+implementations.
+"""
 
 import gzip
 import html
@@ -15,14 +17,23 @@ import sacrebleu
 from sacrebleu.metrics import BLEU
 
 from nmt.errors import UserError
-from nmt.evaluation.scores import Measure, by_source_length, by_source_rank, check, check_parallel, corpus_score, score
+from nmt.evaluation.scores import (
+    Measure,
+    by_source_length,
+    by_source_rank,
+    check,
+    check_parallel,
+    corpus_score,
+    score,
+)
 from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalized, tokenized
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 GOLDEN = SHARED / "golden" / "bpe2bpe.newstest2014.tok.de.gz"
 REFERENCE = SHARED / "corpora" / "newstest" / "newstest2014-deen.de.gz"
 needs_golden = pytest.mark.skipif(
-    not (GOLDEN.exists() and REFERENCE.exists()), reason=f"the golden system output is not in {SHARED}"
+    not (GOLDEN.exists() and REFERENCE.exists()),
+    reason=f"the golden system output is not in {SHARED}",
 )
 
 NAMES = [
@@ -49,13 +60,17 @@ NEARLY = [
 
 
 def words(seed: int, sentences: int) -> list[str]:
-    """Random sentences of plain words: tokenization leaves them as they are, and many of their n-grams repeat."""
+    """Random sentences of plain words: tokenization leaves them as they are, and many of their
+    n-grams repeat.
+    """
     rng = random.Random(seed)
     return [" ".join(rng.choices("abcde", k=rng.randint(3, 12))) for _ in range(sentences)]
 
 
 def papineni(translations: list[str], references: list[list[str]]) -> float:
-    """BLEU by the definition of Papineni et al. 2002: clipped counts, closest reference length, no smoothing."""
+    """BLEU by the definition of Papineni et al. 2002: clipped counts, closest reference length, no
+    smoothing.
+    """
 
     def ngrams(tokens: list[str], n: int) -> Counter:
         return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
@@ -83,7 +98,8 @@ def test_names_and_identical_text_scores_perfectly():
 
 
 def test_bleu_by_hand():
-    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3; as long as the reference.
+    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3; as
+    # long as the reference.
     value = score(["the cat sat on the mat"], [["the cat sat on a mat"]], "en")
     by_hand = 100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
     assert value["bleu"].score == pytest.approx(by_hand)
@@ -93,7 +109,9 @@ def test_bleu_by_hand():
 def test_brevity_penalty_and_edit_rate_by_hand():
     value = score(["a b c d e"], [["a b c d e f g"]], "en")
     assert value["tokenized_bleu"].score == pytest.approx(100 * exp(1 - 7 / 5))
-    assert value["ter"].score == pytest.approx(100 * 2 / 7)  # two words to insert, for a reference of seven
+    assert value["ter"].score == pytest.approx(
+        100 * 2 / 7
+    )  # two words to insert, for a reference of seven
 
 
 @pytest.mark.parametrize("sets", [1, 3])
@@ -159,9 +177,15 @@ def test_language_matters():
     ("line", "split"),
     [
         ("rich-text format", "rich ##AT##-##AT## text format"),
-        ("a-b-c", "a ##AT##-##AT## b-c"),  # the match took "b": the second hyphen has nothing on its left
+        (
+            "a-b-c",
+            "a ##AT##-##AT## b-c",
+        ),  # the match took "b": the second hyphen has nothing on its left
         ("ab-cd-ef", "ab ##AT##-##AT## cd ##AT##-##AT## ef"),
-        ("ä-ö-ü", "ä ##AT##-##AT## ö ##AT##-##AT## ü"),  # a letter of two bytes: the match took only the first
+        (
+            "ä-ö-ü",
+            "ä ##AT##-##AT## ö ##AT##-##AT## ü",
+        ),  # a letter of two bytes: the match took only the first
         ("10 - 20", "10 - 20"),
         ("Vor- und Nachteile", "Vor- und Nachteile"),
         ("-5", "-5"),
@@ -176,7 +200,9 @@ def test_compounds_are_split(line, split):
 @pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
 def test_compounds_are_split_as_perl_does():
     rng = random.Random(0)
-    lines = ["".join(rng.choices("ab-ä–€. ", weights=[2, 2, 4, 1, 1, 1, 1, 1], k=30)) for _ in range(200)]
+    lines = [
+        "".join(rng.choices("ab-ä–€. ", weights=[2, 2, 4, 1, 1, 1, 1, 1], k=30)) for _ in range(200)
+    ]
     perl = subprocess.run(
         ["perl", "-ple", r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"],
         input="".join(f"{line}\n" for line in lines).encode(),
@@ -203,7 +229,10 @@ def test_lower_casing_and_normalization_are_only_in_their_own_score():
     ("line", "normalized"),
     [
         ("„Gut“, sagte ER …", '"gut", sagte er ...'),
-        ('Er sagte: "Gut."', 'er sagte: "gut".'),  # the line's end counts as a character after the quote
+        (
+            'Er sagte: "Gut."',
+            'er sagte: "gut".',
+        ),  # the line's end counts as a character after the quote
         ("Das ist’s – ja", "das ist's - ja"),
         ("Er sprang 50’ weit", 'er sprang 50" weit'),  # Moses's own, odd as it is
     ],
@@ -256,7 +285,13 @@ def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
     (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
     bleu = score(NEARLY, [GERMAN], "de")["bleu"].score
     lowercased = sacrebleu.corpus_bleu(NEARLY, [GERMAN], lowercase=True).score
-    assert bucket == {"from": 10, "to": 20, "sentences": 3, "bleu": bleu, "lowercased_bleu": lowercased}
+    assert bucket == {
+        "from": 10,
+        "to": 20,
+        "sentences": 3,
+        "bleu": bleu,
+        "lowercased_bleu": lowercased,
+    }
 
 
 def test_equal_parts_hold_each_sentence_once_from_short_to_long():
@@ -274,10 +309,14 @@ def test_equal_parts_hold_each_sentence_once_from_short_to_long():
 
 def test_there_are_no_more_parts_than_sentences():
     parts = by_source_rank(NEARLY, [GERMAN], [10, 11, 19], 10)
-    assert [part["shortest"] for part in parts] == [part["longest"] for part in parts] == [10, 11, 19]
+    assert (
+        [part["shortest"] for part in parts] == [part["longest"] for part in parts] == [10, 11, 19]
+    )
 
 
-@pytest.mark.parametrize("entity", ["&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&#91;", "&#93;", "&#124;", "&bar;"])
+@pytest.mark.parametrize(
+    "entity", ["&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&#91;", "&#93;", "&#124;", "&bar;"]
+)
 def test_escaped_translations_are_refused(entity):
     escaped = [GERMAN[0], f"{entity} {GERMAN[1]}", f"{entity} {GERMAN[2]}"]
     with pytest.raises(UserError, match=f"line 2: holds the escaped {entity}"):
@@ -320,7 +359,11 @@ def test_ampersands_are_not_escapes():
         (GERMAN, [GERMAN, []], "Reference 2: empty"),
         (GERMAN, [[""] * 3], "Reference 1: all 3 lines are empty"),
         (GERMAN, [GERMAN[:2]], "The translations and Reference 1 differ in .* 3 against 2"),
-        (GERMAN, [GERMAN, [*GERMAN, "x"]], "The translations and Reference 2 differ in .* 3 against 4"),
+        (
+            GERMAN,
+            [GERMAN, [*GERMAN, "x"]],
+            "The translations and Reference 2 differ in .* 3 against 4",
+        ),
         (GERMAN, [], "no reference"),
     ],
 )
@@ -332,7 +375,8 @@ def test_what_cannot_be_scored_is_refused(translations, references, message):
 @pytest.mark.parametrize(("here", "there"), [(3003, 2737), (2737, 3003)])
 def test_the_two_versions_of_newstest2014_are_named(here, there):
     with pytest.raises(
-        UserError, match=f"t.de and r.de differ .* {here} against {there}: newstest2014 .* two versions"
+        UserError,
+        match=f"t.de and r.de differ .* {here} against {there}: newstest2014 .* two versions",
     ):
         check_parallel([("t.de", ["x"] * here), ("r.de", ["x"] * there)])
 
@@ -345,7 +389,9 @@ def test_what_is_not_a_language_code_is_refused(language):
 
 @needs_golden
 def test_golden_tokenized_output():
-    """A real system's tokenized, escaped output is refused; unescaped, its published scores come out."""
+    """A real system's tokenized, escaped output is refused; unescaped, its published scores come
+    out.
+    """
     with gzip.open(GOLDEN, "rt", encoding="utf-8", newline="\n") as file:
         escaped = [line.rstrip("\n") for line in file]
     with gzip.open(REFERENCE, "rt", encoding="utf-8", newline="\n") as file:

@@ -16,7 +16,9 @@ MEASURES = measures("de")
 def damaged(share: float, seed: int) -> list[str]:
     """Words left out by chance."""
     chance = random.Random(seed)
-    return [" ".join(word for word in line.split() if chance.random() > share) for line in REFERENCE]
+    return [
+        " ".join(word for word in line.split() if chance.random() > share) for line in REFERENCE
+    ]
 
 
 SYSTEMS = {"bad": [damaged(0.3, 1)], "good": [damaged(0.1, 2)], "as good": [damaged(0.1, 3)]}
@@ -42,13 +44,20 @@ def test_scores_and_signatures_are_those_of_score():
 
 
 def test_the_interval_holds_most_test_sets():
-    """Of other sentences of the same kind about 95% should give a score inside; here 60 sets, drawn with repetition."""
+    """Of other sentences of the same kind about 95% should give a score inside; here 60 sets, drawn
+    with repetition.
+    """
     found, _ = compared({"good": SYSTEMS["good"]}, [REFERENCE], MEASURES["bleu"])
-    low, high = found["good"].score - found["good"].interval, found["good"].score + found["good"].interval
+    low, high = (
+        found["good"].score - found["good"].interval,
+        found["good"].score + found["good"].interval,
+    )
     inside, chance = 0, random.Random(4)
     for _ in range(60):
         chosen = chance.choices(range(300), k=300)
-        text, reference = ([side[number] for number in chosen] for side in (SYSTEMS["good"][0], REFERENCE))
+        text, reference = (
+            [side[number] for number in chosen] for side in (SYSTEMS["good"][0], REFERENCE)
+        )
         inside += low <= BLEU().corpus_score(text, [reference]).score <= high
     assert 50 <= inside < 60
 
@@ -57,7 +66,9 @@ def test_of_many_equally_good_systems_none_is_called_worse():
     """At a level of 0.05 for each some would be."""
     systems = {str(seed): [damaged(0.1, seed)] for seed in range(10)}
     found, _ = compared(systems, [REFERENCE], MEASURES["bleu"])
-    below = [each for each in found.values() if each.p_bootstrap is not None and each.p_bootstrap < 0.05]
+    below = [
+        each for each in found.values() if each.p_bootstrap is not None and each.p_bootstrap < 0.05
+    ]
     assert below
     assert all(each.may_be_best for each in found.values())
 
@@ -73,18 +84,24 @@ def test_a_system_of_several_runs_is_their_mean_and_their_least_certain_pair():
     assert found["two"].score == pytest.approx((alone["better"].score + alone["worse"].score) / 2)
     assert found["two"].interval == max(each.interval for each in alone.values())
     assert found["one"].p_bootstrap is None
-    assert found["two"].p_bootstrap == found["two"].p_randomization == 1  # one of its runs is better
+    assert (
+        found["two"].p_bootstrap == found["two"].p_randomization == 1
+    )  # one of its runs is better
     assert found["two"].may_be_best
     assert len(signatures) == 2
 
 
 def test_a_system_all_of_whose_runs_are_worse_is_worse():
-    found, _ = compare_bleu(good=[damaged(0.1, 2), damaged(0.1, 3)], bad=[damaged(0.3, 1), damaged(0.3, 5)])
+    found, _ = compare_bleu(
+        good=[damaged(0.1, 2), damaged(0.1, 3)], bad=[damaged(0.3, 1), damaged(0.3, 5)]
+    )
     assert found["good"].may_be_best
     assert not found["bad"].may_be_best
 
 
 def test_a_system_beside_itself():
-    found, _ = compared({"one": SYSTEMS["good"], "same": SYSTEMS["good"]}, [REFERENCE], MEASURES["bleu"])
+    found, _ = compared(
+        {"one": SYSTEMS["good"], "same": SYSTEMS["good"]}, [REFERENCE], MEASURES["bleu"]
+    )
     assert found["same"].p_randomization == 1
     assert found["same"].may_be_best

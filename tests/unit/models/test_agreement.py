@@ -1,15 +1,27 @@
-"""Ours is the same function as other implementations, on shared weights: to 1e-5, in float64, with padded batches.
+"""Ours is the same function as other implementations, on shared weights: to 1e-5, in float64, with
+padded batches.
 
-pytest ends with a table of the largest differences. Where one is near 1e-7, the other works in float32 inside.
+pytest ends with a table of the largest differences. Where one is near 1e-7, the other works in
+float32 inside.
 """
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # all models here are made from a configuration: there is nothing to fetch
+os.environ["HF_HUB_OFFLINE"] = (
+    "1"  # all models here are made from a configuration: there is nothing to fetch
+)
 
 import pytest
 import torch
-from families import VOCABULARY, random_model, random_sentences, rows, sources, target_inputs, transformer
+from families import (
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    rows,
+    sources,
+    target_inputs,
+    transformer,
+)
 from torch import Tensor, nn
 from transformers import (
     BloomConfig,
@@ -31,7 +43,6 @@ from transformers.models.vits.modeling_vits import VitsAttention
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
 from nmt.configuration import DecoderOnly, Decoding
-from nmt.serving.exports import marian
 from nmt.decoding.search import search
 from nmt.models.attention import MultiHeadAttention, self_attention
 from nmt.models.build import build
@@ -39,6 +50,7 @@ from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import embedding_gates
 from nmt.models.transformer import Cache, Residual, attend_itself
+from nmt.serving.exports import marian
 
 # T target length, D d_model
 
@@ -46,7 +58,9 @@ SOURCE = sources(random_sentences([5, 1, 9, 4]))
 TARGET = target_inputs(random_sentences([3, 8, 2, 5], seed=1))
 HIDDEN = SOURCE == PAD
 REAL = TARGET != PAD
-FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(1)  # (T, T), true where a place of TARGET may not look
+FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(
+    1
+)  # (T, T), true where a place of TARGET may not look
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +78,9 @@ def random(module: nn.Module) -> nn.Module:
 
 
 def unbiased(module: nn.Module) -> nn.Module:
-    """In float64 and evaluation mode; our attention has no biases, so all are zero until others are copied."""
+    """In float64 and evaluation mode; our attention has no biases, so all are zero until others are
+    copied.
+    """
     for name, parameter in module.double().named_parameters():
         if name.endswith("bias"):
             parameter.zero_()
@@ -111,7 +127,9 @@ def parameters(layer: nn.Module) -> list[Tensor]:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_stacks_of_layers(agrees, norm, activation):
-    model = random(build(transformer(norm=norm, activation=activation, tie="none"), VOCABULARY, VOCABULARY))
+    model = random(
+        build(transformer(norm=norm, activation=activation, tie="none"), VOCABULARY, VOCABULARY)
+    )
     layer = {"activation": activation, "norm_first": norm == "pre", "batch_first": True}
     last = [nn.LayerNorm(16) if norm == "pre" else None for _ in range(2)]
     encoder = nn.TransformerEncoder(
@@ -142,7 +160,12 @@ def test_stacks_of_layers(agrees, norm, activation):
         tgt_key_padding_mask=~REAL,
         memory_key_padding_mask=HIDDEN,
     )
-    agrees(f"Decoder, {norm} norm, {activation}", "torch.nn", model.decode(memory, TARGET)[REAL], expected[REAL])
+    agrees(
+        f"Decoder, {norm} norm, {activation}",
+        "torch.nn",
+        model.decode(memory, TARGET)[REAL],
+        expected[REAL],
+    )
 
 
 def test_the_whole_transformer(agrees):
@@ -154,15 +177,25 @@ def test_the_whole_transformer(agrees):
 
 @pytest.mark.parametrize(("beam", "options"), [(1, {}), (4, {"length_penalty": 0.0})])
 def test_search(agrees, beam, options):
-    torch.manual_seed(2)  # whose translations neither are empty nor reach a limit, which Marian treats in another way
+    torch.manual_seed(
+        2
+    )  # whose translations neither are empty nor reach a limit, which Marian treats in another way
     ours = build(transformer(), VOCABULARY, VOCABULARY).double().eval()
     for name, parameter in ours.named_parameters():
         if name.endswith("norm.weight"):
             parameter.normal_()  # a tied model that takes tokens as they are says the same one again and again
-    found = [best.tokens for (best,) in search(ours, SOURCE, [30] * len(SOURCE), Decoding(beam=beam, penalty="none"))]
+    found = [
+        best.tokens
+        for (best,) in search(ours, SOURCE, [30] * len(SOURCE), Decoding(beam=beam, penalty="none"))
+    ]
     assert all(2 < len(tokens) < 30 for tokens in found)
     expected = marian(ours, transformer(), VOCABULARY).generate(
-        SOURCE, attention_mask=~HIDDEN, num_beams=beam, max_length=32, suppress_tokens=[PAD, BOS], **options
+        SOURCE,
+        attention_mask=~HIDDEN,
+        num_beams=beam,
+        max_length=32,
+        suppress_tokens=[PAD, BOS],
+        **options,
     )
     expected = [row[1 : row.index(EOS)] for row in expected.tolist()]
     agrees(f"Search, beam {beam}, tokens", "Marian", rows(found), rows(expected))
@@ -181,7 +214,9 @@ def test_rotary_positions(agrees):
         "max_position_embeddings": 64,
     }
     encoder = unbiased(RoFormerModel(RoFormerConfig(**config))).encoder
-    decoder = unbiased(RoFormerModel(RoFormerConfig(**config, is_decoder=True, add_cross_attention=True))).encoder
+    decoder = unbiased(
+        RoFormerModel(RoFormerConfig(**config, is_decoder=True, add_cross_attention=True))
+    ).encoder
     for stack, own in ((encoder, model.encoder), (decoder, model.decoder)):
         for layer, our_layer in zip(stack.layer, own, strict=True):
             attentions = [layer.attention, *([layer.crossattention] if layer.is_decoder else [])]
@@ -194,19 +229,28 @@ def test_rotary_positions(agrees):
     padding = added(HIDDEN)[:, None, None]
     memory = model.encode(SOURCE)
     states = encoder(model.source_embedding(SOURCE) * 4, padding).last_hidden_state
-    agrees("Rotary positions, encoder", "RoFormer", memory[0][~HIDDEN], states[~HIDDEN])
-    expected = decoder(model.target_embedding(TARGET) * 4, added(FUTURE), states, padding).last_hidden_state
-    agrees("Rotary positions, decoder", "RoFormer", model.decode(memory, TARGET)[REAL], expected[REAL])
+    agrees("RotaryPositions positions, encoder", "RoFormer", memory[0][~HIDDEN], states[~HIDDEN])
+    expected = decoder(
+        model.target_embedding(TARGET) * 4, added(FUTURE), states, padding
+    ).last_hidden_state
+    agrees(
+        "RotaryPositions positions, decoder",
+        "RoFormer",
+        model.decode(memory, TARGET)[REAL],
+        expected[REAL],
+    )
 
 
 def test_rotary_positions_step_by_step(agrees):
     ours = random(self_attention(transformer(positions="rotary")))
-    theirs = unbiased(GPTJAttention(GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64), layer_idx=0))
+    theirs = unbiased(
+        GPTJAttention(GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64), layer_idx=0)
+    )
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
     x, cache = torch.randn(4, 9, 16, dtype=torch.float64), Cache()
     found = torch.cat([attend_itself(ours, x[:, [place]], None, cache) for place in range(9)], 1)
     expected, _ = theirs(x, attention_mask=added(FUTURE), position_ids=torch.arange(9)[None])
-    agrees("Rotary positions, cached steps", "GPT-J", found, expected)
+    agrees("RotaryPositions positions, cached steps", "GPT-J", found, expected)
 
 
 @pytest.mark.parametrize("heads", [4, 6])
@@ -226,26 +270,37 @@ def test_alibi(agrees, heads):
 
 
 def shared_by_heads(*vectors):
-    """Gives all heads those of the first, and returns them: the other implementations have one set."""
+    """Gives all heads those of the first, and returns them: the other implementations have one
+    set.
+    """
     for of_heads in vectors:
         of_heads[1:] = of_heads[:1].clone()
     return [of_heads[0] for of_heads in vectors]
 
 
 def test_relative_positions(agrees):
-    ours = random(self_attention(transformer(positions="relative", max_distance=9)))  # VITS sees no distance beyond
-    theirs = unbiased(VitsAttention(VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9)))
+    ours = random(
+        self_attention(transformer(positions="relative", max_distance=9))
+    )  # VITS sees no distance beyond
+    theirs = unbiased(
+        VitsAttention(VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9))
+    )
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
-    copy([theirs.emb_rel_k[0], theirs.emb_rel_v[0]], shared_by_heads(ours.relation.keys, ours.relation.values))
+    copy(
+        [theirs.emb_rel_k[0], theirs.emb_rel_v[0]],
+        shared_by_heads(ours.position_bias.keys, ours.position_bias.values),
+    )
     x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
     found = attend_itself(ours, x, mask)
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
-    agrees("Relative positions, keys and values", "VITS", found[~HIDDEN], expected[~HIDDEN])
+    agrees(
+        "RelativePositions positions, keys and values", "VITS", found[~HIDDEN], expected[~HIDDEN]
+    )
 
 
 def test_relative_positions_that_are_clipped(agrees):
     ours = random(self_attention(transformer(positions="relative", max_distance=2)))
-    ours.relation.values.zero_()  # which the other does not have
+    ours.position_bias.values.zero_()  # which the other does not have
     config = Wav2Vec2BertConfig(
         hidden_size=16,
         num_attention_heads=4,
@@ -254,12 +309,20 @@ def test_relative_positions_that_are_clipped(agrees):
         right_max_position_embeddings=2,
     )
     theirs = unbiased(Wav2Vec2BertSelfAttention(config))
-    copy(weights(theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out), matrices(ours))
-    copy(weights(theirs.distance_embedding), shared_by_heads(ours.relation.keys))
+    copy(
+        weights(theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out),
+        matrices(ours),
+    )
+    copy(weights(theirs.distance_embedding), shared_by_heads(ours.position_bias.keys))
     x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
     found = attend_itself(ours, x, mask)
-    agrees("Relative positions, clipped, keys", "Wav2Vec2-BERT", found[~HIDDEN], expected[~HIDDEN])
+    agrees(
+        "RelativePositions positions, clipped, keys",
+        "Wav2Vec2-BERT",
+        found[~HIDDEN],
+        expected[~HIDDEN],
+    )
 
 
 @pytest.mark.parametrize("prefix", [False, True])
@@ -292,7 +355,10 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         )
     )
     stack, table = theirs.transformer, model.embedding.weight
-    copy(weights(stack.wte, stack.wpe), [torch.cat([table, model.source_tag[None]]) * 4, model.positions.table])
+    copy(
+        weights(stack.wte, stack.wpe),
+        [torch.cat([table, model.source_tag[None]]) * 4, model.positions.table],
+    )
     copy([theirs.lm_head.weight[:VOCABULARY], *both(stack.ln_f)], [table, *both(model.norm)])
     for layer, own in zip(stack.h, model.layers, strict=True):
         # Its matrices are transposed.
@@ -301,7 +367,9 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         copy([*attention, *feed_forward, *both(layer.ln_1, layer.ln_2)], parameters(own))
 
     # Theirs has padding behind the whole sequence, ours before the source and behind the target.
-    pairs = [(s[s != PAD].tolist(), t[t != PAD].tolist()) for s, t in zip(SOURCE, TARGET, strict=True)]
+    pairs = [
+        (s[s != PAD].tolist(), t[t != PAD].tolist()) for s, t in zip(SOURCE, TARGET, strict=True)
+    ]
     sequences = rows([[VOCABULARY, *source, *target] for source, target in pairs])
     place = torch.arange(sequences.size(1))
     of_source = place <= (~HIDDEN).sum(1, keepdim=True)  # with its tag
@@ -311,7 +379,10 @@ def test_one_stack_for_source_and_target(agrees, prefix):
     mask = added(~(seen & (sequences != PAD)[:, None]))[:, None]
     expected = theirs(sequences, attention_mask=mask).logits[..., :VOCABULARY]
     memory = model.encode(SOURCE)
-    found = model.output(model.norm(memory.hidden))[~memory.padding], model.output(model.decode(memory, TARGET))[REAL]
+    found = (
+        model.output(model.norm(memory.hidden))[~memory.padding],
+        model.output(model.decode(memory, TARGET))[REAL],
+    )
     of_target = ~of_source & (sequences != PAD)
     name = "Decoder-only, with a prefix" if prefix else "Decoder-only"
     agrees(name, "GPT-2", torch.cat(found), torch.cat([expected[of_source], expected[of_target]]))
@@ -319,27 +390,54 @@ def test_one_stack_for_source_and_target(agrees, prefix):
 
 def test_experts(agrees):
     ours = random(Experts(d_model=6, d_expert=5, experts=4, top=2))
-    router = GraniteMoeTopKRouter(GraniteMoeConfig(hidden_size=6, num_local_experts=4, num_experts_per_tok=2)).double()
-    experts = NllbMoeExperts(NllbMoeConfig(d_model=6, num_experts=4, moe_token_dropout=0), ffn_dim=5).double().eval()
+    router = GraniteMoeTopKRouter(
+        GraniteMoeConfig(hidden_size=6, num_local_experts=4, num_experts_per_tok=2)
+    ).double()
+    experts = (
+        NllbMoeExperts(NllbMoeConfig(d_model=6, num_experts=4, moe_token_dropout=0), ffn_dim=5)
+        .double()
+        .eval()
+    )
     copy(weights(router), [ours.gate.T])
     for number in range(4):
         expert = experts[f"expert_{number}"]
-        own = (ours.inner[number].T, ours.inner_bias[number], ours.outer[number].T, ours.outer_bias[number])
+        own = (
+            ours.inner[number].T,
+            ours.inner_bias[number],
+            ours.outer[number].T,
+            ours.outer_bias[number],
+        )
         copy(both(expert.fc1, expert.fc2), own)
     x = torch.randn(7, 6, dtype=torch.float64)
     _, gates, chosen = router(x)
-    agrees("Mixture of experts", "Granite's router, NLLB's experts", ours(x)[0], experts(x, chosen, gates))
+    agrees(
+        "Mixture of experts",
+        "Granite's router, NLLB's experts",
+        ours(x)[0],
+        experts(x, chosen, gates),
+    )
 
 
-@pytest.mark.parametrize(("family", "name"), [("rnnsearch", "RNNsearch"), ("rnnencdec", "RNNencdec")])
+@pytest.mark.parametrize(
+    ("family", "name"), [("rnnsearch", "RNNsearch"), ("rnnencdec", "RNNencdec")]
+)
 def test_rnnsearch_s_decoder(agrees, family, name):
     model = random_model(family)
     width = model.decoder.input_size
     cell = nn.GRUCell(width, 12, dtype=torch.float64)
-    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()})
-    embedded, context, hidden = (torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12))
+    cell.load_state_dict(
+        {name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()}
+    )
+    embedded, context, hidden = (
+        torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12)
+    )
     found = model.advance(embedding_gates(model.decoder, embedded), context, hidden)
-    agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", found, cell(torch.cat([embedded, context], 1), hidden))
+    agrees(
+        f"{name}, a step of the decoder",
+        "torch.nn.GRUCell",
+        found,
+        cell(torch.cat([embedded, context], 1), hidden),
+    )
 
 
 @pytest.mark.parametrize(("family", "name"), [("gnmt", "GNMT"), ("moe", "MoE, projected")])

@@ -21,23 +21,35 @@ def test_a_gated_convolution_is_the_paper_s_sum():
 
 
 def test_weights_are_normalized():
-    """All of them but tables: each row has the length that one parameter says, and the direction of another."""
+    """All of them but tables: each row has the length that one parameter says, and the direction of
+    another.
+    """
     model, products = random_model("convs2s"), 0
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Conv1d):
             products += 1
-            length, direction = module.parametrizations.weight.original0, module.parametrizations.weight.original1
+            length, direction = (
+                module.parametrizations.weight.original0,
+                module.parametrizations.weight.original1,
+            )
             norms = direction.flatten(1).norm(dim=1)
             expected = length.flatten()[:, None] * direction.flatten(1) / norms[:, None]
             torch.testing.assert_close(module.weight.flatten(1), expected)
-    assert products == len(model.encoder) + 1 + len(model.decoder) + 1 + 2 + 2 * len(model.decoder) + 2 + 1
+    assert (
+        products
+        == len(model.encoder) + 1 + len(model.decoder) + 1 + 2 + 2 * len(model.decoder) + 2 + 1
+    )
 
 
 def test_attention_restores_the_variance_that_a_mean_loses():
     model = random_model("convs2s")
     source = sources(random_sentences([8]))
     memory = model.encode(source)
-    attention, h, g = model.attentions[0], torch.randn(1, 1, 8).double(), torch.randn(1, 1, 10).double()
+    attention, h, g = (
+        model.attentions[0],
+        torch.randn(1, 1, 8).double(),
+        torch.randn(1, 1, 10).double(),
+    )
     found, weights = attention(h, g, memory)
     query = (attention.query(h) + g) * math.sqrt(0.5)
     torch.testing.assert_close(weights, (query @ memory.keys.mT).softmax(-1))
@@ -62,7 +74,9 @@ def test_bytenet_unfolds_each_source_by_its_own_length():
     assert memory[1, 6:].abs().max() == 0
 
 
-@pytest.mark.parametrize("length", [25, 45, 50])  # 1.2 times which is a whole number, and more in float32
+@pytest.mark.parametrize(
+    "length", [25, 45, 50]
+)  # 1.2 times which is a whole number, and more in float32
 def test_bytenet_unfolds_a_source_alone_as_beside_a_longer_one(length):
     model = random_model("bytenet")
     short, long = random_sentences([length - 1, 60])
@@ -82,7 +96,9 @@ def test_bytenet_s_decoder_may_outlast_the_source():
 
 
 def test_bytenet_sees_as_far_as_its_dilations_reach():
-    model = random_model("bytenet")  # kernel 3, dilations 1, 2, 1, 2: an encoder column reaches 6 to each side
+    model = random_model(
+        "bytenet"
+    )  # kernel 3, dilations 1, 2, 1, 2: an encoder column reaches 6 to each side
     words = random_sentences([20])[0]
     before = model.encode(sources([words]))
     words[0] = 4 if words[0] != 4 else 5

@@ -2,7 +2,15 @@
 
 import pytest
 import torch
-from families import FAMILIES, VOCABULARY, random_model, random_sentences, sources, target_inputs, target_outputs
+from families import (
+    FAMILIES,
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+)
 
 from nmt.models.protocol import BOS, PAD
 from nmt.training.objective import cross_entropy
@@ -21,7 +29,10 @@ def logits(model, source, target_in):
 
 
 def test_each_cached_step_equals_the_full_forward_pass(model):
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6] * 4, seed=1)),
+    )
     full = logits(model, source, target).log_softmax(-1)
     state = model.start(model.encode(source), beam=1)
     for position in range(target.size(1)):
@@ -36,11 +47,15 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     state = model.start(model.encode(source), beam=3)
     for position in range(2):
         _, state = model.step(target[:, position], state)
-    kept = torch.tensor([[8, 6, 6], [2, 1, 0]])  # sentences 2 and 0 go on; their beams change places
+    kept = torch.tensor(
+        [[8, 6, 6], [2, 1, 0]]
+    )  # sentences 2 and 0 go on; their beams change places
     state.reorder(kept)
     history = target[kept.flatten(), :2]
     step, _ = model.step(target[:6, 2], state)
-    full = logits(model, source[[2, 2, 2, 0, 0, 0]], torch.cat([history, target[:6, 2:3]], 1))[:, -1]
+    full = logits(model, source[[2, 2, 2, 0, 0, 0]], torch.cat([history, target[:6, 2:3]], 1))[
+        :, -1
+    ]
     torch.testing.assert_close(model.output(step), full, **EXACT)
 
 
@@ -56,12 +71,14 @@ def test_padding_changes_neither_values_nor_gradients(model):
             total = total + cross_entropy(states, model.output, predicted, 0.0)[0]
         total.backward()
         return total.item(), {
-            name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
+            name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
+            for name, p in model.named_parameters()
         }
 
     together, gradients = loss(sources(sentences), target_inputs(targets), target_outputs(targets))
     single = [
-        loss(sources([s]), target_inputs([t]), target_outputs([t])) for s, t in zip(sentences, targets, strict=True)
+        loss(sources([s]), target_inputs([t]), target_outputs([t]))
+        for s, t in zip(sentences, targets, strict=True)
     ]
     assert together == pytest.approx(sum(value for value, _ in single), rel=1e-9)
     for name, gradient in gradients.items():
@@ -69,14 +86,22 @@ def test_padding_changes_neither_values_nor_gradients(model):
 
 
 def test_order_of_sentences_in_a_batch_does_not_matter(model):
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6, 3, 5, 2], seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6, 3, 5, 2], seed=1)),
+    )
     order = torch.tensor([2, 0, 3, 1])
     together = logits(model, source, target)
-    torch.testing.assert_close(together[order], logits(model, source[order], target[order]), **EXACT)
+    torch.testing.assert_close(
+        together[order], logits(model, source[order], target[order]), **EXACT
+    )
 
 
 def test_the_past_does_not_see_the_future(model):
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6] * 4, seed=1)),
+    )
     changed = target.clone()
     changed[:, 4:] = target_inputs(random_sentences([6] * 4, seed=2))[:, 4:]
     before, after = logits(model, source, target), logits(model, source, changed)
@@ -88,7 +113,10 @@ def test_every_parameter_gets_a_gradient(model):
     model.train()
     sentences = random_sentences([VOCABULARY] * 4)
     loss, _ = cross_entropy(
-        model(sources(sentences), target_inputs(sentences)).target, model.output, target_outputs(sentences), 0.1
+        model(sources(sentences), target_inputs(sentences)).target,
+        model.output,
+        target_outputs(sentences),
+        0.1,
     )
     loss.backward()
     for name, parameter in model.named_parameters():
@@ -97,22 +125,33 @@ def test_every_parameter_gets_a_gradient(model):
 
 
 def test_attention_sums_to_one_over_real_source_positions(model):
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6] * 4, seed=1)),
+    )
     for name, weights in model.attention(source, target).items():
         assert weights.shape[0] == 4, name
         assert weights.shape[2:] == (target.size(1), source.size(1)), name
-        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(
+            weights.sum(-1), torch.ones_like(weights.sum(-1)), rtol=1e-6, atol=1e-6
+        )
         assert (weights * (source == PAD)[:, None, None]).abs().max() == 0
 
 
 def test_only_models_without_attention_have_no_maps():
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6] * 4, seed=1)),
+    )
     without = [name for name in FAMILIES if not random_model(name).attention(source, target)]
     assert without == ["seq2seq", "seq2seq-orthogonal", "seq2seq-forwards", "rnnencdec", "bytenet"]
 
 
 def test_dropout_acts_in_training_only(model):
-    source, target = sources(random_sentences(LENGTHS)), target_inputs(random_sentences([6] * 4, seed=1))
+    source, target = (
+        sources(random_sentences(LENGTHS)),
+        target_inputs(random_sentences([6] * 4, seed=1)),
+    )
     assert torch.equal(logits(model, source, target), logits(model, source, target))
     model.train()
     assert not torch.equal(logits(model, source, target), logits(model, source, target))

@@ -1,15 +1,17 @@
-"""The recurrent rivals against their papers' formulas; test_agreement.py has their steps against torch's own."""
+"""The recurrent rivals against their papers' formulas; test_agreement.py has their steps against
+torch's own.
+"""
 
 import pytest
 import torch
 from families import FAMILIES, VOCABULARY, random_model, random_sentences, sources, target_inputs
 from torch import nn
 
-from nmt.models.recurrent_attention import ALIGNMENTS, Memory
 from nmt.models.build import build
 from nmt.models.experts import Experts, variation
 from nmt.models.protocol import EOS, PAD
 from nmt.models.recurrent import backwards
+from nmt.models.recurrent_attention import ALIGNMENTS, Memory
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -30,9 +32,14 @@ def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
 
 
 def test_gnmt_sends_one_context_to_every_layer():
-    """With the attention held still, the decoder is a plain stack of residual layers over [below; context]."""
+    """With the attention held still, the decoder is a plain stack of residual layers over [below;
+    context].
+    """
     model = random_model("gnmt")
-    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    source, target = (
+        sources(random_sentences([4, 7])),
+        target_inputs(random_sentences([5, 5], seed=1)),
+    )
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
     contexts = maps @ memory.states
@@ -46,7 +53,10 @@ def test_gnmt_sends_one_context_to_every_layer():
 def test_moe_s_layers_are_residual_and_its_experts_answer_through_a_sigmoid():
     """Shazeer et al. 2017, appendix E."""
     model = random_model("moe")
-    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    source, target = (
+        sources(random_sentences([4, 7])),
+        target_inputs(random_sentences([5, 5], seed=1)),
+    )
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
     first, second = ([part[None] for part in parts] for parts in last)
@@ -66,7 +76,9 @@ def test_moe_s_encoder_is_residual_and_adds_its_two_directions():
     above, _ = model.encoder[1](x)
     memory, last, _ = model.encode(sentence)
     torch.testing.assert_close(memory.states, x + above, **EXACT)
-    torch.testing.assert_close([hidden for hidden, _ in last], [both_ways[:, 0, 10:], above[:, -1]], **EXACT)
+    torch.testing.assert_close(
+        [hidden for hidden, _ in last], [both_ways[:, 0, 10:], above[:, -1]], **EXACT
+    )
 
 
 def answered(mixture, x):
@@ -83,7 +95,9 @@ def test_gnmt_s_decoder_starts_where_the_encoder_ended():
         x, _ = layer(x)
         expected.append(x[:, -1])
     state = model.start(model.encode(sentence), 2)
-    torch.testing.assert_close(torch.stack(state.hidden), torch.stack(expected).expand(-1, 2, -1), **EXACT)
+    torch.testing.assert_close(
+        torch.stack(state.hidden), torch.stack(expected).expand(-1, 2, -1), **EXACT
+    )
 
 
 def test_the_source_is_read_backwards_with_its_end_in_place():
@@ -111,7 +125,9 @@ def test_luong_s_scores_are_the_paper_s():
         "general": lambda a, q, s: q @ (a.key.weight @ s),
         "concat": lambda a, q, s: (
             a.energy.weight[0]
-            @ torch.tanh(torch.cat([a.query.weight, a.key.weight], 1) @ torch.cat([q, s]) + a.key.bias)
+            @ torch.tanh(
+                torch.cat([a.query.weight, a.key.weight], 1) @ torch.cat([q, s]) + a.key.bias
+            )
         ),
     }.items():
         alignment = ALIGNMENTS[name](8, 8, 8)
@@ -131,12 +147,17 @@ def test_the_score_of_moe_is_the_paper_s():
 
 def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
     model = random_model("luong-local")
-    states, top = torch.randn(1, 9, 12, dtype=torch.float64), torch.randn(1, 1, 12, dtype=torch.float64)
+    states, top = (
+        torch.randn(1, 9, 12, dtype=torch.float64),
+        torch.randn(1, 1, 12, dtype=torch.float64),
+    )
     memory = Memory(states, model.alignment.key(states), torch.zeros(1, 9, dtype=torch.bool))
     weights = model.weigh(top, memory)[0, 0]
     center = 9 * model.place(top).item()
     inside = [s for s in range(9) if abs(s - center) <= 2]
-    align = torch.stack([top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]).softmax(0)
+    align = torch.stack(
+        [top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]
+    ).softmax(0)
     expected = torch.zeros(9, dtype=torch.float64)
     for s, share in zip(inside, align, strict=True):
         expected[s] = share * torch.tensor(-((s - center) ** 2) / (2 * (2 / 2) ** 2)).exp()
@@ -144,7 +165,9 @@ def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
 
 
 def test_rnnsearch_starts_as_its_appendix_says():
-    config = FAMILIES["rnnsearch"].model_copy(update={"d_embedding": 60, "d_hidden": 80, "init_std": 0.02})
+    config = FAMILIES["rnnsearch"].model_copy(
+        update={"d_embedding": 60, "d_hidden": 80, "init_std": 0.02}
+    )
     model = build(config, 300, 300)
     for name, parameter in model.named_parameters():
         if parameter.dim() == 1 or name == "alignment.energy.weight":
@@ -160,7 +183,11 @@ def test_rnnsearch_starts_as_its_appendix_says():
 @pytest.mark.parametrize("family", ["gnmt", "moe"])
 def test_gnmt_starts_within_its_range(family):
     model = build(FAMILIES[family].model_copy(update={"init_range": 0.01}), VOCABULARY, VOCABULARY)
-    beyond = {name.partition(".")[0] for name, value in model.named_parameters() if value.abs().max() > 0.01}
+    beyond = {
+        name.partition(".")[0]
+        for name, value in model.named_parameters()
+        if value.abs().max() > 0.01
+    }
     assert beyond == ({"source_mixture", "target_mixture"} if family == "moe" else set())
 
 
@@ -182,7 +209,8 @@ def test_each_token_gets_its_best_experts_in_proportion(experts):
         chosen = sorted(range(4), key=lambda e: -logits[e])[:2]
         gates = logits[chosen].softmax(0)
         answers = [
-            torch.relu(token @ experts.inner[e] + experts.inner_bias[e]) @ experts.outer[e] + experts.outer_bias[e]
+            torch.relu(token @ experts.inner[e] + experts.inner_bias[e]) @ experts.outer[e]
+            + experts.outer_bias[e]
             for e in chosen
         ]
         expected = sum(gate * answer for gate, answer in zip(gates, answers, strict=True))
@@ -212,6 +240,9 @@ def test_balance_is_best_when_experts_share_the_work(experts):
     assert variation(torch.ones(4)) == 0
     assert variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3)
     moe = random_model("moe").train()
-    source, target = sources(random_sentences([4, 7])), target_inputs(random_sentences([5, 5], seed=1))
+    source, target = (
+        sources(random_sentences([4, 7])),
+        target_inputs(random_sentences([5, 5], seed=1)),
+    )
     assert moe(source, target).penalty > 0
     assert random_model("gnmt").train()(source, target).penalty is None

@@ -1,4 +1,6 @@
-"""The Transformer against the papers' formulas and numbers; test_agreement.py has it against other implementations."""
+"""The Transformer against the papers' formulas and numbers; test_agreement.py has it against other
+implementations.
+"""
 
 import math
 
@@ -11,8 +13,8 @@ from nmt.errors import UserError
 from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
-from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from nmt.models.position_bias import slopes
+from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
@@ -26,17 +28,27 @@ def test_what_is_tied_is_one_table(tie, tables):
     assert sum(p.shape == (23, 16) for p in model.parameters()) == tables
     with torch.no_grad():
         model.target_embedding.weight[7] = 3.0
-    assert [(weight[7] == 3.0).all().item() for weight in weights] == [tie == "all", True, tie != "none"]
+    assert [(weight[7] == 3.0).all().item() for weight in weights] == [
+        tie == "all",
+        True,
+        tie != "none",
+    ]
 
 
 def test_vocabularies_may_differ_in_size():
     model = build(transformer(tie="decoder"), 23, 31)
-    assert model.output(model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]])).target).shape == (1, 2, 31)
+    assert model.output(model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]])).target).shape == (
+        1,
+        2,
+        31,
+    )
 
 
 def test_embeddings_are_scaled_by_the_root_of_the_width():
     model = build(CONFIG, 23, 23).eval()
-    embedded = model.embed(torch.tensor([[5, 6]]), model.source_embedding, model.source_positions)[0]
+    embedded = model.embed(torch.tensor([[5, 6]]), model.source_embedding, model.source_positions)[
+        0
+    ]
     torch.testing.assert_close(embedded - sinusoids(2, 16), model.source_embedding.weight[5:7] * 4)
 
 
@@ -67,28 +79,38 @@ def queries_keys_values(length=7, heads=2, width=6):
 
 def test_relative_positions_are_the_paper_s_sums():
     """Shaw et al. 2018, equations 3 and 4, pair by pair."""
-    attention = self_attention(transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)).double()
+    attention = self_attention(
+        transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)
+    ).double()
     q, k, v = queries_keys_values()
-    relation, context = attention.relation, torch.zeros_like(q)
+    position_bias, context = attention.position_bias, torch.zeros_like(q)
     for t in range(7):
         near = [min(max(s - t, -2), 2) + 2 for s in range(7)]
-        scores = [(q[:, :, t] * (k[:, :, s] + relation.keys[:, near[s]])).sum(-1) / math.sqrt(6) for s in range(7)]
+        scores = [
+            (q[:, :, t] * (k[:, :, s] + position_bias.keys[:, near[s]])).sum(-1) / math.sqrt(6)
+            for s in range(7)
+        ]
         weights = torch.stack(scores, -1).softmax(-1)
-        context[:, :, t] = sum(weights[..., s, None] * (v[:, :, s] + relation.values[:, near[s]]) for s in range(7))
+        context[:, :, t] = sum(
+            weights[..., s, None] * (v[:, :, s] + position_bias.values[:, near[s]])
+            for s in range(7)
+        )
     expected = attention.out(context.transpose(1, 2).flatten(2))
     torch.testing.assert_close(attention(q, k, v, None), expected, **EXACT)
 
 
 def test_rotated_products_depend_on_the_distance_alone():
-    relation = self_attention(transformer(heads=2, d_k=6, positions="rotary")).relation
+    position_bias = self_attention(transformer(heads=2, d_k=6, positions="rotary")).position_bias
     q, k, _ = queries_keys_values(length=1)
-    near = relation.rotate(q, 3) @ relation.rotate(k, 5).mT
-    far = relation.rotate(q, 1003) @ relation.rotate(k, 1005).mT
+    near = position_bias.rotate(q, 3) @ position_bias.rotate(k, 5).mT
+    far = position_bias.rotate(q, 1003) @ position_bias.rotate(k, 1005).mT
     torch.testing.assert_close(near, far, **EXACT)
-    assert not torch.allclose(near, relation.rotate(q, 3) @ relation.rotate(k, 6).mT)
+    assert not torch.allclose(near, position_bias.rotate(q, 3) @ position_bias.rotate(k, 6).mT)
     turn = torch.polar(*torch.tensor([1.0, 7 * 10000 ** (-2 / 6)], dtype=torch.float64))
     pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * turn
-    torch.testing.assert_close(relation.rotate(q, 7)[..., 0, 2:4], torch.view_as_real(pair), **EXACT)
+    torch.testing.assert_close(
+        position_bias.rotate(q, 7)[..., 0, 2:4], torch.view_as_real(pair), **EXACT
+    )
 
 
 def test_alibi_s_slopes_are_the_paper_s():
@@ -98,9 +120,9 @@ def test_alibi_s_slopes_are_the_paper_s():
 
 
 def test_alibi_falls_with_the_distance():
-    relation = self_attention(transformer(heads=2, d_k=6, positions="alibi")).relation
+    position_bias = self_attention(transformer(heads=2, d_k=6, positions="alibi")).position_bias
     q, _, _ = queries_keys_values(length=3)
-    bias = relation.bias(q, 5)  # the queries are positions 2, 3 and 4
+    bias = position_bias.bias(q, 5)  # the queries are positions 2, 3 and 4
     assert bias[0, 1].tolist() == [-3 / 16, -2 / 16, -1 / 16, 0, -1 / 16]
     assert bias[1, 2].tolist() == [-4 / 256, -3 / 256, -2 / 256, -1 / 256, 0]
 
@@ -108,7 +130,9 @@ def test_alibi_falls_with_the_distance():
 def test_without_positions_the_encoder_sees_a_bag_of_words():
     model = build(transformer(positions="none"), 23, 23).double().eval()
     source, order = sources(random_sentences([7])), torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
-    torch.testing.assert_close(model.encode(source[:, order])[0], model.encode(source)[0][:, order], **EXACT)
+    torch.testing.assert_close(
+        model.encode(source[:, order])[0], model.encode(source)[0][:, order], **EXACT
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,17 @@ TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 def made(tmp_path, root):
     """made(seeds, rows) is a Drawing of made-up runs."""
 
-    def make(seeds=(1, 2), rows=("demo-rnnencdec", "demo-rnnsearch", "demo-transformer"), corpus="demo"):
+    def make(
+        seeds=(1, 2), rows=("demo-rnnencdec", "demo-rnnsearch", "demo-transformer"), corpus="demo"
+    ):
         table = Table(title="A table", experiments=list(rows), split="test", metrics=["bleu"])
         reproduction = paper_runs.reproduction(seeds, corpus, systems=table)
-        return Drawing(reproduction, paper_runs.make_runs(tmp_path, root, reproduction), table, tmp_path / "runs")
+        return Drawing(
+            reproduction,
+            paper_runs.make_runs(tmp_path, root, reproduction),
+            table,
+            tmp_path / "runs",
+        )
 
     return make
 
@@ -53,7 +60,11 @@ def test_every_figure_says_where_it_comes_from_and_nothing_leaves_the_sheet(made
     with matplotlib.rc_context(STYLE):
         canvas.draw()
         artists = [*figure.texts, *figure.legends, *figure.axes]
-        boxes = [artist.get_tightbbox(canvas.get_renderer()) for artist in artists if artist.get_visible()]
+        boxes = [
+            artist.get_tightbbox(canvas.get_renderer())
+            for artist in artists
+            if artist.get_visible()
+        ]
     sheet = figure.bbox
     for box in boxes:
         assert box.x0 >= 0
@@ -67,7 +78,11 @@ def test_every_figure_says_where_it_comes_from_and_nothing_leaves_the_sheet(made
 def test_learning_curves_have_a_line_for_each_run_and_one_label_for_each_row(made):
     drawing = made()
     figure = draw("learning-curves", drawing)
-    assert [axes.get_ylabel() for axes in figure.axes] == ["training loss", "dev perplexity", "dev BLEU, greedy"]
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "training loss",
+        "dev perplexity",
+        "dev BLEU, greedy",
+    ]
     assert [len(axes.lines) for axes in figure.axes] == [6, 6, 6]
     assert legend(figure) == TITLES
     metrics = drawing.runs[0].metrics()
@@ -99,7 +114,9 @@ def test_a_single_point_is_seen(made):
     for path in drawing.folder.rglob("metrics.jsonl"):
         path.write_text('{"update": 20, "nll": 1.0, "learning_rate": 0.1}\n')
     for name in ("learning-curves", "learning-rate"):
-        assert {line.get_marker() for axes in draw(name, drawing).axes for line in axes.lines} == {"."}
+        assert {line.get_marker() for axes in draw(name, drawing).axes for line in axes.lines} == {
+            "."
+        }
 
 
 def test_dollar_signs_are_letters(made):
@@ -119,7 +136,8 @@ def test_an_experiment_has_one_look_in_all_figures(made):
     drawing = made(seeds=[1])
     curves, bleu = draw("learning-curves", drawing), draw("bleu-by-length", drawing)
     looks = [
-        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]] for figure in (curves, bleu)
+        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]]
+        for figure in (curves, bleu)
     ]
     assert looks[0] == looks[1]
     assert len(set(looks[0])) == 3
@@ -145,9 +163,15 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
     drawing = made()
     figure = draw("bleu-by-length", drawing)
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0–9\n(100)", "10–19\n(90)", "20–95\n(80)"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "0–9\n(100)",
+        "10–19\n(90)",
+        "20–95\n(80)",
+    ]
     runs = drawing.of("demo-transformer")
-    bleu = [[bucket["bleu"] for bucket in run.scores("test")["bleu_by_source_length"]] for run in runs]
+    bleu = [
+        [bucket["bleu"] for bucket in run.scores("test")["bleu_by_source_length"]] for run in runs
+    ]
     bleu = np.array(bleu)[:, :3]  # the last bucket has 4 sentences
     line, _, bars = axes.containers[2]
     assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
@@ -156,7 +180,9 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
 
 
 def test_rows_without_capitals_are_drawn_without_case(made):
-    drawing = made(seeds=[1], rows=["transformer-tiny", "transformer-tiny-raw"], corpus="multi30k-en-de")
+    drawing = made(
+        seeds=[1], rows=["transformer-tiny", "transformer-tiny-raw"], corpus="multi30k-en-de"
+    )
     (axes,) = draw("bleu-by-length", drawing).axes
     assert axes.get_ylabel() == "BLEU (sacreBLEU, lower-cased)"
     for run, (line, *_) in zip(drawing.runs, axes.containers, strict=True):
@@ -226,32 +252,47 @@ def test_attention_is_that_of_the_last_layer(made):
 
 
 def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
-    rows = ["demo-transformer", "demo-rnnsearch", "demo-rnnencdec", "gelu", "pre-norm", "no-positions"]
+    rows = [
+        "demo-transformer",
+        "demo-rnnsearch",
+        "demo-rnnencdec",
+        "gelu",
+        "pre-norm",
+        "no-positions",
+    ]
     drawn = images(draw("attention", made(seeds=[1], rows=rows)))
     assert len(drawn) == 5
     assert not any("head 1" in title for title in drawn)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("attention", "attention"), ("positional-encodings", "sinusoids")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("attention", "attention"), ("positional-encodings", "sinusoids")]
+)
 def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name, kind):
     figure = draw(name, made(rows=["demo-rnnencdec"]))
     assert f"No row of this table has {kind}." in [text.get_text() for text in figure.texts]
 
 
 def test_sinusoids_are_those_of_the_first_transformer_that_has_them(made):
-    figure = draw("positional-encodings", made(rows=["demo-rnnencdec", "learned-positions", "demo-transformer"]))
+    figure = draw(
+        "positional-encodings",
+        made(rows=["demo-rnnencdec", "learned-positions", "demo-transformer"]),
+    )
     assert "d_model = 128" in small_print(figure)
     matrix = figure.axes[0].images[0].get_array()  # (dimensions, positions)
     assert matrix.shape == (128, 100)
     assert matrix[16, 7] == pytest.approx(np.sin(7 / 10000 ** (16 / 128)), abs=1e-6)
     assert matrix[17, 7] == pytest.approx(np.cos(7 / 10000 ** (16 / 128)), abs=1e-6)
-    assert {line.get_label() for line in figure.axes[1].lines} == {f"dimension {n}" for n in (16, 17, 32, 33)}
+    assert {line.get_label() for line in figure.axes[1].lines} == {
+        f"dimension {n}" for n in (16, 17, 32, 33)
+    }
 
 
 def test_positional_encodings_need_no_run(made, tmp_path):
     drawing = made()
     assert draw(
-        "positional-encodings", Drawing(drawing.reproduction, drawing.catalog, drawing.table, tmp_path / "no")
+        "positional-encodings",
+        Drawing(drawing.reproduction, drawing.catalog, drawing.table, tmp_path / "no"),
     )
 
 

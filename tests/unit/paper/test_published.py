@@ -28,15 +28,41 @@ def test_rows_of_the_paper(catalog):
         if entry.source.startswith("Vaswani"):
             found[entry.corpus, entry.metric] += round(entry.value, 2)
     expected = {
-        ("wmt14-en-de", "compound_split_bleu"): 23.75 + 24.6 + 25.16 + 26.03 + 26.30 + 26.36 + 27.3 + 28.4,
-        ("wmt14-en-fr", "tokenized_bleu"): 39.2 + 39.92 + 40.46 + 40.56 + 40.4 + 41.16 + 41.29 + 38.1 + 41.8,
+        ("wmt14-en-de", "compound_split_bleu"): 23.75
+        + 24.6
+        + 25.16
+        + 26.03
+        + 26.30
+        + 26.36
+        + 27.3
+        + 28.4,
+        ("wmt14-en-fr", "tokenized_bleu"): 39.2
+        + 39.92
+        + 40.46
+        + 40.56
+        + 40.4
+        + 41.16
+        + 41.29
+        + 38.1
+        + 41.8,
         ("wmt14-en-de", "flops"): 2.3e19 + 9.6e18 + 2.0e19 + 1.8e20 + 7.7e19 + 3.3e18 + 2.3e19,
-        ("wmt14-en-fr", "flops"): 1.0e20 + 1.4e20 + 1.5e20 + 1.2e20 + 8.0e20 + 1.1e21 + 1.2e21 + 3.3e18 + 2.3e19,
+        ("wmt14-en-fr", "flops"): 1.0e20
+        + 1.4e20
+        + 1.5e20
+        + 1.2e20
+        + 8.0e20
+        + 1.1e21
+        + 1.2e21
+        + 3.3e18
+        + 2.3e19,
         ("wmt14-en-de", "parameters"): 65 + 58 + 60 + 36 + 50 + 80 + 28 + 168 + 53 + 90 + 213,
     }
     for key, total in expected.items():
         assert found.pop(key) == pytest.approx(total), key
-    assert set(found) == {("wmt14-en-de", "perplexity"), ("wmt14-en-de", "tokenized_bleu")}  # Table 3, below
+    assert set(found) == {
+        ("wmt14-en-de", "perplexity"),
+        ("wmt14-en-de", "tokenized_bleu"),
+    }  # Table 3, below
 
 
 def test_table_3_is_whole(catalog):
@@ -56,7 +82,14 @@ def test_table_3_is_whole(catalog):
     ]
 
 
-GOOD = {"corpus": "demo", "split": "test", "metric": "bleu", "value": 1.0, "source": "A paper", "system": "A system"}
+GOOD = {
+    "corpus": "demo",
+    "split": "test",
+    "metric": "bleu",
+    "value": 1.0,
+    "source": "A paper",
+    "system": "A system",
+}
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,17 @@ def test_commits_once_each(made):
 
 @pytest.mark.parametrize(
     ("name", "script"),
-    [("training.json", "train.py"), ("test.scores.json", "score.py"), ("dev.perplexity.json", "perplexity.py")],
+    [
+        ("training.json", "train.py"),
+        ("test.scores.json", "score.py"),
+        ("dev.perplexity.json", "perplexity.py"),
+    ],
 )
 def test_a_missing_file_says_what_makes_it(made, name, script):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / name).unlink()
-    with pytest.raises(UserError, match=rf"seed-2/{name} is not there: .*{script} for experiment {ROW}, seed 2"):
+    with pytest.raises(
+        UserError, match=rf"seed-2/{name} is not there: .*{script} for experiment {ROW}, seed 2"
+    ):
         frame(made)
 
 
@@ -89,7 +95,9 @@ def test_a_run_without_files_that_are_not_asked_for_will_do(made):
     assert len(frame(made, ["bleu"])) == 6
 
 
-@pytest.mark.parametrize(("part", "key", "value"), [("model", "layers", 99), ("training", "warmup", 77)])
+@pytest.mark.parametrize(
+    ("part", "key", "value"), [("model", "layers", 99), ("training", "warmup", 77)]
+)
 def test_a_run_of_other_settings_is_refused(made, part, key, value):
     path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
     training = json.loads(path.read_text())
@@ -111,16 +119,26 @@ def test_a_run_on_other_data_is_refused(made):
 def test_an_ensemble_costs_what_its_members_cost(made):
     folder, reproduction, catalog = made
     members = {ROW: (1, 2), "demo-rnnencdec": (1,)}
-    catalog = catalog.model_copy(update={"ensembles": {"both": Ensemble(title="Both", members=members)}})
+    catalog = catalog.model_copy(
+        update={"ensembles": {"both": Ensemble(title="Both", members=members)}}
+    )
     own = folder / "runs" / "demo" / "both" / "ensemble" / "test.scores.json"
     write_json(own, read_json(folder / "runs" / "demo" / ROW / "seed-1" / "test.scores.json"))
     runs = find_runs(folder / "runs", reproduction, catalog, [ROW, "both", "demo-rnnencdec"])
     lines = results(runs, "test", ["bleu"], catalog)
     both = lines.iloc[2]
-    assert [run.experiment for run in runs] == [ROW, ROW, "both", "demo-rnnencdec", "demo-rnnencdec"]
+    assert [run.experiment for run in runs] == [
+        ROW,
+        ROW,
+        "both",
+        "demo-rnnencdec",
+        "demo-rnnencdec",
+    ]
     assert both.seed == f"{ROW} 1, {ROW} 2, demo-rnnencdec 1"
     for column in ("parameters_millions", "flops_6nd", "minutes"):
         assert both[column] == pytest.approx(lines[column].iloc[[0, 1, 3]].sum())
     own.unlink()
-    with pytest.raises(UserError, match=r"ensemble/test.scores.json is not there: .*score.py for ensemble both"):
+    with pytest.raises(
+        UserError, match=r"ensemble/test.scores.json is not there: .*score.py for ensemble both"
+    ):
         results(runs, "test", ["bleu"], catalog)

@@ -16,7 +16,13 @@ from nmt.paper.tables import MEANINGS, printed
 
 PAPER, OTHER = "Somebody et al. 2017, Table 2", "Others & Co. 2018, 100% of it"
 PUBLISHED = [
-    {"split": "test", "metric": "bleu", "value": 30.0, "experiment": "demo-transformer", "source": PAPER},
+    {
+        "split": "test",
+        "metric": "bleu",
+        "value": 30.0,
+        "experiment": "demo-transformer",
+        "source": PAPER,
+    },
     {"split": "test", "metric": "bleu", "value": 29.5, "system": "Their_system", "source": OTHER},
     {"split": "test", "metric": "chrf", "value": 1.0, "system": "Not a column", "source": OTHER},
     {"split": "dev", "metric": "bleu", "value": 2.0, "system": "Another split", "source": OTHER},
@@ -27,16 +33,24 @@ PUBLISHED = [
 
 
 def publishing(catalog: Catalog) -> Catalog:
-    return catalog.model_copy(update={"published": [Published(corpus="demo", **entry) for entry in PUBLISHED]})
+    return catalog.model_copy(
+        update={"published": [Published(corpus="demo", **entry) for entry in PUBLISHED]}
+    )
 
 
 @pytest.fixture
 def made(tmp_path, root):
-    """made(seeds) is (folder, reproduction, catalog) of made-up runs, with published numbers beside them."""
+    """made(seeds) is (folder, reproduction, catalog) of made-up runs, with published numbers beside
+    them.
+    """
 
     def make(seeds=(1, 2)):
         reproduction = paper_runs.reproduction(seeds)
-        return tmp_path, reproduction, publishing(paper_runs.make_runs(tmp_path, root, reproduction))
+        return (
+            tmp_path,
+            reproduction,
+            publishing(paper_runs.make_runs(tmp_path, root, reproduction)),
+        )
 
     return make
 
@@ -51,8 +65,18 @@ CHANCES = {
     "bleu": {
         "signatures": ["bs:1000", "ar:10000"],
         "systems": {
-            "demo-rnnencdec": {"interval": 1.5, "p_bootstrap": 0.001, "p_randomization": 0.002, "may_be_best": False},
-            "demo-rnnsearch": {"interval": 1.25, "p_bootstrap": 0.04, "p_randomization": 0.06, "may_be_best": True},
+            "demo-rnnencdec": {
+                "interval": 1.5,
+                "p_bootstrap": 0.001,
+                "p_randomization": 0.002,
+                "may_be_best": False,
+            },
+            "demo-rnnsearch": {
+                "interval": 1.25,
+                "p_bootstrap": 0.04,
+                "p_randomization": 0.06,
+                "may_be_best": True,
+            },
             "demo-transformer": {
                 "interval": 1.0,
                 "p_bootstrap": None,
@@ -66,7 +90,12 @@ CHANCES = {
 
 def test_cited_systems_first_then_our_rows_in_order(made):
     rows = table(made()).rows
-    assert list(rows.title) == ["Their_system", "RNN without attention", "RNN with attention", "Transformer"]
+    assert list(rows.title) == [
+        "Their_system",
+        "RNN without attention",
+        "RNN with attention",
+        "Transformer",
+    ]
     assert list(rows.kind) == ["published only", "run", "run", "run"]
 
 
@@ -74,9 +103,9 @@ def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(
     given = made()
     row = table(given).rows.set_index("experiment").loc["demo-transformer"]
     one, two = (
-        read_json(given[0] / "runs" / "demo" / "demo-transformer" / f"seed-{seed}" / "test.scores.json")["bleu"][
-            "score"
-        ]
+        read_json(
+            given[0] / "runs" / "demo" / "demo-transformer" / f"seed-{seed}" / "test.scores.json"
+        )["bleu"]["score"]
         for seed in (1, 2)
     )
     assert row.bleu == pytest.approx((one + two) / 2)
@@ -86,7 +115,13 @@ def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(
     assert row.parameters_millions_difference == pytest.approx(1.234567 - 65)
     assert row.flops_6nd_published == 3.3e18
     assert row.minutes_per_seed == pytest.approx(91.5 / 60)
-    assert (row.runs, row.seeds, row.device, row.threads, row.commit) == (2, "1, 2", "made-up CPU", "2", "abcdef0123")
+    assert (row.runs, row.seeds, row.device, row.threads, row.commit) == (
+        2,
+        "1, 2",
+        "made-up CPU",
+        "2",
+        "abcdef0123",
+    )
 
 
 def test_one_seed_has_no_deviation(made):
@@ -98,14 +133,20 @@ def test_one_seed_has_no_deviation(made):
 
 def test_what_no_paper_prints_has_no_difference(made):
     rows = table(made()).rows.set_index("title")
-    assert rows.loc["RNN with attention", ["bleu_published", "bleu_difference", "ter_published"]].isna().all()
+    assert (
+        rows.loc["RNN with attention", ["bleu_published", "bleu_difference", "ter_published"]]
+        .isna()
+        .all()
+    )
     assert rows.loc["Their_system", ["bleu", "bleu_difference", "minutes_per_seed"]].isna().all()
 
 
 def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
     folder, reproduction, catalog = made()
     without = [entry for entry in catalog.published if entry.metric not in ("flops", "parameters")]
-    text = markdown(table((folder, reproduction, catalog.model_copy(update={"published": without}))))
+    text = markdown(
+        table((folder, reproduction, catalog.model_copy(update={"published": without})))
+    )
     assert text.count("| Their_system") == 1
     assert text.count("| Transformer ") == 2
 
@@ -115,8 +156,12 @@ def test_csv_keeps_every_digit_and_names_all_that_it_rests_on(made):
     frame = pd.read_csv(io.StringIO(csv(given)))
     assert list(frame.columns) == list(given.rows.columns)
     ours = frame[frame.kind == "run"]
-    assert ours.bleu.to_numpy() == pytest.approx(given.rows.bleu.dropna().to_numpy(dtype=float), rel=1e-12)
-    assert set(frame.corpus_title) == {"Generated English-German sentences of a small grammar (not a benchmark)"}
+    assert ours.bleu.to_numpy() == pytest.approx(
+        given.rows.bleu.dropna().to_numpy(dtype=float), rel=1e-12
+    )
+    assert set(frame.corpus_title) == {
+        "Generated English-German sentences of a small grammar (not a benchmark)"
+    }
     assert set(frame.bleu_signature) == {"nrefs:1|made-up:bleu"}
     assert set(ours.commit) == {"abcdef0123"}
 
@@ -154,7 +199,9 @@ def test_a_title_stays_in_its_cell(made):
 
 
 def test_latex_would_compile(made):
-    """No LaTeX here: environments and braces match, rows are as wide as their tabular, nothing special is bare."""
+    """No LaTeX here: environments and braces match, rows are as wide as their tabular, nothing
+    special is bare.
+    """
     text = latex(table(made()), "made-up-systems")
     open_environments = []
     for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
@@ -174,14 +221,18 @@ def test_latex_would_compile(made):
     assert not re.search(r"[%#_^~|<>]", bare)
     assert bare.isascii()
 
-    tabulars = re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, flags=re.DOTALL)
+    tabulars = re.findall(
+        r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, flags=re.DOTALL
+    )
     assert len(tabulars) == 2
     for columns, body in tabulars:
         rows = [line for line in body.splitlines() if line.endswith(r" \\")]
         assert len(rows) == 1 + 4
         for row in rows:
             assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1
-        assert body.count(r"\midrule") == 2  # under the header, and between what is published only and ours
+        assert (
+            body.count(r"\midrule") == 2
+        )  # under the header, and between what is published only and ours
         assert (body.count(r"\toprule"), body.count(r"\bottomrule")) == (1, 1)
     assert r"\caption{Systems \& scores, 100\% made up}" in text
     assert r"Their\_system (published only)" in text
@@ -189,7 +240,8 @@ def test_latex_would_compile(made):
 
 def test_escaping():
     assert escaped("a_b & 5% {x} #1 $2 \\ ~ ^ | < > [1] ± −") == (
-        r"a\_b \& 5\% \{x\} \#1 \$2 \textbackslash{} \textasciitilde{} \textasciicircum{} \textbar{} "
+        r"a\_b \& 5\% \{x\} \#1 \$2 \textbackslash{} \textasciitilde{} \textasciicircum{}"
+        r" \textbar{} "
         r"\textless{} \textgreater{} {[}1] $\pm$ $-$"
     )
 
@@ -200,7 +252,10 @@ def test_scores_got_in_different_ways_are_refused(made):
     scores = read_json(path)
     scores["bleu"]["signature"] = "nrefs:1|another"
     write_json(path, scores)
-    with pytest.raises(UserError, match=r"bleu was measured in different ways \(nrefs:1|made-up:bleu, nrefs:1|another"):
+    with pytest.raises(
+        UserError,
+        match=r"bleu was measured in different ways \(nrefs:1|made-up:bleu, nrefs:1|another",
+    ):
         table(given)
 
 
@@ -229,15 +284,24 @@ def test_every_metric_has_its_meaning():
 def test_a_difference_inside_the_noise_is_not_printed_as_a_win(made):
     given = table(made(), significance=CHANCES)
     _, scores, *_ = markdown(given).split("\n\n")
-    lines = {line.split("|")[1].strip(): line.split("|") for line in scores.splitlines() if line.startswith("|")}
+    lines = {
+        line.split("|")[1].strip(): line.split("|")
+        for line in scores.splitlines()
+        if line.startswith("|")
+    }
     header, without, attention, transformer = (
-        lines[name] for name in ("system", "RNN without attention", "RNN with attention", "Transformer")
+        lines[name]
+        for name in ("system", "RNN without attention", "RNN with attention", "Transformer")
     )
     assert [name.strip() for name in header[2:4]] == ["BLEU (sacreBLEU)", "interval (95%)"]
     assert not without[2].strip().startswith("**")
     assert attention[2].strip().startswith("**")
     assert transformer[2].strip().endswith("**")
-    assert [line[3].strip() for line in (without, attention, transformer)] == ["± 1.50", "± 1.25", "± 1.00"]
+    assert [line[3].strip() for line in (without, attention, transformer)] == [
+        "± 1.50",
+        "± 1.25",
+        "± 1.00",
+    ]
     assert "approximate randomization over the sentences both say p < 0.05" in markdown(given)
     assert "Interval (95%)" in markdown(given)
     assert "(bs:1000; ar:10000)" in markdown(given)
@@ -255,7 +319,9 @@ def test_html_has_the_cells_of_markdown_and_escapes_them(made):
     page = html(given)
     assert "<h1>Systems &amp; scores, 100% made up</h1>" in page
     rows = re.findall("<tr>(.*?)</tr>", page)
-    cells = [[unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+    cells = [
+        [unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows
+    ]
     lines = [line for line in markdown(given).splitlines() if line.startswith("| ")]
     assert cells == [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert page.count("<li>") == len(re.findall("^- ", markdown(given), re.MULTILINE))

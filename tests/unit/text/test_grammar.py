@@ -18,7 +18,11 @@ SMALL = {
     "tables": {"the": {"m": "der", "f": "die"}},
     "words": {
         "noun": [
-            {"columns": ["en", "de", "gender"], "kind": "animal", "rows": [["dog", "Hund", "m"], ["cat", "Katze", "f"]]}
+            {
+                "columns": ["en", "de", "gender"],
+                "kind": "animal",
+                "rows": [["dog", "Hund", "m"], ["cat", "Katze", "f"]],
+            }
         ],
         "verb": [{"columns": ["en", "de"], "rows": [["sleeps", "schläft"], ["laughs", "lacht"]]}],
     },
@@ -30,7 +34,9 @@ SMALL = {
                 "de": "{n.de} {v.de} .",
             }
         ],
-        "NP": [{"let": {"n": "noun kind={kind}"}, "en": "the {n.en}", "de": "{the n.gender} {n.de}"}],
+        "NP": [
+            {"let": {"n": "noun kind={kind}"}, "en": "the {n.en}", "de": "{the n.gender} {n.de}"}
+        ],
     },
 }
 
@@ -107,14 +113,30 @@ def changed(path, value):
         (["start"], "Sentense", "'Sentense'; did you mean 'Sentence'"),
         (["once"], ["nuon"], "'nuon'; did you mean 'noun'"),
         (["rules", "NP", 0, "let", "n"], "noum kind={kind}", "'noum'; did you mean 'noun'"),
-        (["rules", "NP", 0, "let", "n"], "noun kind animal", "'noun kind animal' is not of the form"),
-        (["rules", "NP", 0, "en"], "the {n.eng}", "NP, production 1: n has no 'eng'; did you mean 'en'"),
+        (
+            ["rules", "NP", 0, "let", "n"],
+            "noun kind animal",
+            "'noun kind animal' is not of the form",
+        ),
+        (
+            ["rules", "NP", 0, "en"],
+            "the {n.eng}",
+            "NP, production 1: n has no 'eng'; did you mean 'en'",
+        ),
         (["rules", "NP", 0, "en"], "the {m.en}", "NP, production 1: nothing is called 'm'"),
         (["rules", "NP", 0, "en"], 1, "NP, production 1: 1 is not text"),
         (["rules", "NP", 0, "de"], None, "Sentence, production 1: n has no 'de'"),
-        (["rules", "NP", 0, "when"], {"knd": "animal"}, "nothing is called 'knd'; did you mean 'kind'"),
+        (
+            ["rules", "NP", 0, "when"],
+            {"knd": "animal"},
+            "nothing is called 'knd'; did you mean 'kind'",
+        ),
         (["rules", "Sentence", 0, "de"], None, "Sentence yields no 'de'"),
-        (["words", "noun", 0, "rows", 1], ["cat", "Katze"], r"\['cat', 'Katze'\] has 2 forms, not the 3"),
+        (
+            ["words", "noun", 0, "rows", 1],
+            ["cat", "Katze"],
+            r"\['cat', 'Katze'\] has 2 forms, not the 3",
+        ),
         (["words", "noun", 0, "rows", 1], ["cat", "Katze", False], "put .False. in quotes"),
         (["finish", "en"], [["(", ""]], "'\\(' is not a pattern"),
         (["finish", "de"], None, "no language 'de'"),
@@ -178,7 +200,9 @@ def test_splits_are_distinct_and_share_nothing(grammar):
     corpus = generate(grammar, sizes, 1)
     assert {split: len(pairs) for split, pairs in corpus.items()} == sizes
     for side in (0, 1):
-        assert len({pair[side] for pairs in corpus.values() for pair in pairs}) == sum(sizes.values())
+        assert len({pair[side] for pairs in corpus.values() for pair in pairs}) == sum(
+            sizes.values()
+        )
 
 
 def test_the_seed_decides(grammar):
@@ -191,7 +215,9 @@ def test_one_english_sentence_has_one_german_one(grammar):
     """Seen best in short sentences, which do come twice."""
     random, known = Random(1), {}
     for _ in range(1500):
-        english, german = (grammar.finished(text, language) for language, text in noun_phrase(grammar, random))
+        english, german = (
+            grammar.finished(text, language) for language, text in noun_phrase(grammar, random)
+        )
         assert known.setdefault(english, german) == german
     assert len(known) < 1500
 
@@ -213,7 +239,12 @@ def test_capitals(grammar, pairs):
     assert nouns
     small = re.compile(r" (hund|katze|haus|kind|schlüssel|stadt|frau)\w*\b")
     assert not [german for _, german in pairs if small.search(german)]
-    verbs = {word[form].capitalize() for word in grammar.words["verb"] for form in ("er", "past_de") if word[form]}
+    verbs = {
+        word[form].capitalize()
+        for word in grammar.words["verb"]
+        for form in ("er", "past_de")
+        if word[form]
+    }
     for _, german in pairs:
         assert not verbs & set(german.split()[1:])
 
@@ -287,7 +318,12 @@ def german_for(grammar, english, symbol, features):
 )
 def test_agreement(grammar, noun, case, det, english, german):
     (word,) = [word for word in grammar.words["noun"] if word["en"] == noun]
-    assert german_for(grammar, english, "Nominal", {"n": word, "case": case, "det": det, "number": "any"}) == german
+    assert (
+        german_for(
+            grammar, english, "Nominal", {"n": word, "case": case, "det": det, "number": "any"}
+        )
+        == german
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,17 +378,31 @@ def finite_forms(grammar):
     """All that may stand in the place of the finite verb, prefixes left out and attached."""
     tables = grammar.tables
     forms = {form for modal in grammar.words["modal"] for form in (modal["sg"], modal["pl"])}
-    forms |= {form for tense in tables["auxiliary"].values() for verb in tense.values() for form in verb.values()}
+    forms |= {
+        form
+        for tense in tables["auxiliary"].values()
+        for verb in tense.values()
+        for form in verb.values()
+    }
     for verb in grammar.words["verb"]:
-        present = [verb["stem"] + ending for ending in tables["present_ending"][verb["type"]].values()]
+        present = [
+            verb["stem"] + ending for ending in tables["present_ending"][verb["type"]].values()
+        ]
         past = [verb["past_de"] + ending for ending in tables["past_ending"][verb["type"]].values()]
-        forms |= {prefix + form for form in [verb["er"], *present, *past] for prefix in ("", verb["prefix"])}
+        forms |= {
+            prefix + form
+            for form in [verb["er"], *present, *past]
+            for prefix in ("", verb["prefix"])
+        }
     return forms
 
 
 def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
     forms = finite_forms(grammar)
-    clause = re.compile(r"(?:, |^)(?:weil|obwohl|wenn|während|bevor|nachdem|als|dass|ob) ([^,.]*)[,.]", re.IGNORECASE)
+    clause = re.compile(
+        r"(?:, |^)(?:weil|obwohl|wenn|während|bevor|nachdem|als|dass|ob) ([^,.]*)[,.]",
+        re.IGNORECASE,
+    )
     prepositions = re.compile(r"^Während (der|des|meine[rs]|unsere[rs]|seine[rs]|ihre[rs])\b")
     found = 0
     for _, german in pairs:
@@ -367,14 +417,21 @@ def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
 
 def test_the_verb_comes_second_after_an_adverb(grammar, pairs):
     forms = finite_forms(grammar)
-    first = [german.split() for _, german in pairs if re.match("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ", german)]
+    first = [
+        german.split()
+        for _, german in pairs
+        if re.match("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ", german)
+    ]
     assert len(first) > 20
     assert all(words[1] in forms for words in first)
 
 
 def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
     forms = finite_forms(grammar)
-    after = [re.match(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)", german) for _, german in pairs]
+    after = [
+        re.match(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)", german)
+        for _, german in pairs
+    ]
     assert sum(map(bool, after)) > 150
     assert all(match[1] in forms for match in after if match)
 

@@ -30,7 +30,11 @@ def test_raw_text_changes_in_white_space_and_the_space_mark_alone(line, expected
         ("en", "He said “Hi” – it’s 5\u00a0% …", 'He said "Hi" - it\'s 5% ...'),
         ("en", "(yes )no ;", "(yes) no;"),
         ("fr", "10\u00a0000 «\u00a0mots\u00a0» \u00a0!", '10,000 "mots" !'),
-        ("de", "soft\u00adhyphen, zero\u200bwidth, bell\x07, \ufeffmark", "soft hyphen, zero width, bell , mark"),
+        (
+            "de",
+            "soft\u00adhyphen, zero\u200bwidth, bell\x07, \ufeffmark",
+            "soft hyphen, zero width, bell , mark",
+        ),
     ],
 )
 def test_punctuation_is_normalized_and_control_characters_are_spaces(language, line, expected):
@@ -60,7 +64,9 @@ def test_no_line_is_split(vocabulary):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_lines_stay_in_order(jobs):
     lines = [f"Number {number}," for number in range(2500)]
-    assert list(preprocessed(lines, MULTI30K, "en", jobs)) == [f"number {number} ," for number in range(2500)]
+    assert list(preprocessed(lines, MULTI30K, "en", jobs)) == [
+        f"number {number} ," for number in range(2500)
+    ]
 
 
 def test_multi30k_survives_tokenization_and_back(mirror):

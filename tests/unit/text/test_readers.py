@@ -37,7 +37,12 @@ def written(path, content):
     return path
 
 
-MEMBERS = {"readme": b"no\n", "in/text.en": TEXT, "in/text.de.gz": gzip.compress(TEXT), "last": b"no\n"}
+MEMBERS = {
+    "readme": b"no\n",
+    "in/text.en": TEXT,
+    "in/text.de.gz": gzip.compress(TEXT),
+    "last": b"no\n",
+}
 
 
 @pytest.fixture(params=["plain", "gz", "tgz", "gz in tgz", "tar", "gz in tar", "zip", "gz in zip"])
@@ -83,8 +88,9 @@ def test_only_a_line_feed_ends_a_line(tmp_path, line, expected):
 
 def test_sgml_gives_one_sentence_a_segment(tmp_path):
     text = (
-        '<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot; &#233; R&D &copy</seg>\n'
-        '</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg id="3"></seg>\n</p></doc></refset>\n'
+        '<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
+        ' &#233; R&D &copy</seg>\n</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg'
+        ' id="3"></seg>\n</p></doc></refset>\n'
     )
     sentences = read(written(tmp_path / "a.sgm", text.encode()), form="sgml")
     assert sentences == ['AT&T <b> "q" é R&D &copy', "two lines of it", ""]
@@ -163,7 +169,9 @@ def test_invalid_utf8_is_an_error_with_file_member_and_line(tmp_path):
 def test_paired_names_both_counts():
     assert list(paired("ab", "xy", "s", "t")) == [("a", "x"), ("b", "y")]
     for source, target in [("abc", "x"), ("a", "xyz")]:
-        with pytest.raises(UserError, match=f"left has {len(source)} lines but right has {len(target)}"):
+        with pytest.raises(
+            UserError, match=f"left has {len(source)} lines but right has {len(target)}"
+        ):
             list(paired(source, target, "left", "right"))
 
 

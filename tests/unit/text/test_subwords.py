@@ -98,7 +98,9 @@ def test_a_long_line_is_not_dropped(tmp_path):
 def test_the_size_must_hold_all_characters(text):
     smallest = len(characters()) + 5
     assert Subwords(learned(text, size=smallest)).size == smallest
-    with pytest.raises(UserError, match=f"{smallest - 1} is too small .* the smallest possible is {smallest}"):
+    with pytest.raises(
+        UserError, match=f"{smallest - 1} is too small .* the smallest possible is {smallest}"
+    ):
         learned(text, size=smallest - 1)
 
 

@@ -1,9 +1,10 @@
 import math
 
 import pytest
+from workflows import ROOT
 
-from nmt.configuration import Training
-from nmt.training.schedule import learning_rate, paper_peak, source_weight
+from nmt.configuration import Training, load_catalog
+from nmt.training.schedule import learning_rate, source_weight
 
 
 def training(**changes) -> Training:
@@ -17,9 +18,9 @@ def rates(**changes) -> list[float]:
 @pytest.mark.parametrize("update", [1, 100, 3999, 4000, 4001, 100000])
 def test_is_the_paper_s_equation_3(update):
     expected = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
-    assert learning_rate(update, training(warmup=4000, updates=100000), paper_peak(512, 4000)) == pytest.approx(
-        expected, rel=1e-12
-    )
+    base = load_catalog(ROOT / "config").experiment("transformer-base")
+    rate = learning_rate(update, base.training, base.peak_learning_rate)
+    assert rate == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,14 @@ def test_cosine_ends_at_its_last_rate_and_is_half_way_half_way():
 
 def test_sutskever_s_rate_halves_every_half_epoch_from_the_fifth_on():
     found = rates(schedule="halving", halve_from=500, halve_every=50, warmup=0)
-    assert [found[update - 1] for update in (1, 499, 500, 549, 550, 600)] == [0.3, 0.3, 0.15, 0.15, 0.075, 0.0375]
+    assert [found[update - 1] for update in (1, 499, 500, 549, 550, 600)] == [
+        0.3,
+        0.3,
+        0.15,
+        0.15,
+        0.075,
+        0.0375,
+    ]
 
 
 def test_without_a_schedule_the_rate_stays():

@@ -5,9 +5,13 @@ import pytest
 from nmt.configuration import Seq2Seq, Transformer
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.training.state import record_settings
+from nmt.training.run_folder import record_settings
 
-SETTINGS = {"model": {"layers": 2}, "training": {"warmup": 10, "adam_betas": (0.9, 0.98)}, "seed": 1}
+SETTINGS = {
+    "model": {"layers": 2},
+    "training": {"warmup": 10, "adam_betas": (0.9, 0.98)},
+    "seed": 1,
+}
 
 
 def test_a_new_key_with_a_default_changes_no_name():
@@ -26,6 +30,8 @@ def test_settings_are_recorded_and_found_again(tmp_path):
 
 def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
     record_settings(tmp_path, SETTINGS)
-    with pytest.raises(UserError, match="begun with warmup 10, which is 20 now: move the folder away"):
+    with pytest.raises(
+        UserError, match="begun with warmup 10, which is 20 now: move the folder away"
+    ):
         record_settings(tmp_path, SETTINGS | {"training": {"warmup": 20}})
     assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10

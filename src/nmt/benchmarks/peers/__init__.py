@@ -1,8 +1,9 @@
-"""Other toolkits' Transformers, to be measured beside ours: each module knows one toolkit, and nothing else does.
+"""Other toolkits' Transformers, to be measured beside ours: each module knows one toolkit, and
+nothing else does.
 
-Model, loss and search are the toolkit's own, with its defaults but for sizes, Post-LN where it has it, one table for
-all embeddings, and dropout where the paper has it. They need the packages of envs/peers.txt; each is imported when it
-is built.
+Model, loss and search are the toolkit's own, with its defaults but for sizes, Post-LN where it has
+it, one table for all embeddings, and dropout where the paper has it. They need the packages of
+envs/peers.txt; each is imported when it is built.
 """
 
 import importlib
@@ -19,7 +20,12 @@ from nmt.models.protocol import PAD
 
 TOOLKITS = ("fairseq", "joeynmt", "opennmt", "sockeye", "marian", "torch")
 # What is compared in search with this project in float32
-SEARCHES = ("this-bfloat16", "ctranslate2", "ctranslate2-int8", *(name for name in TOOLKITS if name != "torch"))
+SEARCHES = (
+    "this-bfloat16",
+    "ctranslate2",
+    "ctranslate2-int8",
+    *(name for name in TOOLKITS if name != "torch"),
+)
 LONGEST = 512  # tokens of a sentence, for toolkits that want to know
 
 
@@ -27,8 +33,9 @@ LONGEST = 512  # tokens of a sentence, for toolkits that want to know
 class Peer:
     """`loss`: of a batch, summed over target tokens, label smoothing included.
 
-    `search`: the best translations of sources (B, S) with a beam, all of exactly so many tokens (EOS not counted):
-    search(source, length, beam) -> B lists. None where the toolkit has no search.
+    `search`: the best translations of sources (B, S) with a beam, all of exactly so many tokens
+    (EOS not counted): search(source, length, beam) -> B lists. None where the toolkit has no
+    search.
     """
 
     model: nn.Module
@@ -44,7 +51,9 @@ def build(toolkit: str, config: Transformer, size: int, smoothing: float) -> Pee
     plain = {"norm": "post", "activation": "relu", "positions": "sinusoidal", "tie": "all"}
     for key, value in plain.items():
         if getattr(config, key) != value:
-            raise UserError(f"other toolkits are built with {key} {value}, not {getattr(config, key)}.")
+            raise UserError(
+                f"other toolkits are built with {key} {value}, not {getattr(config, key)}."
+            )
     return importlib.import_module(f"nmt.benchmarks.peers.{toolkit}").build(config, size, smoothing)
 
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 from torch import Tensor
 
+from nmt.benchmarks.peers import Peer, lengths
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.benchmarks.peers import Peer, lengths
 from nmt.text.subwords import UNK
 
 
@@ -32,11 +32,17 @@ class Words:
 
 
 def importable() -> None:
-    """Its defaults are objects, which dataclasses of Python 3.11 only take when they have a hash."""
+    """Its defaults are objects, which dataclasses of Python 3.11 only take when they have a
+    hash.
+    """
     plain = dataclasses.dataclass
 
     def dataclass(cls=None, **options):
-        return plain(cls, **{"unsafe_hash": True, **options}) if cls else lambda later: dataclass(later, **options)
+        return (
+            plain(cls, **{"unsafe_hash": True, **options})
+            if cls
+            else lambda later: dataclass(later, **options)
+        )
 
     dataclasses.dataclass = dataclass
     import fairseq.criterions.label_smoothed_cross_entropy
@@ -63,7 +69,9 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     def loss(batch: Batch) -> Tensor:
         logits, _ = model(batch.source, lengths(batch.source), batch.target_in)
         found = model.get_normalized_probs((logits, None), log_probs=True).flatten(0, 1)
-        return label_smoothed_nll_loss(found, batch.target_out.flatten()[:, None], smoothing, ignore_index=PAD)[0]
+        return label_smoothed_nll_loss(
+            found, batch.target_out.flatten()[:, None], smoothing, ignore_index=PAD
+        )[0]
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         generator = SequenceGenerator([model], words, beam, max_len_b=length, min_len=length)

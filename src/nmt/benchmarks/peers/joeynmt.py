@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
+from nmt.benchmarks.peers import Peer, lengths
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.benchmarks.peers import Peer, lengths
 from nmt.text.subwords import UNK
 
 
@@ -26,9 +26,18 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     from joeynmt.model import build_model
     from joeynmt.search import beam_search
 
-    stack = {"type": "transformer", "num_layers": config.layers, "num_heads": config.heads, "layer_norm": "post"}
+    stack = {
+        "type": "transformer",
+        "num_layers": config.layers,
+        "num_heads": config.heads,
+        "layer_norm": "post",
+    }
     stack |= {"hidden_size": config.d_model, "ff_size": config.d_ff, "dropout": config.dropout}
-    stack["embeddings"] = {"embedding_dim": config.d_model, "scale": True, "dropout": config.dropout}
+    stack["embeddings"] = {
+        "embedding_dim": config.d_model,
+        "scale": True,
+        "dropout": config.dropout,
+    }
     tied = {"tied_embeddings": True, "tied_softmax": True}
     start = {"initializer": "xavier_uniform", "embed_initializer": "xavier_uniform"}
     words = Words(size)
@@ -48,8 +57,12 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         mask = (source != PAD)[:, None]
-        states, last, _, _ = model(return_type="encode", src=source, src_length=lengths(source), src_mask=mask)
-        found = beam_search(model, beam, states, last, mask, length, alpha=1.0, min_output_length=length)[0]
+        states, last, _, _ = model(
+            return_type="encode", src=source, src_length=lengths(source), src_mask=mask
+        )
+        found = beam_search(
+            model, beam, states, last, mask, length, alpha=1.0, min_output_length=length
+        )[0]
         return found.tolist()
 
     return Peer(model, loss, search)

@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
+from nmt.benchmarks.peers import LONGEST, Peer, smoothed
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.benchmarks.peers import LONGEST, Peer, smoothed
 
 
 def build(config: Transformer, size: int, smoothing: float) -> Peer:
@@ -14,7 +14,11 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     sides = {"layers": config.layers, "attention_heads": config.heads, "ffn_dim": config.d_ff}
     model = MarianMTModel(
         MarianConfig(
-            **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()},
+            **{
+                f"{side}_{name}": value
+                for side in ("encoder", "decoder")
+                for name, value in sides.items()
+            },
             vocab_size=size,
             d_model=config.d_model,
             dropout=config.dropout,
@@ -36,6 +40,8 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         exactly = {"min_new_tokens": length, "max_new_tokens": length}
         mask = (source != PAD).long()
-        return model.generate(source, attention_mask=mask, num_beams=beam, **exactly)[:, 1:].tolist()
+        return model.generate(source, attention_mask=mask, num_beams=beam, **exactly)[
+            :, 1:
+        ].tolist()
 
     return Peer(model, loss, search)

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
+from nmt.benchmarks.peers import Peer, lengths, smoothed
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.benchmarks.peers import Peer, lengths, smoothed
 from nmt.text.subwords import UNK
 
 NUMBERS = {"<blank>": PAD, "<unk>": UNK, "<s>": BOS, "</s>": EOS}
@@ -40,18 +40,25 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     source, target = embeddings(), embeddings()
     target.word_lut.weight = source.word_lut.weight
     encoder = TransformerEncoder(*sizes, config.dropout, 0.0, source, 0, 0)
-    decoder = TransformerDecoder(*sizes, False, "scaled-dot", config.dropout, 0.0, target, 0, 0, False, False, -3, 1)
+    decoder = TransformerDecoder(
+        *sizes, False, "scaled-dot", config.dropout, 0.0, target, 0, 0, False, False, -3, 1
+    )
     model = NMTModel(encoder, decoder)
     model.generator = nn.Linear(config.d_model, size)
     model.generator.weight = source.word_lut.weight
-    for name, parameter in model.named_parameters():  # its modules leave them as they found the memory
+    for (
+        name,
+        parameter,
+    ) in model.named_parameters():  # its modules leave them as they found the memory
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)
 
     def loss(batch: Batch) -> Tensor:
-        target = torch.cat([batch.target_in, batch.target_out[:, -1:]], dim=1)  # the model leaves the last one out
+        target = torch.cat(
+            [batch.target_in, batch.target_out[:, -1:]], dim=1
+        )  # the model leaves the last one out
         states, _ = model(batch.source[..., None], target[..., None], lengths(batch.source))
         return smoothed(model.generator(states), batch.target_out, smoothing)
 

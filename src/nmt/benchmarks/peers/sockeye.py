@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from nmt.benchmarks.peers import LONGEST, Peer, lengths
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import EOS, PAD
-from nmt.benchmarks.peers import LONGEST, Peer, lengths
 
 
 def build(config: Transformer, size: int, smoothing: float) -> Peer:
@@ -40,7 +40,9 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
     criterion = CrossEntropyLoss(label_smoothing=smoothing, ignore_label=PAD)
 
     def with_lengths(tokens: Tensor) -> tuple[Tensor, Tensor]:
-        return tokens[..., None], torch.stack([lengths(tokens), torch.zeros(len(tokens), dtype=torch.long)], dim=1)
+        return tokens[..., None], torch.stack(
+            [lengths(tokens), torch.zeros(len(tokens), dtype=torch.long)], dim=1
+        )
 
     def loss(batch: Batch) -> Tensor:
         logits = model(*with_lengths(batch.source), *with_lengths(batch.target_in))["logits"]

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nmt.benchmarks.peers import LONGEST, Peer, smoothed
 from nmt.configuration import Transformer
 from nmt.models.protocol import PAD
-from nmt.benchmarks.peers import LONGEST, Peer, smoothed
 
 
 class Model(nn.Module):
@@ -14,7 +14,14 @@ class Model(nn.Module):
         super().__init__()
         self.width, self.dropout = config.d_model, config.dropout
         self.table = nn.Embedding(size, config.d_model)
-        sizes = (config.d_model, config.heads, config.layers, config.layers, config.d_ff, config.dropout)
+        sizes = (
+            config.d_model,
+            config.heads,
+            config.layers,
+            config.layers,
+            config.d_ff,
+            config.dropout,
+        )
         self.transformer = nn.Transformer(*sizes, batch_first=True)
         self.register_buffer("positions", torch.randn(LONGEST, config.d_model))
 
@@ -38,4 +45,8 @@ class Model(nn.Module):
 
 def build(config: Transformer, size: int, smoothing: float) -> Peer:
     model = Model(config, size)
-    return Peer(model, lambda batch: smoothed(model(batch.source, batch.target_in), batch.target_out, smoothing), None)
+    return Peer(
+        model,
+        lambda batch: smoothed(model(batch.source, batch.target_in), batch.target_out, smoothing),
+        None,
+    )

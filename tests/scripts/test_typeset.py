@@ -16,8 +16,14 @@ def typeset(tmp_path, root):
     file.write_text(yaml.safe_dump(reproduction.model_dump()), encoding="utf-8")
     options = {"catalog": root / "config", "reproduction": file, "table": "systems"}
     options["runs"] = tmp_path / "runs"
-    options |= {name: tmp_path / "tables" / f"systems.{name}" for name in ("csv", "markdown", "html", "latex")}
-    return lambda **changes: ["tabulate", *(f"--{name}={value}" for name, value in (options | changes).items())]
+    options |= {
+        name: tmp_path / "tables" / f"systems.{name}"
+        for name in ("csv", "markdown", "html", "latex")
+    }
+    return lambda **changes: [
+        "typeset",
+        *(f"--{name}={value}" for name, value in (options | changes).items()),
+    ]
 
 
 def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
@@ -26,8 +32,16 @@ def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
     tables = tmp_path / "tables"
     with (tables / "systems.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["experiment"] for row in rows] == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
-    assert (tables / "systems.markdown").read_text(encoding="utf-8").startswith("# Systems & scores, 100% made up\n")
+    assert [row["experiment"] for row in rows] == [
+        "demo-rnnencdec",
+        "demo-rnnsearch",
+        "demo-transformer",
+    ]
+    assert (
+        (tables / "systems.markdown")
+        .read_text(encoding="utf-8")
+        .startswith("# Systems & scores, 100% made up\n")
+    )
     assert (tables / "systems.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert r"\label{tab:made-up-systems}" in (tables / "systems.latex").read_text(encoding="utf-8")
 
@@ -44,7 +58,10 @@ def test_the_same_files_every_time(typeset, run_script, tmp_path):
     ("changes", "message"),
     [
         ({"table": "system"}, "unknown table 'system': did you mean 'systems'?"),
-        ({"runs": "nowhere"}, "nowhere/demo/demo-rnnencdec/seed-1/training.json is not there: let snakemake make it"),
+        (
+            {"runs": "nowhere"},
+            "nowhere/demo/demo-rnnencdec/seed-1/training.json is not there: let snakemake make it",
+        ),
         ({"reproduction": "nowhere.yaml"}, "nowhere.yaml is not there"),
     ],
 )

@@ -1,10 +1,12 @@
-"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown, HTML and LaTeX."""
+"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown, HTML
+and LaTeX.
+"""
 
 import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import load_reproduction, present_spelling, read_yaml
 from nmt.files import read_json, write_text
 from nmt.paper.markup import csv, html, latex, markdown
 from nmt.paper.tables import printed
@@ -13,7 +15,7 @@ from nmt.paper.tables import printed
 def main(args: argparse.Namespace) -> None:
     values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
     reproduction, catalog = load_reproduction(values, str(args.reproduction))
-    significance = read_json(args.significance) if args.significance else {}
+    significance = present_spelling(read_json(args.significance)) if args.significance else {}
     table = printed(args.table, reproduction, catalog, args.runs, significance)
     write_text(args.csv, csv(table))
     write_text(args.markdown, markdown(table))
@@ -24,10 +26,14 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument("--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables")
+    parser.add_argument(
+        "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
+    )
     parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
-    parser.add_argument("--significance", type=Path, metavar="FILE", help="made by compare.py of the table's rows")
+    parser.add_argument(
+        "--significance", type=Path, metavar="FILE", help="made by compare.py of the table's rows"
+    )
     parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
     parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
     parser.add_argument("--html", type=Path, required=True, metavar="FILE")

@@ -1,0 +1,1 @@
+"""Speed of training and search, beside other toolkits; nothing else imports it."""

@@ -1,0 +1,30 @@
+"""Keys that had another spelling: trainings and models made then keep their names and stay readable."""
+
+FORMER = {
+    "license": "licence",
+    "micro_batches": "batches",
+    "normalize": "normalise",
+    "optimizer": "optimiser",
+    "p_randomization": "p_randomisation",
+    "tokenize": "tokenise",
+}
+PRESENT = {former: present for present, former in FORMER.items()}
+
+
+def former_spelling(value: object) -> object:
+    """Return nested dictionaries with their keys as they were first spelled."""
+    return respelled(value, FORMER)
+
+
+def present_spelling(value: object) -> object:
+    """Return nested dictionaries with their keys as they are spelled now."""
+    return respelled(value, PRESENT)
+
+
+def respelled(value: object, names: dict[str, str]) -> object:
+    """Return nested dictionaries and lists with some keys renamed."""
+    if isinstance(value, dict):
+        return {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [respelled(inside, names) for inside in value]
+    return value

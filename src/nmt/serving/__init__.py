@@ -1,0 +1,1 @@
+"""A trained model's folder, its exports, and plain text in and out."""

@@ -1,0 +1,55 @@
+"""What a training has done so far and what it cost, over all interruptions."""
+
+from dataclasses import dataclass, field
+
+from nmt.configuration import Training
+from nmt.data.batches import UpdateBatch
+
+
+@dataclass
+class Counters:
+    """Counts since the first update; seconds are of training, validation included."""
+
+    update: int = 0
+    epoch: int = 1
+    position: int = 0  # updates of this epoch already done
+    source_tokens: int = 0
+    target_tokens: int = 0
+    positions: int = 0  # of both sides, padding included
+    flops: float = 0.0  # as nmt.models.flops counts them
+    seconds: float = 0.0
+    device_seconds: float = 0.0  # seconds times the number of ranks
+    # CPU time of the first rank, times their number: other work on the machine does not add to it
+    cpu_seconds: float = 0.0
+    best_dev_nll: float = float("inf")
+    intervals_since_best: int = 0
+    skipped: int = 0  # updates whose gradient was NaN or infinite
+    skipped_in_a_row: int = 0
+    # Code and machine of each call that made updates, in their order
+    made_by: list[dict] = field(default_factory=list)
+
+    def begin(self, batch: UpdateBatch) -> None:
+        """Count one more update, which learns from `batch`."""
+        self.update += 1
+        self.epoch, self.position = batch.epoch, batch.position
+        self.source_tokens += batch.source_tokens
+        self.target_tokens += batch.target_tokens
+        self.positions += batch.positions
+
+    def spend(self, seconds: float, cpu_seconds: float, world_size: int) -> None:
+        """Count time, of the wall clock and of this rank's CPU."""
+        self.seconds += seconds
+        self.device_seconds += seconds * world_size
+        self.cpu_seconds += cpu_seconds * world_size
+
+    def record_dev_nll(self, nll: float) -> None:
+        """Note the dev set's negative log-likelihood after one more interval."""
+        self.intervals_since_best += 1
+        if nll < self.best_dev_nll:
+            self.best_dev_nll, self.intervals_since_best = nll, 0
+
+    def is_finished(self, settings: Training) -> bool:
+        """Return whether all updates are done, or patience has run out."""
+        patience = settings.patience
+        out_of_patience = patience is not None and self.intervals_since_best >= patience
+        return self.update >= settings.updates or out_of_patience

@@ -1,0 +1,76 @@
+"""How well a model does on the dev set while it is trained."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from sacrebleu.metrics import BLEU
+
+from nmt.configuration import Decoding, Training
+from nmt.data.batches import Batches
+from nmt.data.tokens import ParallelTokens
+from nmt.decoding.translator import in_order, translate_tokens
+from nmt.errors import UserError
+from nmt.files import read_lines
+from nmt.models.protocol import Model
+from nmt.text.preprocessing import Preprocessing
+from nmt.text.subwords import Subwords
+from nmt.training.distributed import ProcessGroup
+from nmt.training.objective import cross_entropy
+from nmt.training.trainer import autocast
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The dev set: as batches for the loss, as text for BLEU."""
+
+    tokens: ParallelTokens
+    references: list[str]
+    subwords: Subwords  # of the target
+    preprocessing: Preprocessing  # of the target
+
+    @classmethod
+    def load(
+        cls, tokens: Path, reference: Path, subwords: Subwords, preprocessing: Preprocessing
+    ) -> "Validation":
+        """Raise UserError when tokens and text differ in their number of sentences."""
+        parallel, references = ParallelTokens.load(tokens), list(read_lines(reference))
+        if len(references) != len(parallel):
+            raise UserError(
+                f"{reference} has {len(references)} lines, {tokens} {len(parallel)} sentences:"
+                " give the text that these were made from."
+            )
+        return cls(parallel, references, subwords, preprocessing)
+
+    def batches(self) -> Batches:
+        """Return the batches that the loss is measured on."""
+        return Batches.for_evaluation(self.tokens)
+
+    def bleu(self, model: Model) -> float:
+        """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
+        sources = [self.tokens.source[i].tolist() for i in range(len(self.tokens))]
+        hypotheses = in_order(translate_tokens(model, sources, Decoding(beam=1)), len(sources))
+        translations = [
+            self.preprocessing.undo(self.subwords.decode(best.tokens)) for (best,) in hypotheses
+        ]
+        metric = BLEU(lowercase=self.preprocessing.lowercase)
+        return metric.corpus_score(translations, [self.references]).score
+
+
+@torch.no_grad()
+def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup) -> float:
+    """Return the negative log-likelihood per subword (EOS counted) in nats, without smoothing.
+
+    Its exponential is perplexity. The batches are divided among ranks.
+    """
+    model.eval()
+    total = torch.zeros(2, dtype=torch.float64, device=group.device)
+    for numbers in dev.in_order()[group.rank :: group.world_size]:
+        batch = dev.load(numbers).to(group.device)
+        with autocast(group.device, settings):
+            hidden = model(batch.source, batch.target_in)
+            nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1]
+        tokens = torch.tensor(dev.target_tokens(numbers), device=nll.device)
+        total += torch.stack([nll.double(), tokens])
+    nll, tokens = group.sum(total).tolist()
+    return nll / tokens
