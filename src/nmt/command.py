@@ -1,4 +1,4 @@
-"""What every script has in common: its arguments, its log, and how it ends."""
+"""Command-line arguments, logging and exit codes of all scripts."""
 
 import argparse
 import errno
@@ -11,21 +11,14 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-WRITTEN = (
-    "log",
-    "output",
-    "csv",
-    "markdown",
-    "html",
-    "latex",
-    "pdf",
-    "png",
-)  # arguments of scripts
+# Arguments of scripts that name files to write
+OUTPUTS = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """A parser with the one option that all scripts share; named arguments only, never
-    abbreviated.
+    """Return a parser with --log, which all scripts share.
+
+    Options must be spelled out: abbreviations are errors.
     """
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
     parser.add_argument("--log", type=Path, metavar="FILE", help="also write messages to this file")
@@ -33,18 +26,17 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.ArgumentParser) -> None:
-    """Parses the arguments, calls `main` with them and ends the process.
+    """Parse the arguments, call `main` with them and exit.
 
-    Exit codes: 0 done; 1 one sentence on standard error says what to put right; 2 bad arguments;
+    Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
     args = parser.parse_args()
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # half-written files are cleaned up then, too
+    # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     set_up_logging(None)
     try:
-        keep_inputs(vars(args))
+        check_outputs(vars(args))
         set_up_logging(args.log)
         code = main(args) or 0
         sys.stdout.flush()
@@ -54,36 +46,40 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     except KeyboardInterrupt:
         logging.error("interrupted: run the same command again.")
         code = 130
-    except BrokenPipeError:  # whoever read our output has gone, as in `translate.py | head`
+    except BrokenPipeError:
+        # The reader of standard output has exited, as in `translate.py | head`: discard the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except OSError as error:
         logging.error(f"error: {explain(error)}")
         code = 1
     except Exception:
-        logging.exception(
-            f"{parser.prog} met a case it does not know; please report it with this message:"
-        )
+        logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
         code = 1
     sys.exit(code)
 
 
-def keep_inputs(values: dict) -> None:
-    """Raises UserError when what is to be written would replace what another argument names."""
-    paths = {name: value if isinstance(value, list) else [value] for name, value in values.items()}
-    named = [
-        (name, path) for name, found in paths.items() for path in found if isinstance(path, Path)
-    ]
-    for output, path in named:
-        for name, other in named:
-            if output in WRITTEN and name != output and path.resolve() == other.resolve():
+def check_outputs(values: dict) -> None:
+    """Raise UserError when an output would overwrite a file that another argument names.
+
+    values: the parsed arguments by name.
+    """
+    paths = []
+    for name, value in values.items():
+        candidates = value if isinstance(value, list) else [value]
+        paths += [(name, path) for path in candidates if isinstance(path, Path)]
+    outputs = [(name, path) for name, path in paths if name in OUTPUTS]
+    for output, output_path in outputs:
+        for name, path in paths:
+            if name != output and path.resolve() == output_path.resolve():
                 raise UserError(
-                    f"--{output} {path} would replace that of --{name.replace('_', '-')}: give"
-                    " another."
+                    f"--{output} {output_path} would overwrite the file of"
+                    f" --{name.replace('_', '-')}: choose another path."
                 )
 
 
 def explain(error: OSError) -> str:
+    """Return a sentence about an error of the operating system."""
     where = f" at {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
@@ -94,37 +90,40 @@ def explain(error: OSError) -> str:
 
 
 def set_up_logging(log: Path | None) -> None:
-    handlers: list[logging.Handler] = [logging.StreamHandler()]
-    handlers[0].setFormatter(logging.Formatter("%(message)s"))
+    """Send messages to standard error and, with date and time, to the end of the file `log`."""
+    console = logging.StreamHandler()
+    console.setFormatter(logging.Formatter("%(message)s"))
+    handlers: list[logging.Handler] = [console]
     if log is not None:
         log.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(logging.FileHandler(log, encoding="utf-8"))
-        handlers[1].setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        file = logging.FileHandler(log, encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        handlers.append(file)
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
 
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
-    """A type for add_argument: an integer from `least` to `most`."""
+    """Return a type for add_argument: an integer from `least` to `most`."""
 
     def integer(text: str) -> int:
         value = int(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"{value} is {f'below {least}' if value < least else f'above {most}'}"
-            )
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is below {least}")
+        if value > most:
+            raise argparse.ArgumentTypeError(f"{value} is above {most}")
         return value
 
     return integer
 
 
 def number(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
-    """A type for add_argument: a finite number from `least` to `most`."""
+    """Return a type for add_argument: a finite number from `least` to `most`."""
 
     def real(text: str) -> float:
         value = float(text)
-        if not least <= value <= most:
-            upwards = "up" if most == sys.float_info.max else f"to {most}"
-            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} {upwards}")
+        if not least <= value <= most:  # also true for NaN
+            upper = "up" if most == sys.float_info.max else f"to {most}"
+            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} {upper}")
         return value
 
     return real

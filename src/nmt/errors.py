@@ -1,4 +1,4 @@
-"""The one exception for what a user can put right."""
+"""The exception for errors that a user can fix."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ class UserError(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelled name: the nearest known one, or all of them when none is near."""
+    """Return a hint for a misspelled name: the nearest known name, or all when none is near."""
     known = sorted(map(str, known))
     matches = get_close_matches(name, known, n=1, cutoff=0.5)
     if matches:

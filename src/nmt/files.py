@@ -1,4 +1,4 @@
-"""Reading lines strictly and writing files whole or not at all."""
+"""Strict reading of text and JSON, and atomic writing of files and folders."""
 
 import errno
 import gzip
@@ -11,80 +11,89 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-# Who may read what is written; it can only be asked for by setting it, which is done while there is
-# but one thread.
+# The umask can only be read by setting it, which is safe at import: there is only one thread.
 UMASK = os.umask(0o077)
 os.umask(UMASK)
 
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yields a path beside `path` to write to; on success it is flushed to disk and renamed to
-    `path`.
+    """Yield a temporary path beside `path` to write to; on success it replaces `path` atomically.
 
-    Whatever happens in between, `path` is either what it was or the whole new file. A folder is
-    handled alike: create it at the yielded path. (For the moment between two renames there is
-    none.) Files get the permissions that the umask leaves, whoever wrote them: safetensors lets
-    only their owner read them.
+    Whatever happens, `path` is either what it was or the whole new file, flushed to disk. It may
+    also become a folder: create one at the temporary path. (Replacing a folder takes two renames,
+    and there is no folder in between.) All files get the permissions that the umask leaves,
+    whatever library wrote them: safetensors lets only their owner read them.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside, old = (
-        path.with_name(f".{path.name}.{os.getpid()}.{what}partial") for what in ("", "old.")
-    )
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    old = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
     try:
-        yield beside
-        for written in [*beside.rglob("*"), beside] if beside.is_dir() else [beside]:
-            if written.is_file():
-                written.chmod(0o666 & ~UMASK)
-            flush_to_disk(written)
+        yield temporary
+        written = [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]
+        for item in written:
+            if item.is_file():
+                item.chmod(0o666 & ~UMASK)
+            flush_to_disk(item)
         if path.is_dir():
-            if not beside.is_dir():
+            if not temporary.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-            os.replace(path, old)  # rename does not replace a folder that is not empty
-        os.replace(beside, path)
+            # os.replace cannot replace a folder that is not empty
+            os.replace(path, old)
+        os.replace(temporary, path)
         flush_to_disk(path.parent)
     finally:
         if old.exists() and not path.exists():
             os.replace(old, path)
-        remove(beside)
+        remove(temporary)
         remove(old)
 
 
 def flush_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    """Wait until a file or a folder's entries are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        os.fsync(descriptor)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def remove(path: Path) -> None:
-    """Removes a file, or a folder with all in it; nothing there is fine."""
+    """Remove a file, or a folder with all its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
-        for inside in path.iterdir():
-            remove(inside)
+        for child in path.iterdir():
+            remove(child)
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    with written_whole(path) as beside:
-        beside.write_text(text, encoding="utf-8", newline="")
+    """Write a text file atomically, in UTF-8."""
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
-    with written_whole(path) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
+    r"""Write lines, to each of which "\n" is added, to a text file atomically, in UTF-8."""
+    with (
+        written_whole(path) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as file,
+    ):
         file.writelines(f"{line}\n" for line in lines)
 
 
 def write_json(path: str | Path, value: object) -> None:
+    """Write a value as indented JSON atomically, in UTF-8."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: str | Path):
-    """Raises UserError when the file is missing or is not JSON."""
+    """Return the value in a JSON file.
+
+    Raises UserError when the file is missing or is not JSON.
+    """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -96,11 +105,11 @@ def read_json(path: str | Path):
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    r"""The lines of a UTF-8 text file, plain or .gz, one by one.
+    r"""Yield the lines of a UTF-8 text file, plain or .gz.
 
-    Only "\n" ends a line ("\r" before it is dropped, and so is a byte order mark): the no-break
-    spaces, U+2028, form feeds and other characters that `str.splitlines` would also break at stay
-    inside the line, so that two sides of a corpus never shift against each other.
+    Only "\n" ends a line. A "\r" before it is dropped, and so is a byte order mark. The other
+    characters at which `str.splitlines` would break, such as U+2028 and form feeds, stay inside the
+    line, so that the two sides of a corpus stay aligned.
 
     Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip
     is damaged.
@@ -118,14 +127,17 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Lines of bytes as text; `name` is what errors call their source."""
+    """Yield lines of UTF-8 bytes as text, as `read_lines` does.
+
+    name: what errors call the source of the lines.
+    """
     for number, line in enumerate(lines, start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{name}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line): "
-                "convert the file to UTF-8, with iconv say."
+                "convert the file to UTF-8, for example with iconv."
             ) from None
         if number == 1:
             text = text.removeprefix("\ufeff")

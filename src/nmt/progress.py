@@ -14,46 +14,60 @@ Item = TypeVar("Item")
 
 
 class Progress:
-    """Counts `total` units of work called `unit`; `update(n, **shown)` after each n, `close` at the
-    end.
+    """A counter of `total` units of work, shown as a bar and in the log.
 
-    quiet: another process shows the same.
+    Call `update(n, **shown)` after every n units, and `close` at the end.
+
+    total: None when it is not known.
+    completed: units that were done before, which do not count in the rate.
+    quiet: show no bar, because another process shows the same.
     """
 
     def __init__(
-        self, description: str, total: int | None, unit: str, done: int = 0, quiet: bool = False
+        self,
+        description: str,
+        total: int | None,
+        unit: str,
+        completed: int = 0,
+        quiet: bool = False,
     ):
-        self.description, self.total, self.unit, self.done = description, total, unit, done
-        hidden = quiet or not sys.stderr.isatty()
+        self.description = description
+        self.total = total
+        self.unit = unit
+        self.completed = completed
+        self.completed_at_start = completed
+        self.shown: dict[str, object] = {}
         self.bar = tqdm(
             desc=description,
             total=total,
             unit=f" {unit}",
-            initial=done,
+            initial=completed,
             leave=False,
-            disable=hidden,
+            disable=quiet or not sys.stderr.isatty(),
         )
-        self.started = self.logged = time.monotonic()
-        self.done_at_start, self.shown = done, {}
+        self.start_time = time.monotonic()
+        self.last_log_time = self.start_time
 
     def update(self, n: int = 1, **shown: object) -> None:
-        self.done += n
+        """Count `n` more units; show values such as `loss=1.2`, or those of the last update."""
+        self.completed += n
         if shown:
             self.shown = shown
             self.bar.set_postfix(shown, refresh=False)
         self.bar.update(n)
         now = time.monotonic()
-        if now - self.logged >= SECONDS_BETWEEN_LOG_LINES:
-            self.logged = now
-            rate = (self.done - self.done_at_start) / (now - self.started)
+        if now - self.last_log_time >= SECONDS_BETWEEN_LOG_LINES:
+            self.last_log_time = now
+            rate = (self.completed - self.completed_at_start) / (now - self.start_time)
             of_total = f" of {self.total}" if self.total else ""
             values = "".join(f", {name} {value}" for name, value in self.shown.items())
             logging.info(
-                f"{self.description}: {self.done}{of_total} {self.unit}, {rate:.1f} a"
-                f" second{values}"
+                f"{self.description}: {self.completed}{of_total} {self.unit},"
+                f" {rate:.1f} a second{values}"
             )
 
     def close(self) -> None:
+        """Remove the bar."""
         self.bar.close()
 
     def __enter__(self) -> "Progress":
@@ -66,8 +80,8 @@ class Progress:
 def progress(
     items: Iterable[Item], description: str, total: int | None, unit: str
 ) -> Iterator[Item]:
-    """Passes `items` on and shows how far it is."""
-    with Progress(description, total, unit) as shown:
+    """Yield the items and show how many have been consumed."""
+    with Progress(description, total, unit) as counter:
         for item in items:
             yield item
-            shown.update()
+            counter.update()

@@ -1,4 +1,4 @@
-"""Where a number comes from: the commit that was checked out when it was made."""
+"""The origin of a result: the commit that was checked out when it was made."""
 
 import subprocess
 from pathlib import Path
@@ -7,17 +7,19 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def commit() -> str:
-    """The commit's short name, with a + when tracked files differ from it; "unknown" outside a git
-    checkout.
+    """Return the short hash of the checked-out commit, with a + when tracked files differ from it.
+
+    Outside a git checkout it is "unknown".
     """
     try:
-        name = git("rev-parse", "--short=10", "HEAD").strip()
-        return name + ("+" if git("status", "--porcelain", "--untracked-files=no").strip() else "")
+        commit_hash = git("rev-parse", "--short=10", "HEAD").strip()
+        changes = git("status", "--porcelain", "--untracked-files=no").strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{commit_hash}+" if changes else commit_hash
 
 
 def git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", "-C", str(REPOSITORY), *arguments], check=True, capture_output=True, text=True
-    ).stdout
+    """Return the standard output of a git command run in the repository."""
+    command = ["git", "-C", str(REPOSITORY), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""Files and folders that are replaced whole or not at all."""
+"""Files and folders are replaced whole or not at all."""
 
 import os
 
@@ -9,35 +9,37 @@ from nmt.files import written_whole
 
 
 def make(folder, content):
-    with written_whole(folder) as beside:
-        beside.mkdir()
-        (beside / content).write_text(content)
+    with written_whole(folder) as temporary:
+        temporary.mkdir()
+        (temporary / content).write_text(content)
+
+
+def names_below(folder):
+    return [path.name for path in folder.rglob("*")]
 
 
 def test_a_folder_is_replaced_whole(tmp_path):
     for content in ("old", "new"):
         make(tmp_path / "made", content)
-    assert [path.name for path in tmp_path.rglob("*")] == ["made", "new"]
+    assert names_below(tmp_path) == ["made", "new"]
 
 
-def test_all_that_is_written_may_be_read_by_whom_the_umask_lets(tmp_path):
-    with written_whole(tmp_path / "folder") as beside:
-        beside.mkdir()
-        (beside / "inside").touch(0o600)
-    with written_whole(tmp_path / "alone") as beside:
-        beside.touch(0o600)
+def test_all_files_get_the_permissions_of_the_umask(tmp_path):
+    with written_whole(tmp_path / "folder") as temporary:
+        temporary.mkdir()
+        (temporary / "inside").touch(0o600)
+    with written_whole(tmp_path / "alone") as temporary:
+        temporary.touch(0o600)
     (tmp_path / "usual").touch()
     usual = (tmp_path / "usual").stat().st_mode
-    assert [(tmp_path / name).stat().st_mode for name in ("folder/inside", "alone")] == [
-        usual,
-        usual,
-    ]
+    assert (tmp_path / "folder" / "inside").stat().st_mode == usual
+    assert (tmp_path / "alone").stat().st_mode == usual
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):
-    with pytest.raises(IsADirectoryError) as refused, written_whole(tmp_path) as beside:
-        beside.touch()
-    assert refused.value.filename == str(tmp_path)
+    with pytest.raises(IsADirectoryError) as error, written_whole(tmp_path) as temporary:
+        temporary.touch()
+    assert error.value.filename == str(tmp_path)
     assert list(tmp_path.parent.glob(".*partial")) == []
 
 
@@ -45,12 +47,13 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     make(tmp_path / "made", "old")
     replace = os.replace
 
-    def refusing(source, target):
-        if str(source).endswith(".partial") and not str(source).endswith("old.partial"):
+    def failing_replace(source, target):
+        name = str(source)
+        if name.endswith(".partial") and not name.endswith("old.partial"):
             raise OSError("no")
         replace(source, target)
 
-    monkeypatch.setattr(files.os, "replace", refusing)
+    monkeypatch.setattr(files.os, "replace", failing_replace)
     with pytest.raises(OSError, match="no"):
         make(tmp_path / "made", "new")
-    assert [path.name for path in tmp_path.rglob("*")] == ["made", "old"]
+    assert names_below(tmp_path) == ["made", "old"]
