@@ -1,11 +1,11 @@
-"""Generated text: sentence pairs from a synchronous grammar that is written as data.
+"""Sentence pairs generated from a synchronous grammar that is written as data.
 
 The grammar file (config/grammar.yaml explains its notation) holds words, tables and rules. This
-module only interprets it and knows no word and no ending of any language: a rule picks words and
-phrases under names, top down, and its templates say what they yield in each language. So two
-templates of one production share all choices, which makes the grammar synchronous, and a phrase may
-yield several parts (a finite verb and its far end) that the rule above puts into their places,
-which makes words move.
+module only interprets it and knows no word and no ending of any language: a rule draws words and
+phrases under names, top down, and its templates say what they yield in each language. The templates
+of one production share all choices, which makes the grammar synchronous. A phrase may yield several
+parts (a finite verb and its prefix or participle), which the rule above places separately; so words
+are reordered.
 """
 
 import re
@@ -18,78 +18,94 @@ from nmt.errors import UserError, nearest
 from nmt.progress import progress
 
 REFERENCE = re.compile(r"\{([^{}]*)\}")
-PASSED = re.compile(r"(\w+)=(\{[^{}]*\}|\S+)")
-JOINED = re.compile(r"(\w?)~(\w)")
+FEATURE = re.compile(r"(\w+)=(\{[^{}]*\}|\S+)")
+JOINT = re.compile(r"(\w?)~(\w)")
 SECTIONS = {"start", "length", "once", "finish", "tables", "words", "rules"}
 ATTEMPTS = 1000
 
 Phrase = dict[str, object]
+Reference = list[list[str]]  # paths into a scope, each a list of keys
 
 
-class NoneLeftError(Exception):
-    """All words that fit are in the sentence already: it has to be begun anew."""
+class NoWordLeftError(Exception):
+    """All words that fit are in the sentence already: start the sentence again."""
 
 
 class Template:
     """Text with references in braces, as in `{noun.en}s` or `{endings noun.gender case}`.
 
-    A reference is a path into the names in scope, then names whose values are keys to look up
-    further.
+    A reference is a path into the names in scope, optionally followed by paths whose values are
+    keys to look up in what the first path gives.
     """
 
     def __init__(self, text: str):
+        """Raise UserError when `text` is not a string or a reference is empty."""
         if not isinstance(text, str):
             raise UserError(f"{text!r} is not text: put it in quotes")
         self.text = text
-        pieces = REFERENCE.split(text)  # literals at even places, references at odd ones
-        self.pieces = [
-            reference(piece) if i % 2 else piece for i, piece in enumerate(pieces) if i % 2 or piece
-        ]
+        self.pieces: list[str | Reference] = []
+        for index, piece in enumerate(REFERENCE.split(text)):
+            if index % 2:  # what the group of the pattern matched
+                self.pieces.append(parse_reference(piece))
+            elif piece:
+                self.pieces.append(piece)
         self.references = [piece for piece in self.pieces if not isinstance(piece, str)]
 
-    def value(self, scope: Phrase):
-        """The text, filled in; a lone reference gives the very thing that it refers to, text or
-        not.
+    def fill(self, scope: Phrase):
+        """Return the text with its references resolved.
+
+        A template that is a single reference gives the value that it refers to, text or not.
         """
         if not self.references:
             return self.text
         if len(self.pieces) == 1:
-            return look_up(self.pieces[0], scope)
+            return resolve(self.pieces[0], scope)
         return "".join(
-            [piece if isinstance(piece, str) else look_up(piece, scope) for piece in self.pieces]
+            [piece if isinstance(piece, str) else resolve(piece, scope) for piece in self.pieces]
         )
 
 
-def reference(text: str) -> list[list[str]]:
-    if not text.split():
+def parse_reference(text: str) -> Reference:
+    """Return the paths of a reference: text between braces, without the braces."""
+    paths = text.split()
+    if not paths:
         raise UserError("'{}' refers to nothing")
-    return [path.split(".") for path in text.split()]
+    return [path.split(".") for path in paths]
 
 
-def look_up(paths: list[list[str]], scope: Phrase):
-    found = follow(paths[0], scope)
-    for path in paths[1:]:
-        found = found[follow(path, scope)]
-    return found
+def resolve(reference: Reference, scope: Phrase):
+    """Return the value that a reference refers to."""
+    first_path, *key_paths = reference
+    value = follow(first_path, scope)
+    for path in key_paths:
+        value = value[follow(path, scope)]
+    return value
 
 
 def follow(path: list[str], scope: Phrase):
-    for step in path:
-        scope = scope[step]
-    return scope
+    """Return the value at the end of a path of keys."""
+    value = scope
+    for key in path:
+        value = value[key]
+    return value
 
 
-def agree(tags: str, wanted: str) -> bool:
-    """Whether two lists of tags, parted by spaces, have one in common."""
-    return not set(tags.split()).isdisjoint(wanted.split())
+def agree(tags: str, allowed_tags: str) -> bool:
+    """Return whether two lists of tags, separated by spaces, have a tag in common."""
+    return not set(tags.split()).isdisjoint(allowed_tags.split())
 
 
 class Production:
-    """One way to rewrite a symbol: `when` it may be, what to `let` names stand for, what it
-    `yields`.
+    """One way to rewrite a symbol.
+
+    weight: relative frequency among the productions that fit.
+    when: conditions, pairs of a path into the scope and the tags allowed there.
+    let: names with the symbol, and the features passed to it, that each stands for.
+    yields: names with the templates of what the production yields.
     """
 
     def __init__(self, data: dict):
+        """Raise UserError when `data` is not a production."""
         if not isinstance(data, dict):
             raise UserError(f"{data!r} is not a mapping")
         data = dict(data)
@@ -97,280 +113,329 @@ class Production:
         self.when = [
             (Template(f"{{{path}}}"), Template(tags)) for path, tags in data.pop("when", {}).items()
         ]
-        self.let = {name: call(text) for name, text in data.pop("let", {}).items()}
+        self.let = {name: parse_call(text) for name, text in data.pop("let", {}).items()}
         self.yields = {name: Template(text) for name, text in data.items()}
 
     def fits(self, scope: Phrase) -> bool:
-        return all(agree(tags.value(scope), wanted.value(scope)) for tags, wanted in self.when)
+        """Return whether the scope meets all conditions."""
+        return all(agree(tags.fill(scope), allowed.fill(scope)) for tags, allowed in self.when)
 
     def paths(self) -> Iterator[list[str]]:
-        """All that its templates refer to."""
-        passed = [template for _, features in self.let.values() for template in features.values()]
-        conditions = [template for pair in self.when for template in pair]
-        for template in [*conditions, *passed, *self.yields.values()]:
-            for paths in template.references:
-                yield from paths
+        """Yield all paths that the templates of the production refer to."""
+        templates = [template for condition in self.when for template in condition]
+        for _, features in self.let.values():
+            templates += features.values()
+        templates += self.yields.values()
+        for template in templates:
+            for reference in template.references:
+                yield from reference
 
 
-def call(text: str) -> tuple[str, dict[str, Template]]:
-    """`Symbol feature=value feature={reference}`, parted."""
-    symbol, _, rest = text.partition(" ")
-    if PASSED.sub("", rest).strip():
+def parse_call(text: str) -> tuple[str, dict[str, Template]]:
+    """Return the symbol and the features of `Symbol feature=value feature={reference}`."""
+    symbol, _, features = text.partition(" ")
+    if FEATURE.sub("", features).strip():
         raise UserError(f"{text!r} is not of the form 'Symbol feature=value ...'")
-    return symbol, {name: Template(value) for name, value in PASSED.findall(rest)}
+    return symbol, {name: Template(value) for name, value in FEATURE.findall(features)}
 
 
-def conditions(productions: list[Production]) -> Iterator[Template]:
-    """All that the conditions of some productions look at, each once."""
-    templates = [
-        template for production in productions for pair in production.when for template in pair
-    ]
-    yield from {template.text: template for template in templates if template.references}.values()
+def condition_templates(productions: list[Production]) -> list[Template]:
+    """Return the templates with references in the conditions of productions, without duplicates."""
+    templates = {}
+    for production in productions:
+        for condition in production.when:
+            for template in condition:
+                if template.references:
+                    templates[template.text] = template
+    return list(templates.values())
+
+
+def join(match: re.Match) -> str:
+    """Return the letters on both sides of a "~", the second in lower case after a first."""
+    before, after = match.groups()
+    return before + after.lower() if before else after
 
 
 class Grammar:
-    """A grammar that makes sentence pairs, checked when it is made."""
+    """A grammar that generates sentence pairs, checked on construction."""
 
     def __init__(
         self, data: dict, name: str = "the grammar", source: str = "en", target: str = "de"
     ):
-        """Raises UserError, naming the entry, where `data` is not a grammar."""
-        self.name, self.languages = name, (source, target)
-        self.chosen: dict[tuple, list | tuple] = {}
+        """Raise UserError, naming the entry, when `data` is not a grammar."""
+        self.name = name
+        self.languages = (source, target)
+        self.fitting_words: dict[tuple, list[Phrase]] = {}
+        self.fitting_productions: dict[tuple, tuple[list[Production], list[float]]] = {}
         try:
             self.read(data)
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                f"{name}: a part is missing or is not what it should be ({error!r})."
-            ) from None
+            raise self.error(f"a part is missing or is not what it should be ({error!r})") from None
         self.check_symbols()
         for symbol in self.rules:
             self.check_rule(symbol)
 
     @classmethod
     def load(cls, path: str | Path, source: str = "en", target: str = "de") -> "Grammar":
-        """Raises UserError when the file is missing, is not YAML or not a grammar."""
+        """Read a grammar from a YAML file.
+
+        Raises UserError when the file is missing, is not YAML or not a grammar.
+        """
         return cls(read_yaml(Path(path), dict), str(path), source, target)
 
     def sentence(self, random: Random) -> tuple[str, str]:
-        """One sentence in both languages. Raises UserError when none of the allowed length
-        comes.
+        """Return a random sentence in both languages.
+
+        Raises UserError when none of ATTEMPTS sentences has an allowed length.
         """
         for _ in range(ATTEMPTS):
             try:
                 phrase = self.draw(self.start, {}, random, set())
-            except (NoneLeftError, RecursionError):
+            except (NoWordLeftError, RecursionError):
                 continue
-            pair = tuple(self.finished(phrase[language], language) for language in self.languages)
-            if all(self.least <= len(text.split()) <= self.most for text in pair):
+            pair = tuple(self.finish(phrase[language], language) for language in self.languages)
+            if all(self.min_words <= len(text.split()) <= self.max_words for text in pair):
                 return pair
-        raise UserError(
-            f"{self.name}: {ATTEMPTS} sentences, and none of {self.least} to {self.most} words."
+        raise self.error(
+            f"{ATTEMPTS} sentences, and none of {self.min_words} to {self.max_words} words"
         )
 
     def draw(self, symbol: str, features: Phrase, random: Random, used: set[int]) -> Phrase:
-        """A word of the class `symbol` with such features, or a phrase made by a rule from them."""
+        """Return a random word of the class, or a random phrase of the rule, called `symbol`.
+
+        used: ids of the words in the sentence so far; words that are drawn are added.
+        """
         if symbol in self.words:
-            return self.word(symbol, features, random, used)
+            return self.draw_word(symbol, features, random, used)
         scope = {**self.tables, **features}
         try:
-            production = random.choices(*self.choice(symbol, scope))[0]
-            for name, (part, passed) in production.let.items():
-                passed = {feature: template.value(scope) for feature, template in passed.items()}
+            productions, weights = self.choices(symbol, scope)
+            production = random.choices(productions, weights)[0]
+            for name, (part, templates) in production.let.items():
+                passed = {feature: template.fill(scope) for feature, template in templates.items()}
                 scope[name] = self.draw(part, passed, random, used)
-            return {name: template.value(scope) for name, template in production.yields.items()}
+            return {name: template.fill(scope) for name, template in production.yields.items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                f"{self.name}: rule {symbol} looks for {error}, which it is not given."
-            ) from None
+            raise self.error(f"rule {symbol} looks for {error}, which it is not given") from None
 
-    def choice(self, symbol: str, scope: Phrase) -> tuple[list[Production], list[float]]:
-        """The productions that fit, and their weights; remembered by what their conditions look
-        at.
+    def choices(self, symbol: str, scope: Phrase) -> tuple[list[Production], list[float]]:
+        """Return the productions that fit the scope, and their weights.
+
+        They are cached by the values that the conditions of the rule look at.
         """
-        key = (symbol, *[template.value(scope) for template in self.looks_at[symbol]])
-        if key not in self.chosen:
+        values = [template.fill(scope) for template in self.conditions[symbol]]
+        key = (symbol, *values)
+        if key not in self.fitting_productions:
             fitting = [production for production in self.rules[symbol] if production.fits(scope)]
-            self.check(fitting, f"no production of {symbol} fits {', '.join(map(str, key[1:]))}")
-            self.chosen[key] = fitting, [production.weight for production in fitting]
-        return self.chosen[key]
+            if not fitting:
+                raise self.error(
+                    f"no production of {symbol} fits {', '.join(str(value) for value in values)}"
+                )
+            weights = [production.weight for production in fitting]
+            self.fitting_productions[key] = (fitting, weights)
+        return self.fitting_productions[key]
 
-    def word(self, kind: str, features: Phrase, random: Random, used: set[int]) -> Phrase:
-        """Any word that agrees with all features. Raises NoneLeftError when each may come once and
-        has.
+    def draw_word(self, kind: str, features: Phrase, random: Random, used: set[int]) -> Phrase:
+        """Return a random word of the class `kind` that agrees with all features.
+
+        Raises NoWordLeftError when words of the class come at most once, and all have.
         """
         key = (kind, *features.items())
-        if key not in self.chosen:
-            self.chosen[key] = [
+        if key not in self.fitting_words:
+            fitting = [
                 word
                 for word in self.words[kind]
                 if all(agree(word[name], tags) for name, tags in features.items())
             ]
-            self.check(self.chosen[key], f"there is no {kind} with {features}")
-        words = self.chosen[key]
+            if not fitting:
+                raise self.error(f"there is no {kind} with {features}")
+            self.fitting_words[key] = fitting
+        words = self.fitting_words[key]
         if kind in self.once:
             words = [word for word in words if id(word) not in used]
             if not words:
-                raise NoneLeftError
+                raise NoWordLeftError
         word = random.choice(words)
         used.add(id(word))
         return word
 
-    def finished(self, text: str, language: str) -> str:
-        """Parts joined, marks resolved and the first letter raised."""
-        text = JOINED.sub(
-            lambda ends: ends[1] + (ends[2].lower() if ends[1] else ends[2]), " ".join(text.split())
-        )
-        for pattern, replacement in self.finish[language]:
+    def finish(self, text: str, language: str) -> str:
+        """Return a sentence with parts joined, marks replaced and the first letter capitalized."""
+        text = JOINT.sub(join, " ".join(text.split()))
+        for pattern, replacement in self.replacements[language]:
             text = pattern.sub(replacement, text)
         return text[:1].upper() + text[1:]
 
-    # Reading and checking: what is wrong is said when the grammar is loaded, not after an hour of
-    # sentences.
+    # Errors in a grammar are reported when it is loaded, not after an hour of sentences.
 
-    def check(self, condition: object, message: str) -> None:
-        if not condition:
-            raise UserError(f"{self.name}: {message}.")
+    def error(self, message: str) -> UserError:
+        """Return a UserError that names the grammar."""
+        return UserError(f"{self.name}: {message}.")
 
     def read(self, data: dict) -> None:
-        for section in data.keys() ^ SECTIONS:
-            self.check(
-                section in SECTIONS, f"unknown section {section!r}; {nearest(section, SECTIONS)}"
-            )
-            self.check(False, f"there is no section {section!r}")
-        self.start, self.once, self.tables = data["start"], set(data["once"]), data["tables"]
-        self.least, self.most = data["length"]["least"], data["length"]["most"]
+        """Set the attributes from the contents of a grammar file."""
+        for section in data.keys() - SECTIONS:
+            raise self.error(f"unknown section {section!r}; {nearest(section, SECTIONS)}")
+        for section in SECTIONS - data.keys():
+            raise self.error(f"there is no section {section!r}")
+        self.start = data["start"]
+        self.once = set(data["once"])
+        self.tables = data["tables"]
+        self.min_words = data["length"]["least"]
+        self.max_words = data["length"]["most"]
         self.words = {
             kind: list(self.read_words(kind, groups)) for kind, groups in data["words"].items()
         }
         self.rules = {
             symbol: list(self.read_rule(symbol, rule)) for symbol, rule in data["rules"].items()
         }
-        self.finish = {
-            language: list(self.read_finish(language, data["finish"]))
+        self.replacements = {
+            language: list(self.read_replacements(language, data["finish"]))
             for language in self.languages
         }
-        self.looks_at = {symbol: list(conditions(rule)) for symbol, rule in self.rules.items()}
+        self.conditions = {symbol: condition_templates(rule) for symbol, rule in self.rules.items()}
 
     def read_words(self, kind: str, groups: list[dict]) -> Iterator[Phrase]:
-        """The words of one class. A group has `columns` and `rows`; what else it says holds for all
-        its rows.
+        """Yield the words of one class.
+
+        A group has `columns` and `rows`; its other entries hold for all its rows.
         """
+        layout = {"columns", "rows"}
         for group in groups:
-            common = {
-                name: value for name, value in group.items() if name not in ("columns", "rows")
-            }
+            expected = groups[0].keys() - layout | set(groups[0]["columns"])
+            columns = group["columns"]
+            common = {name: value for name, value in group.items() if name not in layout}
             for row in group["rows"]:
-                whole = len(row) == len(group["columns"])
-                self.check(
-                    whole,
-                    f"{kind} {row} has {len(row)} forms, not the {len(group['columns'])} of its"
-                    " columns",
-                )
-                word = {**common, **dict(zip(group["columns"], row, strict=True))}
-                missing = groups[0].keys() - {"columns", "rows"} | set(groups[0]["columns"])
-                self.check(
-                    word.keys() == missing,
-                    f"{kind} {row} has not the forms {', '.join(sorted(missing))}",
-                )
-                odd = [value for value in word.values() if not isinstance(value, str)]
-                self.check(
-                    not odd, f"{kind} {row} has a form that is not text: put {odd} in quotes"
-                )
+                if len(row) != len(columns):
+                    raise self.error(
+                        f"{kind} {row} has {len(row)} forms, not the {len(columns)} of its columns"
+                    )
+                word = {**common, **dict(zip(columns, row, strict=True))}
+                if word.keys() != expected:
+                    raise self.error(
+                        f"{kind} {row} does not have the forms {', '.join(sorted(expected))}"
+                    )
+                not_text = [value for value in word.values() if not isinstance(value, str)]
+                if not_text:
+                    raise self.error(
+                        f"{kind} {row} has a form that is not text: put {not_text} in quotes"
+                    )
                 yield word
 
     def read_rule(self, symbol: str, productions: list[dict]) -> Iterator[Production]:
+        """Yield the productions of a symbol."""
         for number, data in enumerate(productions, start=1):
             try:
                 yield Production(data)
             except UserError as error:
-                raise UserError(f"{self.name}: {symbol}, production {number}: {error}.") from None
+                raise self.error(f"{symbol}, production {number}: {error}") from None
 
-    def read_finish(self, language: str, data: dict) -> Iterator[tuple[re.Pattern, str]]:
-        self.check(language in data, f"it has no language {language!r}; {nearest(language, data)}")
+    def read_replacements(self, language: str, data: dict) -> Iterator[tuple[re.Pattern, str]]:
+        """Yield the patterns to replace in a finished sentence, with their replacements."""
+        if language not in data:
+            raise self.error(f"it has no language {language!r}; {nearest(language, data)}")
         for pattern, replacement in data[language]:
             try:
                 yield re.compile(pattern), replacement
             except re.error as error:
-                raise UserError(f"{self.name}: {pattern!r} is not a pattern ({error}).") from None
+                raise self.error(f"{pattern!r} is not a pattern ({error})") from None
 
     def check_symbols(self) -> None:
+        """Raise UserError when a symbol is used that is neither a rule nor a word class.
+
+        The start symbol must yield both languages.
+        """
         known = [*self.words, *self.rules]
-        called = [
-            part
-            for rule in self.rules.values()
-            for production in rule
-            for part, _ in production.let.values()
-        ]
-        for symbol in [self.start, *self.once, *called]:
-            self.check(
-                symbol in known,
-                f"there is no rule or word class {symbol!r}; {nearest(symbol, known)}",
-            )
+        symbols = [self.start, *self.once]
+        for rule in self.rules.values():
+            for production in rule:
+                symbols += [symbol for symbol, _ in production.let.values()]
+        for symbol in symbols:
+            if symbol not in known:
+                raise self.error(
+                    f"there is no rule or word class {symbol!r}; {nearest(symbol, known)}"
+                )
+        yields = self.rules[self.start][0].yields
         for language in self.languages:
-            made = self.rules[self.start][0].yields
-            self.check(
-                language in made, f"{self.start} yields no {language!r}; {nearest(language, made)}"
-            )
+            if language not in yields:
+                raise self.error(
+                    f"{self.start} yields no {language!r}; {nearest(language, yields)}"
+                )
 
     def check_rule(self, symbol: str) -> None:
-        """All productions yield the same names, and refer only to what they are given or let be."""
-        calls = [
-            passed
-            for rule in self.rules.values()
-            for production in rule
-            for part, passed in production.let.values()
-            if part == symbol
-        ]
-        given = {feature for passed in calls for feature in passed} | self.tables.keys()
+        """Raise UserError when the productions of a symbol yield or refer to the wrong names.
+
+        All must yield the same names, and refer only to features that some call passes, to tables,
+        and to names in their own `let`.
+        """
+        given = self.passed_features(symbol) | self.tables.keys()
+        first_yields = self.rules[symbol][0].yields
         for number, production in enumerate(self.rules[symbol], start=1):
             where = f"{symbol}, production {number}"
-            odd = sorted(production.yields.keys() ^ self.rules[symbol][0].yields.keys())
-            self.check(not odd, f"{where} and production 1 do not both yield {', '.join(odd)}")
+            not_shared = sorted(production.yields.keys() ^ first_yields.keys())
+            if not_shared:
+                raise self.error(
+                    f"{where} and production 1 do not both yield {', '.join(not_shared)}"
+                )
             names = {*given, *production.let}
             for path in production.paths():
-                self.check(
-                    path[0] in names,
-                    f"{where}: nothing is called {path[0]!r}; {nearest(path[0], names)}",
-                )
-                if path[0] in production.let and len(path) > 1:
-                    forms = self.forms(production.let[path[0]][0])
-                    self.check(
-                        path[1] in forms,
-                        f"{where}: {path[0]} has no {path[1]!r}; {nearest(path[1], forms)}",
-                    )
+                name = path[0]
+                if name not in names:
+                    raise self.error(f"{where}: nothing is called {name!r}; {nearest(name, names)}")
+                if name in production.let and len(path) > 1:
+                    form = path[1]
+                    forms = self.forms(production.let[name][0])
+                    if form not in forms:
+                        raise self.error(f"{where}: {name} has no {form!r}; {nearest(form, forms)}")
+
+    def passed_features(self, symbol: str) -> set[str]:
+        """Return the names of the features that any production passes to a symbol."""
+        names = set()
+        for rule in self.rules.values():
+            for production in rule:
+                for part, features in production.let.values():
+                    if part == symbol:
+                        names |= features.keys()
+        return names
 
     def forms(self, symbol: str) -> list[str]:
-        return list(self.words[symbol][0] if symbol in self.words else self.rules[symbol][0].yields)
+        """Return the names of the forms of a word, or of what a phrase yields."""
+        if symbol in self.words:
+            return list(self.words[symbol][0])
+        return list(self.rules[symbol][0].yields)
 
 
 def generate(
     grammar: Grammar, sizes: dict[str, int], seed: int
 ) -> dict[str, list[tuple[str, str]]]:
-    """Pairs for each split, `sizes` of them; no source and no target sentence comes twice in all
-    the splits.
+    """Return as many sentence pairs for each split as `sizes` says.
 
-    Raises UserError when the grammar has not so many.
+    No source sentence and no target sentence occurs twice in all splits together. The same seed
+    gives the same pairs. Raises UserError when the grammar cannot generate that many.
     """
     random = Random(seed)
-    seen: tuple[set[str], set[str]] = (set(), set())
-    return {
-        split: [
-            new_pair(grammar, random, seen)
+    sources: set[str] = set()
+    targets: set[str] = set()
+    corpus = {}
+    for split, size in sizes.items():
+        corpus[split] = [
+            new_pair(grammar, random, sources, targets)
             for _ in progress(range(size), f"generating {split}", size, "pairs")
         ]
-        for split, size in sizes.items()
-    }
+    return corpus
 
 
-def new_pair(grammar: Grammar, random: Random, seen: tuple[set[str], set[str]]) -> tuple[str, str]:
+def new_pair(
+    grammar: Grammar, random: Random, sources: set[str], targets: set[str]
+) -> tuple[str, str]:
+    """Return a random pair whose sides are not in `sources` and `targets`, and add them there."""
     for _ in range(ATTEMPTS):
         source, target = grammar.sentence(random)
-        if source not in seen[0] and target not in seen[1]:
-            seen[0].add(source)
-            seen[1].add(target)
+        if source not in sources and target not in targets:
+            sources.add(source)
+            targets.add(target)
             return source, target
-    raise UserError(
-        f"{grammar.name}: after {len(seen[0])} distinct pairs {ATTEMPTS} attempts gave none that is"
-        " new: ask for fewer pairs, or add words and rules."
+    raise grammar.error(
+        f"after {len(sources)} distinct pairs {ATTEMPTS} attempts gave no new one: ask for fewer"
+        " pairs, or add words and rules"
     )

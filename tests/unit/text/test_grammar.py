@@ -1,3 +1,5 @@
+"""The grammar interpreter, and the demo corpus that config/grammar.yaml yields."""
+
 import copy
 import re
 from pathlib import Path
@@ -68,17 +70,17 @@ def test_either_language_can_be_the_source():
     assert target.split()[0] == "The"
 
 
-def test_asking_for_more_than_there_is_ends_with_a_sentence():
+def test_asking_for_more_pairs_than_there_are_is_an_error():
     with pytest.raises(UserError, match="after 4 distinct pairs"):
         generate(Grammar(SMALL), {"train": 5}, 1)
 
 
-def test_no_sentence_of_the_allowed_length():
+def test_no_sentence_of_the_allowed_length_is_an_error():
     with pytest.raises(UserError, match="none of 9 to 10 words"):
         Grammar({**SMALL, "length": {"least": 9, "most": 10}}).sentence(Random(1))
 
 
-def test_words_that_come_once():
+def test_words_of_a_class_in_once_are_not_repeated():
     data = copy.deepcopy(SMALL)
     data["once"] = ["noun"]
     data["length"]["most"] = 9
@@ -87,21 +89,23 @@ def test_words_that_come_once():
         "en": "{n.en} {v.en} and {m.en}",
         "de": "{n.de} {v.de} und {m.de}",
     }
-    grammar, random = Grammar(data), Random(1)
+    grammar = Grammar(data)
+    random = Random(1)
     for _ in range(20):
         assert {"dog", "cat"} < set(grammar.sentence(random)[0].split())
 
 
 def changed(path, value):
+    """A copy of SMALL with another value at the path of keys, or without it when it is None."""
     data = copy.deepcopy(SMALL)
-    *folders, last = path
-    inside = data
-    for folder in folders:
-        inside = inside[folder]
+    *parent_path, last_key = path
+    parent = data
+    for key in parent_path:
+        parent = parent[key]
     if value is None:
-        del inside[last]
+        del parent[last_key]
     else:
-        inside[last] = value
+        parent[last_key] = value
     return data
 
 
@@ -145,7 +149,7 @@ def changed(path, value):
         (["rules", "NP", 0], "the dog", "NP, production 1: 'the dog' is not a mapping"),
     ],
 )
-def test_a_wrong_grammar_says_what_is_wrong(path, value, message):
+def test_the_error_says_what_is_wrong_with_a_grammar(path, value, message):
     with pytest.raises(UserError, match=message):
         Grammar(changed(path, value))
 
@@ -158,19 +162,19 @@ def test_a_wrong_grammar_says_what_is_wrong(path, value, message):
         (["rules", "NP", 0, "when"], {"kind": "thing"}, "no production of NP fits animal"),
     ],
 )
-def test_a_dead_end_says_where(path, value, message):
+def test_an_error_in_a_derivation_names_its_symbol(path, value, message):
     with pytest.raises(UserError, match=message):
         Grammar(changed(path, value)).sentence(Random(1))
 
 
-def test_productions_of_a_rule_yield_the_same():
+def test_productions_of_a_rule_must_yield_the_same_names():
     data = copy.deepcopy(SMALL)
     data["rules"]["NP"].append({"en": "it"})
     with pytest.raises(UserError, match="NP, production 2 and production 1 do not both yield de"):
         Grammar(data)
 
 
-def test_a_file_that_is_missing_or_is_not_yaml(tmp_path):
+def test_a_file_that_is_missing_or_is_not_yaml_is_an_error(tmp_path):
     with pytest.raises(UserError, match="is not there"):
         Grammar.load(tmp_path / "none.yaml")
     path = tmp_path / "grammar.yaml"
@@ -182,7 +186,7 @@ def test_a_file_that_is_missing_or_is_not_yaml(tmp_path):
         Grammar.load(path)
 
 
-# The corpus.
+# The demo corpus
 
 
 def test_lengths(pairs):
@@ -200,9 +204,8 @@ def test_splits_are_distinct_and_share_nothing(grammar):
     corpus = generate(grammar, sizes, 1)
     assert {split: len(pairs) for split, pairs in corpus.items()} == sizes
     for side in (0, 1):
-        assert len({pair[side] for pairs in corpus.values() for pair in pairs}) == sum(
-            sizes.values()
-        )
+        sentences = {pair[side] for pairs in corpus.values() for pair in pairs}
+        assert len(sentences) == sum(sizes.values())
 
 
 def test_the_seed_decides(grammar):
@@ -211,34 +214,29 @@ def test_the_seed_decides(grammar):
     assert generate(grammar, sizes, 1) != generate(grammar, sizes, 2)
 
 
-def test_one_english_sentence_has_one_german_one(grammar):
-    """Seen best in short sentences, which do come twice."""
-    random, known = Random(1), {}
+def test_an_english_phrase_has_one_german_translation(grammar):
+    """Tested on noun phrases, which are short enough to occur twice."""
+    random = Random(1)
+    translations = {}
     for _ in range(1500):
-        english, german = (
-            grammar.finished(text, language) for language, text in noun_phrase(grammar, random)
-        )
-        assert known.setdefault(english, german) == german
-    assert len(known) < 1500
-
-
-def noun_phrase(grammar, random):
-    phrase = grammar.draw("NP", {"kind": "animal", "case": "dat", "det": "any"}, random, set())
-    return [(language, phrase[language]) for language in ("en", "de")]
+        phrase = grammar.draw("NP", {"kind": "animal", "case": "dat", "det": "any"}, random, set())
+        english = grammar.finish(phrase["en"], "en")
+        german = grammar.finish(phrase["de"], "de")
+        assert translations.setdefault(english, german) == german
+    assert len(translations) < 1500
 
 
 def test_text_is_clean(pairs):
-    for text in (text for pair in pairs for text in pair):
-        assert re.fullmatch(r"[0-9A-ZÄÖÜ][\w ,.'-]*\w\.", text)
-        assert not re.search(r"  |,,| ,|,\S|_|\bNone\b", text)
+    for pair in pairs:
+        for text in pair:
+            assert re.fullmatch(r"[0-9A-ZÄÖÜ][\w ,.'-]*\w\.", text)
+            assert not re.search(r"  |,,| ,|,\S|_|\bNone\b", text)
 
 
 def test_capitals(grammar, pairs):
-    """Nouns and names have capitals in German, and nothing else has."""
-    nouns = {word[form][-4:].lower() for word in grammar.words["noun"] for form in ("de", "plural")}
-    assert nouns
-    small = re.compile(r" (hund|katze|haus|kind|schlüssel|stadt|frau)\w*\b")
-    assert not [german for _, german in pairs if small.search(german)]
+    """Only nouns and names are capitalized within German sentences."""
+    lowercase_noun = re.compile(r" (hund|katze|haus|kind|schlüssel|stadt|frau)\w*\b")
+    assert not [german for _, german in pairs if lowercase_noun.search(german)]
     verbs = {
         word[form].capitalize()
         for word in grammar.words["verb"]
@@ -251,14 +249,14 @@ def test_capitals(grammar, pairs):
 
 def test_every_word_is_used(grammar, monkeypatch):
     seen = set()
-    word = Grammar.word
+    draw_word = Grammar.draw_word
 
-    def noted(self, kind, features, random, used):
-        found = word(self, kind, features, random, used)
-        seen.add(id(found))
-        return found
+    def recorded(self, kind, features, random, used):
+        word = draw_word(self, kind, features, random, used)
+        seen.add(id(word))
+        return word
 
-    monkeypatch.setattr(Grammar, "word", noted)
+    monkeypatch.setattr(Grammar, "draw_word", recorded)
     random = Random(1)
     words = {id(word): word for group in grammar.words.values() for word in group}
     for _ in range(100):
@@ -266,7 +264,8 @@ def test_every_word_is_used(grammar, monkeypatch):
             break
         for _ in range(200):
             grammar.sentence(random)
-    assert not [word for key, word in words.items() if key not in seen]
+    unused = [word for key, word in words.items() if key not in seen]
+    assert not unused
 
 
 def german_for(grammar, english, symbol, features):
@@ -274,8 +273,8 @@ def german_for(grammar, english, symbol, features):
     random = Random(1)
     for _ in range(20000):
         phrase = grammar.draw(symbol, features, random, set())
-        if grammar.finished(phrase["en"], "en").lower() == english.lower():
-            return grammar.finished("x " + phrase["de"], "de")[2:]
+        if grammar.finish(phrase["en"], "en").lower() == english.lower():
+            return grammar.finish("x " + phrase["de"], "de")[2:]
     raise AssertionError(f"no {english}")
 
 
@@ -317,13 +316,9 @@ def german_for(grammar, english, symbol, features):
     ],
 )
 def test_agreement(grammar, noun, case, det, english, german):
-    (word,) = [word for word in grammar.words["noun"] if word["en"] == noun]
-    assert (
-        german_for(
-            grammar, english, "Nominal", {"n": word, "case": case, "det": det, "number": "any"}
-        )
-        == german
-    )
+    [word] = [word for word in grammar.words["noun"] if word["en"] == noun]
+    features = {"n": word, "case": case, "det": det, "number": "any"}
+    assert german_for(grammar, english, "Nominal", features) == german
 
 
 @pytest.mark.parametrize(
@@ -375,25 +370,21 @@ def test_verbs(grammar, verb, agr, tense, english, main, final):
 
 
 def finite_forms(grammar):
-    """All that may stand in the place of the finite verb, prefixes left out and attached."""
-    tables = grammar.tables
-    forms = {form for modal in grammar.words["modal"] for form in (modal["sg"], modal["pl"])}
-    forms |= {
-        form
-        for tense in tables["auxiliary"].values()
-        for verb in tense.values()
-        for form in verb.values()
-    }
+    """All finite verb forms, those of verbs with a prefix also with it attached."""
+    forms = set()
+    for modal in grammar.words["modal"]:
+        forms |= {modal["sg"], modal["pl"]}
+    for tense in grammar.tables["auxiliary"].values():
+        for verb in tense.values():
+            forms |= set(verb.values())
     for verb in grammar.words["verb"]:
-        present = [
-            verb["stem"] + ending for ending in tables["present_ending"][verb["type"]].values()
-        ]
-        past = [verb["past_de"] + ending for ending in tables["past_ending"][verb["type"]].values()]
-        forms |= {
-            prefix + form
-            for form in [verb["er"], *present, *past]
-            for prefix in ("", verb["prefix"])
-        }
+        present_endings = grammar.tables["present_ending"][verb["type"]].values()
+        past_endings = grammar.tables["past_ending"][verb["type"]].values()
+        own_forms = {verb["er"]}
+        own_forms |= {verb["stem"] + ending for ending in present_endings}
+        own_forms |= {verb["past_de"] + ending for ending in past_endings}
+        forms |= own_forms
+        forms |= {verb["prefix"] + form for form in own_forms}
     return forms
 
 
@@ -403,37 +394,32 @@ def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
         r"(?:, |^)(?:weil|obwohl|wenn|während|bevor|nachdem|als|dass|ob) ([^,.]*)[,.]",
         re.IGNORECASE,
     )
-    prepositions = re.compile(r"^Während (der|des|meine[rs]|unsere[rs]|seine[rs]|ihre[rs])\b")
-    found = 0
+    preposition = re.compile(r"^Während (der|des|meine[rs]|unsere[rs]|seine[rs]|ihre[rs])\b")
+    clause_count = 0
     for _, german in pairs:
-        if prepositions.search(german):
+        if preposition.search(german):
             continue
-        for inside in clause.findall(german):
-            if " als " not in inside:  # what is compared comes after the verb
-                found += 1
-                assert inside.split()[-1] in forms, german
-    assert found > 300
+        for words in clause.findall(german):
+            if " als " not in words:  # a comparison follows the verb
+                clause_count += 1
+                assert words.split()[-1] in forms, german
+    assert clause_count > 300
 
 
 def test_the_verb_comes_second_after_an_adverb(grammar, pairs):
     forms = finite_forms(grammar)
-    first = [
-        german.split()
-        for _, german in pairs
-        if re.match("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ", german)
-    ]
-    assert len(first) > 20
-    assert all(words[1] in forms for words in first)
+    adverb = re.compile("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ")
+    sentences = [german.split() for _, german in pairs if adverb.match(german)]
+    assert len(sentences) > 20
+    assert all(words[1] in forms for words in sentences)
 
 
 def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
     forms = finite_forms(grammar)
-    after = [
-        re.match(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)", german)
-        for _, german in pairs
-    ]
-    assert sum(map(bool, after)) > 150
-    assert all(match[1] in forms for match in after if match)
+    clause = re.compile(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)")
+    matches = [match for _, german in pairs if (match := clause.match(german))]
+    assert len(matches) > 150
+    assert all(match[1] in forms for match in matches)
 
 
 @pytest.mark.parametrize(
@@ -477,9 +463,9 @@ def test_phenomena_occur(pairs, pattern):
 
 
 @pytest.mark.parametrize(("agr", "german"), [("m", "er"), ("f", "sie"), ("n", "es")])
-def test_a_pronoun_takes_the_gender_of_what_it_stands_for(grammar, agr, german):
-    who = {"kind": "animal", "sort": "animal", "agr": agr, "pro": "it"}
-    features = {"frame": "past", "room": "light", "aspect": "any", "who": who}
+def test_a_pronoun_agrees_in_gender_with_its_antecedent(grammar, agr, german):
+    antecedent = {"kind": "animal", "sort": "animal", "agr": agr, "pro": "it"}
+    features = {"frame": "past", "room": "light", "aspect": "any", "who": antecedent}
     random = Random(1)
     subjects = [grammar.draw("Subject", features, random, set()) for _ in range(50)]
     assert {subject["pronoun"] for subject in subjects if subject["en"] == "it"} == {german}
