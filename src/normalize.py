@@ -10,7 +10,7 @@ from nmt.configuration import load_catalog
 from nmt.errors import UserError, nearest
 from nmt.files import read_lines, write_lines
 from nmt.progress import progress
-from nmt.text.preprocessing import preprocessed
+from nmt.text.preprocessing import preprocess_lines
 
 
 def main(args: Namespace) -> None:
@@ -19,7 +19,7 @@ def main(args: Namespace) -> None:
     if args.language not in languages:
         raise UserError(f"unknown language {args.language!r}: {nearest(args.language, languages)}")
     vocabulary = catalog.vocabulary(args.vocabulary)
-    lines = preprocessed(read_lines(args.input), vocabulary, args.language, args.jobs)
+    lines = preprocess_lines(read_lines(args.input), vocabulary, args.language, args.jobs)
     write_lines(args.output, progress(lines, f"normalize {args.input.name}", None, "lines"))
 
 

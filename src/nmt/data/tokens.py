@@ -15,7 +15,7 @@ from nmt.configuration import Cleaning
 from nmt.errors import UserError
 from nmt.files import read_json, read_lines, write_json
 from nmt.progress import Progress
-from nmt.text.readers import paired
+from nmt.text.readers import pair_lines
 from nmt.text.subwords import UNK, SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
@@ -119,7 +119,7 @@ def write_tokens(
     """
     vocabularies = {"source": subwords.source, "target": subwords.target}
     folder.mkdir()
-    lines = paired(read_lines(source), read_lines(target), str(source), str(target))
+    lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter(empty=0, too_long=0, ratio=0) if cleaning else Counter()
     with (

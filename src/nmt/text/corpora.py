@@ -1,20 +1,19 @@
-"""A corpus as its configuration describes it: the sentence pairs of a split, out of its
-archives.
-"""
+"""Sentence pairs of a corpus, read from its archives as the configuration says."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from nmt.configuration import Corpus, Part, lookup
 from nmt.errors import UserError
-from nmt.text.readers import paired, read_sentences
+from nmt.text.readers import pair_lines, read_sentences
 
 
 def sentence_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[tuple[str, str]]:
-    """The pairs of all parts of a split, one after the other; `archives` is the folder of the
-    downloads.
+    """Yield the pairs of all parts of a split, one part after the other.
 
-    Raises UserError for an unknown split, and for what is wrong with the archives (see
+    archives: the folder of the downloads.
+
+    Raises UserError for an unknown split, and for missing or damaged archives (see
     nmt.text.readers).
     """
     if corpus.generated:
@@ -26,8 +25,9 @@ def sentence_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[tuple
 
 
 def part_pairs(part: Part, archives: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of one part of a split."""
     sides = []
     for locator, column in zip((part.source, part.target), part.columns, strict=True):
         archive, _, member = locator.partition(":")
         sides.append(read_sentences(archives / archive, member, part.format, column))
-    return paired(*sides, part.source, part.target)
+    return pair_lines(*sides, part.source, part.target)

@@ -1,4 +1,4 @@
-"""What is done to a line of text before subwords, and undone after translation."""
+"""Preprocessing of text before subword segmentation, and its reversal after translation."""
 
 import signal
 from collections.abc import Iterable, Iterator
@@ -10,33 +10,39 @@ LINES_AT_A_TIME = 1000  # sent to a worker process
 
 
 class Preprocessing:
-    """One language's text as a vocabulary wants it.
+    """The preprocessing that a vocabulary asks for, in one language.
 
-    In this order, that of the recipe behind Multi30k's published numbers (Wu et al. 2021):
-    lower-casing; Moses punctuation normalization, with non-printing characters replaced by spaces
-    as remove-non-printing-char.perl does; Moses tokenization, nothing escaped. Always: "▁", with
-    which sentencepiece marks spaces, becomes "_", and every run of white space (no-break spaces and
-    line separators too) becomes one space.
+    The steps and their order are those of the recipe behind Multi30k's published numbers (Wu et al.
+    2021), each if the vocabulary asks for it: lower-casing; Moses punctuation normalization, with
+    non-printing characters replaced by spaces as remove-non-printing-char.perl does; Moses
+    tokenization, without escaping. Before tokenization, always: "▁", with which sentencepiece marks
+    spaces, becomes "_", and every run of white space (no-break spaces and line separators too)
+    becomes one space.
     """
 
     def __init__(self, vocabulary: Vocabulary, language: str):
         self.lowercase = vocabulary.lowercase
-        self.normalizer = self.tokenizer = self.detokenizer = None
+        self.normalizer = None
+        self.tokenizer = None
+        self.detokenizer = None
+        # sacremoses is imported only when needed: that takes a third of a second.
         if vocabulary.normalize:
-            from sacremoses import MosesPunctNormalizer  # not above: it takes a third of a second
+            from sacremoses import MosesPunctNormalizer
 
             self.normalizer = MosesPunctNormalizer(language)
         if vocabulary.tokenize:
             from sacremoses import MosesDetokenizer, MosesTokenizer
 
-            self.tokenizer, self.detokenizer = MosesTokenizer(language), MosesDetokenizer(language)
+            self.tokenizer = MosesTokenizer(language)
+            self.detokenizer = MosesDetokenizer(language)
 
     def apply(self, line: str) -> str:
+        """Return a line of raw text preprocessed."""
         if self.lowercase:
             line = line.lower()
         if self.normalizer:
-            # No-break spaces must still be there: Moses treats "5\u00a0%" and "10\u00a0000"
-            # otherwise than "5 %".
+            # Before white space is normalized: Moses treats no-break spaces, as in "5\u00a0%" and
+            # "10\u00a0000", differently from the space in "5 %".
             line = self.normalizer.normalize(line)
             line = "".join(character if character.isprintable() else " " for character in line)
         line = " ".join(line.replace("▁", "_").split())
@@ -45,18 +51,16 @@ class Preprocessing:
         return line
 
     def undo(self, line: str) -> str:
-        """Takes back the tokenization; what was lower-cased or normalized stays so."""
+        """Return a line detokenized; lower-casing and normalization are not reversed."""
         if self.detokenizer:
             return self.detokenizer.detokenize(line.split(), unescape=False)
         return line
 
 
-def preprocessed(
+def preprocess_lines(
     lines: Iterable[str], vocabulary: Vocabulary, language: str, jobs: int
 ) -> Iterator[str]:
-    """`Preprocessing.apply` to every line, in order, by `jobs` processes: sacremoses takes its
-    time.
-    """
+    """Yield the lines preprocessed, in order, by `jobs` processes (sacremoses is slow)."""
     if jobs == 1:
         yield from map(Preprocessing(vocabulary, language).apply, lines)
         return
@@ -65,8 +69,9 @@ def preprocessed(
 
 
 def start_worker(vocabulary: Vocabulary, language: str) -> None:
-    """Makes the worker process's own Preprocessing; leaves Ctrl-C to its parent, and goes when its
-    parent says so.
+    """Make the Preprocessing of a worker process.
+
+    The worker leaves Ctrl-C to its parent, and ends when its parent terminates it.
     """
     global preprocessing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,4 +80,5 @@ def start_worker(vocabulary: Vocabulary, language: str) -> None:
 
 
 def apply_in_worker(line: str) -> str:
+    """Return a line preprocessed by the worker's own Preprocessing."""
     return preprocessing.apply(line)

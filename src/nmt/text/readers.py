@@ -1,6 +1,4 @@
-"""Sentences out of files and archives: one line each, one <seg> each or one column each;
-streamed.
-"""
+"""Streaming readers of sentences from files and archives: lines, SGML segments or TSV columns."""
 
 import gzip
 import html
@@ -17,61 +15,75 @@ from typing import IO
 from nmt.errors import UserError, nearest
 from nmt.files import decode_lines
 
+# Errors of the libraries that read damaged archives
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
-# Control characters and the line separators of Unicode: some later tool would break a line at them,
-# take a tab for a column's end or NUL for the text's.
+# Control characters and Unicode line separators: other tools would break lines at some of them,
+# take a tab for the end of a column, or NUL for the end of the text.
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[str]:
-    """The sentences of one side, each safe as a line: unsafe characters are spaces, outer spaces
-    are stripped.
+    """Yield the sentences of one side, each safe to write as one line of text.
 
-    `member` is "" for a file that is no archive; `form` is Part.format; `column` counts from 0, for
-    tsv. Raises UserError when file, member or column is missing, the archive is damaged, or text is
-    not UTF-8.
+    Control characters and line separators are replaced by spaces; outer white space is stripped.
+
+    member: the file in an archive; "" for a file that is not an archive.
+    form: the format, as Part.format: lines, sgml or tsv.
+    column: for tsv, the column, counted from 0.
+
+    Raises UserError when the file, member or column is missing, the archive is damaged, or the text
+    is not UTF-8.
     """
     name = f"{path}:{member}" if member else str(path)
-    with opened(path, member) as file:
+    with open_member(path, member) as file:
         sentences: Iterable[str] = decode_lines(file, name)
         if form == "sgml":
-            sentences = segments(sentences, name)
+            sentences = read_segments(sentences, name)
         elif form == "tsv":
-            sentences = cells(sentences, column, name)
+            sentences = read_column(sentences, column, name)
         for sentence in sentences:
             yield UNSAFE.sub(" ", sentence).strip()
 
 
-def segments(lines: Iterable[str], name: str) -> Iterator[str]:
-    """The text of every <seg>, entities replaced. Holds the whole file: it is a test set."""
-    found = SEGMENT.findall("\n".join(lines))
-    if not found:
+def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the text of every <seg>, with entities replaced.
+
+    Holds the whole file in memory: only test sets are SGML.
+    """
+    segments = SEGMENT.findall("\n".join(lines))
+    if not segments:
         raise UserError(f"{name} has no <seg>: is it SGML?")
-    for segment in found:
+    for segment in segments:
         yield ENTITY.sub(lambda entity: html.unescape(entity[0]), segment)
 
 
-def cells(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
+def read_column(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
+    """Yield one column of tab-separated values; blank lines give empty sentences."""
     for number, line in enumerate(lines, start=1):
-        row = line.split("\t")
-        if column >= len(row) and line.strip():
+        if not line.strip():
+            yield ""
+            continue
+        cells = line.split("\t")
+        if column >= len(cells):
             raise UserError(
-                f"{name}, line {number}: column {column + 1} is missing, there are {len(row)}."
+                f"{name}, line {number}: column {column + 1} is missing, there are {len(cells)}."
             )
-        yield row[column] if line.strip() else ""
+        yield cells[column]
 
 
-def paired(
+def pair_lines(
     source: Iterable[str], target: Iterable[str], source_name: str, target_name: str
 ) -> Iterator[tuple[str, str]]:
-    """Both sides sentence by sentence. Raises UserError naming both counts when one has more than
-    the other.
+    """Yield the lines of both sides in pairs.
+
+    Raises UserError naming both counts when one side has more lines than the other.
     """
-    source_count = target_count = 0
+    source_count = 0
+    target_count = 0
     for pair in zip_longest(source, target):
         source_count += pair[0] is not None
         target_count += pair[1] is not None
@@ -80,23 +92,24 @@ def paired(
     if source_count != target_count:
         raise UserError(
             f"{source_name} has {source_count} lines but {target_name} has {target_count}: "
-            "the two sides of parallel text must have equally many."
+            "the two sides of parallel text must have the same number of lines."
         )
 
 
 @contextmanager
-def opened(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, or of a member of a .tar, .tgz or .zip; whichever ends in .gz is
-    decompressed.
+def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+    """Yield a binary file: a file on disk, or a member of a .tar, .tgz, .tar.gz or .zip archive.
+
+    It is decompressed when the name of the file or member ends in .gz.
     """
     if not path.is_file():
         raise UserError(f"{path} is not there: download it first.")
     try:
         with ExitStack() as stack:
             if path.name.endswith((".tar", ".tgz", ".tar.gz")):
-                file = stack.enter_context(tar_member(path, member))
+                file = stack.enter_context(open_tar_member(path, member))
             elif path.suffix == ".zip":
-                file = stack.enter_context(zip_member(path, member))
+                file = stack.enter_context(open_zip_member(path, member))
             elif member:
                 raise UserError(f"{path} has no member {member!r}: it is not an archive.")
             else:
@@ -111,27 +124,31 @@ def opened(path: Path, member: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """Reads the archive once from its start: jumping to and fro in a compressed one is slow."""
+def open_tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+    """Yield a member of a tar archive, which may be compressed with gzip.
+
+    The archive is read once from its start, because seeking in a compressed one is slow.
+    """
     with (
         open(path, "rb") if path.suffix == ".tar" else gzip.open(path) as file,
         tarfile.open(fileobj=file, mode="r|") as archive,
     ):
         names = []
         for info in archive:
-            names.append(info.name.removeprefix("./"))
-            if names[-1] == member and info.isfile():
+            name = info.name.removeprefix("./")
+            if name == member and info.isfile():
                 yield archive.extractfile(info)
                 return
+            names.append(name)
         raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
 
 
 @contextmanager
-def zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+def open_zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+    """Yield a member of a zip archive."""
     with zipfile.ZipFile(path) as archive:
-        if member not in archive.namelist():
-            raise UserError(
-                f"{path} has no member {member!r}: {nearest(member, archive.namelist())}"
-            )
+        names = archive.namelist()
+        if member not in names:
+            raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
         with archive.open(member) as file:
             yield file

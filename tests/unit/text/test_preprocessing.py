@@ -1,8 +1,10 @@
+"""Preprocessing of text, and its reversal."""
+
 import pytest
 
 from nmt.configuration import Vocabulary
 from nmt.files import read_lines
-from nmt.text.preprocessing import Preprocessing, preprocessed
+from nmt.text.preprocessing import Preprocessing, preprocess_lines
 
 RAW = Vocabulary(size=100, normalize=False)
 MULTI30K = Vocabulary(size=100, normalize=True, tokenize=True, lowercase=True)
@@ -18,10 +20,10 @@ MULTI30K = Vocabulary(size=100, normalize=True, tokenize=True, lowercase=True)
         ("", ""),
     ],
 )
-def test_raw_text_changes_in_white_space_and_the_space_mark_alone(line, expected):
-    text = Preprocessing(RAW, "de")
-    assert text.apply(line) == expected
-    assert text.undo(expected) == expected
+def test_raw_text_changes_only_in_white_space_and_the_space_mark(line, expected):
+    preprocessing = Preprocessing(RAW, "de")
+    assert preprocessing.apply(line) == expected
+    assert preprocessing.undo(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,35 +44,35 @@ def test_punctuation_is_normalized_and_control_characters_are_spaces(language, l
 
 
 def test_the_multi30k_recipe_lowercases_normalizes_and_tokenizes_unescaped():
-    text = Preprocessing(MULTI30K, "en")
-    line = text.apply("A man’s dog, Rex [left], runs & \u201cbarks\u201d.")
+    preprocessing = Preprocessing(MULTI30K, "en")
+    line = preprocessing.apply("A man’s dog, Rex [left], runs & \u201cbarks\u201d.")
     assert line == 'a man \'s dog , rex [ left ] , runs & " barks . "'
-    assert text.undo(line) == 'a man\'s dog, rex [left], runs & "barks."'
+    assert preprocessing.undo(line) == 'a man\'s dog, rex [left], runs & "barks."'
 
 
-def test_entities_in_text_are_text():
-    text = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
-    assert text.apply("&amp; &lt;") == "& amp ; & lt ;"
-    assert text.undo("& amp ;") == "& amp;"
+def test_entities_are_not_escaped():
+    preprocessing = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    assert preprocessing.apply("&amp; &lt;") == "& amp ; & lt ;"
+    assert preprocessing.undo("& amp ;") == "& amp;"
 
 
 @pytest.mark.parametrize("vocabulary", [RAW, MULTI30K, Vocabulary(size=100)])
 def test_no_line_is_split(vocabulary):
-    text = Preprocessing(vocabulary, "de")
-    for code in [*range(0x250), *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0x1F600]:
-        assert len(text.apply(f"a{chr(code)}b").splitlines()) == 1
+    preprocessing = Preprocessing(vocabulary, "de")
+    code_points = [*range(0x250), *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0x1F600]
+    for code in code_points:
+        assert len(preprocessing.apply(f"a{chr(code)}b").splitlines()) == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_lines_stay_in_order(jobs):
     lines = [f"Number {number}," for number in range(2500)]
-    assert list(preprocessed(lines, MULTI30K, "en", jobs)) == [
-        f"number {number} ," for number in range(2500)
-    ]
+    expected = [f"number {number} ," for number in range(2500)]
+    assert list(preprocess_lines(lines, MULTI30K, "en", jobs)) == expected
 
 
 def test_multi30k_survives_tokenization_and_back(mirror):
-    text = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    preprocessing = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
     lines = [" ".join(line.split()) for line in read_lines(mirror / "multi30k" / "val.de.gz")]
-    same = sum(text.undo(text.apply(line)) == line for line in lines)
-    assert same / len(lines) > 0.98
+    unchanged = sum(preprocessing.undo(preprocessing.apply(line)) == line for line in lines)
+    assert unchanged / len(lines) > 0.98

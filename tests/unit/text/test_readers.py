@@ -1,3 +1,5 @@
+"""Readers of sentences in files and archives."""
+
 import gzip
 import io
 import tarfile
@@ -6,7 +8,7 @@ import zipfile
 import pytest
 
 from nmt.errors import UserError
-from nmt.text.readers import paired, read_sentences
+from nmt.text.readers import pair_lines, read_sentences
 
 TEXT = b"one\ntwo\n\nfour\n"
 SENTENCES = ["one", "two", "", "four"]
@@ -16,7 +18,7 @@ def read(path, member="", form="lines", column=0):
     return list(read_sentences(path, member, form, column))
 
 
-def tar(path, mode, members):
+def make_tar(path, mode, members):
     with tarfile.open(path, mode) as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
@@ -25,14 +27,14 @@ def tar(path, mode, members):
     return path
 
 
-def zipped(path, members):
+def make_zip(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return path
 
 
-def written(path, content):
+def make_file(path, content):
     path.write_bytes(content)
     return path
 
@@ -50,17 +52,17 @@ def container(request, tmp_path):
     kind = request.param
     member = "in/text.de.gz" if kind.startswith("gz in") else "in/text.en"
     if kind == "plain":
-        return written(tmp_path / "text", TEXT), ""
+        return make_file(tmp_path / "text", TEXT), ""
     if kind == "gz":
-        return written(tmp_path / "text.gz", gzip.compress(TEXT)), ""
+        return make_file(tmp_path / "text.gz", gzip.compress(TEXT)), ""
     if kind.endswith("tgz"):
-        return tar(tmp_path / "a.tgz", "w:gz", MEMBERS), member
+        return make_tar(tmp_path / "a.tgz", "w:gz", MEMBERS), member
     if kind.endswith("tar"):
-        return tar(tmp_path / "a.tar", "w", MEMBERS), member
-    return zipped(tmp_path / "a.zip", MEMBERS), member
+        return make_tar(tmp_path / "a.tar", "w", MEMBERS), member
+    return make_zip(tmp_path / "a.zip", MEMBERS), member
 
 
-def test_every_container_gives_the_same_lines(container):
+def test_every_container_yields_the_same_sentences(container):
     assert read(*container) == SENTENCES
 
 
@@ -81,35 +83,37 @@ def test_every_container_gives_the_same_lines(container):
     ],
 )
 def test_only_a_line_feed_ends_a_line(tmp_path, line, expected):
-    path = written(tmp_path / "text", f"before\n{line}".encode())
-    assert read(path) == ["before", expected]
-    assert "\n".join(read(path)).splitlines() == ["before", expected][: 1 + bool(expected)]
+    path = make_file(tmp_path / "text", f"before\n{line}".encode())
+    sentences = read(path)
+    assert sentences == ["before", expected]
+    # Nor does any other line break remain
+    assert "\n".join([*sentences, "after"]).splitlines() == ["before", expected, "after"]
 
 
-def test_sgml_gives_one_sentence_a_segment(tmp_path):
+def test_sgml_yields_one_sentence_per_segment(tmp_path):
     text = (
         '<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
         ' &#233; R&D &copy</seg>\n</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg'
         ' id="3"></seg>\n</p></doc></refset>\n'
     )
-    sentences = read(written(tmp_path / "a.sgm", text.encode()), form="sgml")
+    sentences = read(make_file(tmp_path / "a.sgm", text.encode()), form="sgml")
     assert sentences == ['AT&T <b> "q" é R&D &copy', "two lines of it", ""]
 
 
 def test_sgml_without_segments_is_an_error(tmp_path):
     with pytest.raises(UserError, match="no <seg>"):
-        read(written(tmp_path / "a.sgm", TEXT), form="sgml")
+        read(make_file(tmp_path / "a.sgm", TEXT), form="sgml")
 
 
-def test_tsv_gives_the_column_asked_for(tmp_path):
-    path = written(tmp_path / "a.tsv", b"Hi.\tHallo!\tCC-BY\n\nGo.\tGeh.\n")
+def test_tsv_yields_the_column(tmp_path):
+    path = make_file(tmp_path / "a.tsv", b"Hi.\tHallo!\tCC-BY\n\nGo.\tGeh.\n")
     assert read(path, form="tsv", column=0) == ["Hi.", "", "Go."]
     assert read(path, form="tsv", column=1) == ["Hallo!", "", "Geh."]
 
 
 def test_a_missing_column_is_an_error_with_its_line(tmp_path):
     with pytest.raises(UserError, match=r"a\.tsv, line 2: column 2 is missing, there are 1"):
-        read(written(tmp_path / "a.tsv", b"a\tb\nc\n"), form="tsv", column=1)
+        read(make_file(tmp_path / "a.tsv", b"a\tb\nc\n"), form="tsv", column=1)
 
 
 def test_a_missing_file_is_an_error(tmp_path):
@@ -118,17 +122,20 @@ def test_a_missing_file_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["tgz", "tar", "zip"])
-def test_a_missing_member_is_an_error_that_names_the_nearest(tmp_path, kind):
+def test_a_missing_member_is_an_error_with_the_nearest_name(tmp_path, kind):
     modes = {"tgz": "w:gz", "tar": "w"}
     path = tmp_path / f"a.{kind}"
-    tar(path, modes[kind], MEMBERS) if kind in modes else zipped(path, MEMBERS)
+    if kind == "zip":
+        make_zip(path, MEMBERS)
+    else:
+        make_tar(path, modes[kind], MEMBERS)
     with pytest.raises(UserError, match=r"no member 'in/test\.en': did you mean 'in/text\.en'"):
         read(path, "in/test.en")
 
 
-def test_a_member_of_what_is_no_archive_is_an_error(tmp_path):
+def test_a_member_of_a_file_that_is_not_an_archive_is_an_error(tmp_path):
     with pytest.raises(UserError, match="not an archive"):
-        read(written(tmp_path / "a.gz", gzip.compress(TEXT)), "member")
+        read(make_file(tmp_path / "a.gz", gzip.compress(TEXT)), "member")
 
 
 LONG = {"text": bytes(range(32, 127)) * 40 + b"\n", "more": b"x" * 5000}
@@ -137,10 +144,10 @@ LONG = {"text": bytes(range(32, 127)) * 40 + b"\n", "more": b"x" * 5000}
 @pytest.mark.parametrize(
     "make",
     [
-        lambda path: written(path / "a.gz", gzip.compress(LONG["text"])),
-        lambda path: tar(path / "a.tgz", "w:gz", LONG),
-        lambda path: tar(path / "a.tar", "w", LONG),
-        lambda path: zipped(path / "a.zip", LONG),
+        lambda path: make_file(path / "a.gz", gzip.compress(LONG["text"])),
+        lambda path: make_tar(path / "a.tgz", "w:gz", LONG),
+        lambda path: make_tar(path / "a.tar", "w", LONG),
+        lambda path: make_zip(path / "a.zip", LONG),
     ],
     ids=["gz", "tgz", "tar", "zip"],
 )
@@ -155,24 +162,23 @@ def test_truncated_archives_are_errors(tmp_path, make, share):
         read(path, member)
 
 
-def test_what_is_not_gzip_is_an_error(tmp_path):
+def test_a_file_that_is_not_gzip_is_an_error(tmp_path):
     with pytest.raises(UserError, match="damaged or truncated"):
-        read(written(tmp_path / "a.gz", TEXT))
+        read(make_file(tmp_path / "a.gz", TEXT))
 
 
 def test_invalid_utf8_is_an_error_with_file_member_and_line(tmp_path):
-    path = tar(tmp_path / "a.tgz", "w:gz", {"text.de": b"gut\nM\xfcll\n"})
+    path = make_tar(tmp_path / "a.tgz", "w:gz", {"text.de": b"gut\nM\xfcll\n"})
     with pytest.raises(UserError, match=r"a\.tgz:text\.de, line 2: not valid UTF-8 \(byte 2"):
         read(path, "text.de")
 
 
-def test_paired_names_both_counts():
-    assert list(paired("ab", "xy", "s", "t")) == [("a", "x"), ("b", "y")]
+def test_lines_that_do_not_pair_are_an_error_with_both_counts():
+    assert list(pair_lines("ab", "xy", "s", "t")) == [("a", "x"), ("b", "y")]
     for source, target in [("abc", "x"), ("a", "xyz")]:
-        with pytest.raises(
-            UserError, match=f"left has {len(source)} lines but right has {len(target)}"
-        ):
-            list(paired(source, target, "left", "right"))
+        counts = f"left has {len(source)} lines but right has {len(target)}"
+        with pytest.raises(UserError, match=counts):
+            list(pair_lines(source, target, "left", "right"))
 
 
 def test_the_real_tsv_archive(mirror):
