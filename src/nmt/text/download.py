@@ -1,6 +1,4 @@
-"""Files from a mirror folder or the network: resumed where they broke off, and never used unless
-they are right.
-"""
+"""Downloads from a mirror folder or the network: resumed when broken, checked before use."""
 
 import hashlib
 import logging
@@ -18,75 +16,86 @@ from nmt.files import flush_to_disk, written_whole
 from nmt.progress import Progress
 
 TIMEOUT = 60  # seconds without an answer or a byte
-CHUNK = 2**20
+CHUNK = 2**20  # bytes
 
 
 class SourceError(Exception):
-    """One source did not give the file; the message says which source and why."""
+    """A source did not provide the right file; the message says why."""
 
 
 class NetworkError(SourceError):
-    """The connection is to blame, which may be better another time."""
+    """The connection failed; another attempt may succeed."""
 
 
 def download(name: str, archive: Archive, output: Path, mirror: Path | None = None) -> None:
-    """Puts an archive at `output`, from the mirror folder if it is there, else from its addresses
-    in order.
+    """Put an archive at `output`, from the mirror folder if it has it, else from its addresses.
 
-    A download that breaks off stays beside it as `<output>.part` and is resumed. A file with the
-    wrong checksum is kept aside as `<output>.bad`.
-    Raises UserError saying what was tried when no source gives the right file.
+    The addresses are tried in order. A download that breaks off is kept as `<output>.part` and
+    resumed; a file with the wrong checksum is kept as `<output>.bad`.
+
+    Raises UserError saying what was tried when no source has the right file.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     if mirror is not None and not mirror.is_dir():
         raise UserError(f"the mirror {mirror} is not a folder.")
-    failures, again = [], ""
-    for source in [*([mirror / archive.mirror] if mirror else []), *archive.addresses]:
+    sources: list[Path | str] = list(archive.addresses)
+    if mirror:
+        sources.insert(0, mirror / archive.mirror)
+    failures = []
+    network_failed = False
+    for source in sources:
         try:
             if isinstance(source, Path):
                 copy(source, archive, output)
             else:
                 fetch(source, archive, output)
-        except SourceError as failure:
-            failures.append(f"{source}: {failure}")
-            if isinstance(failure, NetworkError):
-                again = "check the network and run the same command again, or "
+        except SourceError as error:
+            failures.append(f"{source}: {error}")
+            network_failed = network_failed or isinstance(error, NetworkError)
             continue
         for failure in failures:
-            logging.info(f"{name}: passed over {failure}")
+            logging.info(f"{name}: skipped {failure}")
         if not (archive.sha256 or archive.md5):
-            found = digest_of(output, "sha256")
             logging.info(
-                f"{name}: no checksum is known: record this one in corpora.yaml: sha256: {found}"
+                f"{name}: no checksum is known: record this one in corpora.yaml: sha256:"
+                f" {digest(output, 'sha256')}"
             )
         return
     tried = "; ".join(failures) or "it has no address"
+    retry = "check the network and run the same command again, or " if network_failed else ""
     raise UserError(
-        f"{name} could not be fetched ({tried}): {again}put the right file at {archive.mirror} in a"
+        f"{name} could not be fetched ({tried}): {retry}put the right file at {archive.mirror} in a"
         " folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or"
         " NMT_MIRROR."
     )
 
 
 def copy(path: Path, archive: Archive, output: Path) -> None:
+    """Copy a file of the mirror folder to `output`.
+
+    Raises SourceError when it is missing or not the right file.
+    """
     if not path.is_file():
         raise SourceError("not there")
-    with written_whole(output) as beside:
-        shutil.copyfile(path, beside)
-        verify(beside, archive, output)
+    with written_whole(output) as temporary:
+        shutil.copyfile(path, temporary)
+        verify(temporary, archive, output)
 
 
 def fetch(address: str, archive: Archive, output: Path) -> None:
-    """A connection that broke is taken up again as long as each brings something."""
+    """Download a file to `output`, resuming a broken connection as long as each brings more.
+
+    Raises SourceError when that fails, or it is not the right file.
+    """
     part = output.with_name(f"{output.name}.part")
     complete = False
     while not complete:
-        before = size(part)
+        size_before = size(part)
         try:
             receive(address, part, output.name)
             complete = True
         except NetworkError:
-            if size(part) <= before:
+            if size(part) <= size_before:
                 raise
     verify(part, archive, output)
     flush_to_disk(part)
@@ -94,18 +103,17 @@ def fetch(address: str, archive: Archive, output: Path) -> None:
 
 
 def receive(address: str, part: Path, description: str) -> None:
-    """Downloads to `part`, going on where it ends."""
-    done = size(part)
-    headers = {"User-Agent": "nmt-reproduction"}  # some sites turn Python's own away
-    if done:
-        headers["Range"] = f"bytes={done}-"
+    """Download to `part`, starting from its present end."""
+    start = size(part)
+    headers = {"User-Agent": "nmt-reproduction"}  # some sites refuse Python's own
+    if start:
+        headers["Range"] = f"bytes={start}-"
     try:
         response = urlopen(Request(address, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
-        if (
-            error.code == 416 and done
-        ):  # nothing after `done`: either we have it all, or it is another file
-            if error.headers.get("Content-Range") == f"bytes */{done}":
+        # Nothing after `start`: either the part is complete, or it is of another file.
+        if error.code == 416 and start:
+            if error.headers.get("Content-Range") == f"bytes */{start}":
                 return
             part.unlink()
             return receive(address, part, description)
@@ -113,27 +121,32 @@ def receive(address: str, part: Path, description: str) -> None:
     except (OSError, HTTPException) as error:
         raise NetworkError(reason(error)) from None
     with response:
-        if response.status != 206:
-            done = 0  # the server sends it all
+        if response.status != 206:  # the server does not know ranges and sends the whole file
+            start = 0
         length = response.headers.get("Content-Length")
-        total = done + int(length) if length else None
+        total = start + int(length) if length else None
         with (
-            open(part, "ab" if done else "wb") as file,
-            Progress(description, total, "bytes", done) as shown,
+            open(part, "ab" if start else "wb") as file,
+            Progress(description, total, "bytes", start) as progress,
         ):
             for chunk in chunks(response):
                 file.write(chunk)
-                shown.update(len(chunk))
+                progress.update(len(chunk))
     if total is not None and size(part) != total:
         raise NetworkError(f"the connection ended after {size(part)} of {total} bytes")
 
 
-def size(part: Path) -> int:
-    return part.stat().st_size if part.exists() else 0
+def size(path: Path) -> int:
+    """Return the size of a file in bytes, 0 when it does not exist."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Keeps failures of the network apart from those of our disk."""
+    """Yield the body of a response.
+
+    Raises NetworkError when the connection fails, so that errors of the local disk, where the
+    caller writes, stay distinct.
+    """
     while True:
         try:
             chunk = response.read(CHUNK)
@@ -145,27 +158,30 @@ def chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def reason(error: Exception) -> str:
+    """Return the shortest description of a network error."""
     cause = error.reason if isinstance(error, URLError) else error
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 def verify(file: Path, archive: Archive, output: Path) -> None:
-    """Raises SourceError for an empty file; and, moving `file` aside, for bytes or a checksum that
-    differ.
+    """Raise SourceError when a file is empty or differs from what is known of the archive.
+
+    A file of the wrong size or with the wrong checksum is moved to `<output>.bad`.
     """
     if not file.stat().st_size:
         raise SourceError("the file is empty")
-    expected = {"sha256": archive.sha256, "md5": archive.md5, "bytes": archive.bytes}
-    for what, value in expected.items():
-        if value is None:
+    checks = {"sha256": archive.sha256, "md5": archive.md5, "bytes": archive.bytes}
+    for name, expected in checks.items():
+        if expected is None:
             continue
-        found = file.stat().st_size if what == "bytes" else digest_of(file, what)
-        if found != value:
+        actual = file.stat().st_size if name == "bytes" else digest(file, name)
+        if actual != expected:
             bad = output.with_name(f"{output.name}.bad")
             os.replace(file, bad)
-            raise SourceError(f"{what} is {found}, must be {value}; the file is kept as {bad}")
+            raise SourceError(f"{name} is {actual}, must be {expected}; the file is kept as {bad}")
 
 
-def digest_of(path: Path, algorithm: str) -> str:
+def digest(path: Path, algorithm: str) -> str:
+    """Return the checksum of a file in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
