@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt.command import arguments, run, whole_number
 from nmt.configuration import load_catalog
 from nmt.files import written_whole
-from nmt.text.subwords import PAIR, learn_pair
+from nmt.text.subwords import SUBWORD_FILES, learn_pair
 
 
 def main(args: Namespace) -> None:
@@ -20,15 +20,13 @@ def main(args: Namespace) -> None:
         models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
     with written_whole(args.output) as beside:
         beside.mkdir()
-        for name, model in zip(PAIR, models, strict=True):
+        for name, model in zip(SUBWORD_FILES, models, strict=True):
             (beside / name).write_bytes(model)
 
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument(
-        "--catalog", type=Path, required=True, help="the folder of experiments.yaml"
-    )
+    parser.add_argument("--catalog", type=Path, required=True, help="the folder of experiments")
     parser.add_argument("--vocabulary", required=True)
     parser.add_argument(
         "--source", type=Path, required=True, metavar="FILE", help="normalized source text"

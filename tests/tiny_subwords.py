@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from nmt.configuration import Vocabulary
-from nmt.text.subwords import PAIR, learn_pair
+from nmt.text.subwords import SUBWORD_FILES, learn_pair
 
 
 def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: Path) -> Path:
@@ -11,6 +11,7 @@ def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: P
     made = folder / "subwords"
     if not made.exists():
         made.mkdir()
-        for name, model in zip(PAIR, learn_pair(vocabulary, source, target, 1), strict=True):
+        models = learn_pair(vocabulary, source, target, 1)
+        for name, model in zip(SUBWORD_FILES, models, strict=True):
             (made / name).write_bytes(model)
     return made

@@ -10,7 +10,7 @@ from nmt.configuration import load_catalog
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.weights import parameters, save_tensors
-from nmt.text.subwords import PAIR
+from nmt.text.subwords import SUBWORD_FILES
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     for name, tensor in made.items():
         assert tensor.dtype == torch.float32
         torch.testing.assert_close(tensor, (second[name] + third[name]) / 2)
-    for name in PAIR:
+    for name in SUBWORD_FILES:
         assert (run / "model" / name).read_bytes() == (prepared / "subwords" / name).read_bytes()
     configuration = read_json(run / "model" / "configuration.json")
     assert configuration["provenance"] == {

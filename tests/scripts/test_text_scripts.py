@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from nmt.data.tokens import ParallelTokens
-from nmt.text.subwords import PAIR, UNK, SubwordPair, Subwords
+from nmt.text.subwords import SUBWORD_FILES, UNK, SubwordPair, Subwords
 
 ENGLISH = [
     "A man sits on a bench.",
@@ -125,11 +125,11 @@ def test_learn_vocabulary_writes_its_model_and_logs_apart(folder, run_script):
     assert done.stderr == ""
     assert "trainer_interface" in (folder / "log" / "learn.log").read_text()
     made = folder / "out" / "made"
-    first = [(made / name).read_bytes() for name in PAIR]
+    first = [(made / name).read_bytes() for name in SUBWORD_FILES]
     assert [Subwords(model).size for model in first] == [60, 60]
     assert first[0] == first[1]
     assert run_script(*learn(folder, jobs=2)).stderr == ""
-    assert [(made / name).read_bytes() for name in PAIR] == first
+    assert [(made / name).read_bytes() for name in SUBWORD_FILES] == first
 
 
 def test_each_side_may_have_subwords_of_its_own(folder, run_script):

@@ -21,7 +21,7 @@ from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.weights import parameters
 from nmt.serving.card import length_power
 from nmt.serving.folder import TranslationModel
-from nmt.text.subwords import PAIR, Subwords
+from nmt.text.subwords import SUBWORD_FILES, Subwords
 
 LONGEST = 1024  # tokens of a side, where a format has a table of positions
 
@@ -50,7 +50,7 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
             to_huggingface(model, precision, output)
         case "safetensors":
             to_safetensors(model, precision, output)
-    for name in PAIR:
+    for name in SUBWORD_FILES:
         (output / name).write_bytes((subwords / name).read_bytes())
 
 

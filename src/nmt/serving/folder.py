@@ -19,7 +19,7 @@ from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
 from nmt.serving.card import card
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import PAIR, SubwordPair
+from nmt.text.subwords import SUBWORD_FILES, SubwordPair
 
 
 def save_model(
@@ -37,7 +37,7 @@ def save_model(
     with written_whole(folder) as beside:
         beside.mkdir()
         save_tensors(beside / "model.safetensors", weights)
-        for name in PAIR:
+        for name in SUBWORD_FILES:
             (beside / name).write_bytes((subwords / name).read_bytes())
         write_json(
             beside / "configuration.json",
@@ -92,7 +92,8 @@ class TranslationModel:
                 other[key] == self.configuration[key] for key in ("vocabulary", "source", "target")
             )
             if not same or any(
-                (folder / name).read_bytes() != (first / name).read_bytes() for name in PAIR
+                (folder / name).read_bytes() != (first / name).read_bytes()
+                for name in SUBWORD_FILES
             ):
                 raise UserError(
                     f"{folder} has not the vocabulary and languages of {first}: they cannot"

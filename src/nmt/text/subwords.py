@@ -1,5 +1,6 @@
-"""Subwords, learned by sentencepiece over both languages together (AIAYN section 5.1) or over each
-by itself.
+"""Subword vocabularies learned by sentencepiece, shared by both languages or one for each.
+
+The paper shares one vocabulary (AIAYN section 5.1).
 """
 
 import io
@@ -21,22 +22,22 @@ from nmt.files import read_lines
 from nmt.progress import progress
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
-# A character that comes less than once in so many is left to the unknown symbol, so that the
-# thousands of stray characters in a web crawl do not use up the vocabulary. In less text than this
+SUBWORD_FILES = ("source.model", "target.model")
+
+# A character that occurs less than once in this many characters becomes the unknown symbol, so that
+# the thousands of stray characters in a web crawl do not use up the vocabulary. In shorter text
 # every character is kept.
 CHARACTERS_PER_RAREST = 10_000_000
-# Text beyond so many lines is sampled: BPE learns the same from 5 million, and holds them in
-# memory.
+# Longer text is sampled: BPE learns the same from 5 million lines, and they fit in memory.
 MAX_LINES = 5_000_000
-MAX_LINE_BYTES = (
-    10_000_000  # sentencepiece silently skips longer lines; its own limit of 4192 is soon met
-)
+# sentencepiece silently skips longer lines; its default of 4192 bytes is too short.
+MAX_LINE_BYTES = 10_000_000
 
 
 class Subwords:
-    """A learned vocabulary: text to ids and back, without the begin and end of sentence symbols.
+    """A learned vocabulary: text to ids and back, without begin and end of sentence symbols.
 
-    Word-pieces (nmt.text.wordpieces) are used in the same way.
+    Word-pieces (nmt.text.wordpieces) have the same interface.
     """
 
     def __init__(self, model: bytes):
@@ -45,22 +46,26 @@ class Subwords:
 
     @classmethod
     def load(cls, path: str | Path) -> "Subwords":
-        """Raises UserError when the file is missing or is not a sentencepiece model with our
-        ids.
+        """Read a vocabulary: a sentencepiece model, or word-pieces.
+
+        Raises UserError when the file is missing, is no such model, or its control symbols have
+        ids other than PAD, UNK, BOS and EOS.
         """
+        not_a_model = UserError(
+            f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
+        )
         try:
             model = Path(path).read_bytes()
-            if not model:
-                raise RuntimeError  # which sentencepiece would load, with messages of its own
-            if model.startswith(b"{"):
-                return WordPieces(model, str(path))
-            subwords = cls(model)
         except FileNotFoundError:
             raise UserError(f"{path} is not there: learn the vocabulary first.") from None
+        if not model:  # sentencepiece would load it and print messages of its own
+            raise not_a_model
+        if model.startswith(b"{"):
+            return WordPieces(model, str(path))
+        try:
+            subwords = cls(model)
         except RuntimeError:
-            raise UserError(
-                f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
-            ) from None
+            raise not_a_model from None
         processor = subwords.processor
         ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if ids != (PAD, UNK, BOS, EOS):
@@ -71,142 +76,142 @@ class Subwords:
         return subwords
 
     def encode(self, lines: list[str], jobs: int = 1) -> list[list[int]]:
-        """Ids of each line, by `jobs` threads. An empty line has none."""
+        """Return the ids of each line, none for an empty line; `jobs` is the number of threads."""
         return self.processor.encode(lines, num_threads=jobs)
 
     def decode(self, ids: list[int]) -> str:
-        """The text; control symbols vanish and an unknown one shows as " ⁇ "."""
+        """Return the text of ids, without control symbols and with " ⁇ " for the unknown one."""
         return self.processor.decode(ids)
 
     def pieces(self, ids: list[int]) -> list[str]:
-        """The subwords themselves, "▁" marking where a word begins."""
+        """Return the subwords as strings, with "▁" where a word begins."""
         return self.processor.id_to_piece(ids)
 
     @cached_property
     def unknown_is_a_word(self) -> bool:
-        """Whether the unknown symbol stands for a whole word; it has no mark that tells."""
-        learned = sentencepiece_model_pb2.ModelProto.FromString(
+        """Whether the unknown symbol stands for a whole word, although it has no "▁"."""
+        model = sentencepiece_model_pb2.ModelProto.FromString(
             self.processor.serialized_model_proto()
         )
-        return learned.trainer_spec.model_type == learned.trainer_spec.WORD
+        return model.trainer_spec.model_type == model.trainer_spec.WORD
 
 
 @dataclass(frozen=True)
 class SubwordPair:
-    """Of source and target, in a folder as source.model and target.model: the same where they are
-    learned jointly.
-    """
+    """The vocabularies of source and target, the same where they are learned jointly."""
 
     source: Subwords
     target: Subwords
 
     @classmethod
     def load(cls, folder: Path) -> "SubwordPair":
-        """Raises UserError as Subwords.load does."""
-        return cls(*(Subwords.load(folder / name) for name in PAIR))
-
-
-PAIR = ("source.model", "target.model")
+        """Read source.model and target.model; raises UserError as Subwords.load does."""
+        return cls(*(Subwords.load(folder / name) for name in SUBWORD_FILES))
 
 
 def learn_pair(
     vocabulary: Vocabulary, source: Path, target: Path, jobs: int, log: TextIO | None = None
 ) -> list[bytes]:
-    """The models of source and target. Raises UserError as `learn` does."""
+    """Return the models of source and target; raises UserError as `learn` does."""
     if vocabulary.source_size is None:
         return 2 * [learn(vocabulary, [source, target], jobs, log)]
-    own = vocabulary.model_copy(update={"size": vocabulary.source_size})
-    return [learn(own, [source], jobs, log), learn(vocabulary, [target], jobs, log)]
+    source_vocabulary = vocabulary.model_copy(update={"size": vocabulary.source_size})
+    return [learn(source_vocabulary, [source], jobs, log), learn(vocabulary, [target], jobs, log)]
 
 
 def learn(
     vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None
 ) -> bytes:
-    """Learns one vocabulary from all files of `inputs`; returns its model.
+    """Return the model of one vocabulary learned from all text files in `inputs`.
 
-    The same text and size give the same model byte for byte, whatever the number of threads: where
-    text is sampled, sentencepiece has a fixed seed of its own. Its messages go to `log`, or
-    nowhere.
+    The same text and size give the same model byte for byte, whatever the number of threads
+    `jobs`: where text is sampled, sentencepiece uses a fixed seed of its own. Its messages go to
+    `log`, or nowhere.
 
     Raises UserError when there is no text, or the text has too many characters or too few subwords
     for the size.
     """
-    characters = count_characters(inputs)
-    if not characters:
+    counts = count_characters(inputs)
+    if not counts:
         raise UserError(
             f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned"
             " from it."
         )
-    rarest = sum(characters.values()) / CHARACTERS_PER_RAREST
-    kept = sorted(character for character, count in characters.items() if count >= rarest)
-    smallest = smallest_size(vocabulary, len(kept))
+    min_count = sum(counts.values()) / CHARACTERS_PER_RAREST
+    characters = sorted(character for character, count in counts.items() if count >= min_count)
+    smallest = smallest_size(vocabulary, len(characters))
     if vocabulary.size < smallest:
         raise UserError(
-            f"a vocabulary of {vocabulary.size} is too small for the {len(kept)} different"
+            f"a vocabulary of {vocabulary.size} is too small for the {len(characters)} different"
             f" characters of the text: the smallest possible is {smallest}."
         )
+    lines = lines_of(inputs, "learn the vocabulary from")
     if vocabulary.kind == "wordpiece":
-        return learn_wordpieces(
-            vocabulary.size, kept, lines_of(inputs, "learn the vocabulary from")
-        )
+        return learn_wordpieces(vocabulary.size, characters, lines)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines_of(inputs, "learn the vocabulary from"),
+            sentence_iterator=lines,
             model_writer=model,
             logstream=log,
             minloglevel=2 if log is None else 0,
             model_type=vocabulary.kind,
             vocab_size=vocabulary.size,
-            normalization_rule_name="identity",  # what the text should be like is nmt.text.preprocessing's business
-            required_chars="" if vocabulary.kind == "word" else "".join(kept),
-            character_coverage=0.98,  # the lowest there is: `required_chars` decides
+            # Normalization is done before, by nmt.text.preprocessing.
+            normalization_rule_name="identity",
+            required_chars="" if vocabulary.kind == "word" else "".join(characters),
+            # The lowest possible coverage: `required_chars` decides instead.
+            character_coverage=0.98,
             byte_fallback=vocabulary.byte_fallback,
-            hard_vocab_limit=vocabulary.kind
-            not in (
-                "char",
-                "word",
-            ),  # of those there may be fewer than asked for
+            # There may be fewer characters or words than asked for.
+            hard_vocab_limit=vocabulary.kind not in ("char", "word"),
             input_sentence_size=MAX_LINES,
             shuffle_input_sentence=True,
             max_sentence_length=MAX_LINE_BYTES,
-            num_threads=(
-                1 if vocabulary.kind == "unigram" else jobs
-            ),  # its sums depend on their order
+            # The sums of unigram training depend on the order of the threads.
+            num_threads=1 if vocabulary.kind == "unigram" else jobs,
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,
             eos_id=EOS,
         )
     except RuntimeError as error:
-        too_high = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
-        if too_high is None:
+        too_large = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
+        if too_large is None:
             raise
         raise UserError(
             f"a vocabulary of {vocabulary.size} is larger than the text supports: "
-            f"the largest possible is {too_high[1]}."
+            f"the largest possible is {too_large[1]}."
         ) from None
-    learned = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    learned.trainer_spec.num_threads = 1  # the one thing in the file that tells of the machine
-    return learned.SerializeToString(deterministic=True)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    proto.trainer_spec.num_threads = 1  # the only thing in the file that depends on the machine
+    return proto.SerializeToString(deterministic=True)
 
 
 def smallest_size(vocabulary: Vocabulary, characters: int) -> int:
-    """That has every character, the control symbols, and what else the kind needs."""
+    """Return the size of the smallest vocabulary with so many characters.
+
+    It has the control symbols, every character, and what else the kind needs.
+    """
+    control_symbols = EOS + 1
     match vocabulary.kind:
         case "word":
-            return EOS + 2
+            return control_symbols + 1
         case "wordpiece":
-            return EOS + 1 + 2 * characters  # at the beginning of words and inside them
+            return control_symbols + 2 * characters  # at the beginning of words and inside them
         case _:
-            return EOS + 1 + len("▁") + characters + (256 if vocabulary.byte_fallback else 0)
+            byte_pieces = 256 if vocabulary.byte_fallback else 0
+            return control_symbols + len("▁") + characters + byte_pieces
 
 
-def lines_of(inputs: list[Path], what: str) -> Iterator[str]:
-    return progress(chain.from_iterable(map(read_lines, inputs)), what, None, "lines")
+def lines_of(inputs: list[Path], description: str) -> Iterator[str]:
+    """Yield the lines of all files, showing progress."""
+    lines = chain.from_iterable(map(read_lines, inputs))
+    return progress(lines, description, None, "lines")
 
 
 def count_characters(inputs: list[Path]) -> Counter[str]:
+    """Return how often each character except the space occurs."""
     counts: Counter[str] = Counter()
     for line in lines_of(inputs, "count the characters of"):
         counts.update(line)

@@ -1,5 +1,6 @@
-"""Word-pieces (Schuster and Nakajima 2012), as GNMT and the paper's English-French used, by the
-library tokenizers.
+"""Word-pieces (Schuster and Nakajima 2012), learned by the library tokenizers.
+
+GNMT used them, and so did the paper for English-French.
 """
 
 from collections.abc import Iterator
@@ -14,70 +15,79 @@ from nmt.errors import UserError
 PAD, UNK, BOS, EOS = range(4)
 SYMBOLS = ["<pad>", "<unk>", "<s>", "</s>"]
 CONTROL = (PAD, BOS, EOS)
-INSIDE = "##"  # how tokenizers marks a piece that does not begin a word
+INSIDE = "##"  # with which tokenizers marks a piece inside a word
 
 
 class WordPieces:
-    """Used as nmt.text.subwords.Subwords. The longest piece that fits is taken, from left to
-    right.
+    """A word-piece vocabulary with the interface of nmt.text.subwords.Subwords.
+
+    A word is split from left to right, each time at the longest piece that fits.
     """
 
     unknown_is_a_word = True
 
     def __init__(self, model: bytes, name: str = "the model"):
-        """Raises UserError when `model` is not one of word-pieces with our ids; `name` is what the
-        message calls it.
+        """Raise UserError when `model` is not a word-piece model with the ids of SYMBOLS.
+
+        name: what the message calls it.
         """
         try:
             self.tokenizer = Tokenizer.from_str(model.decode())
-        except Exception as error:  # the library raises nothing more particular
+        except Exception as error:  # tokenizers raises plain Exception
             raise UserError(
-                f"{name} holds no word-pieces ({error}): delete it and learn it again."
+                f"{name} is not a word-piece model ({error}): delete it and learn it again."
             ) from None
         self.size: int = self.tokenizer.get_vocab_size()
-        if [self.tokenizer.id_to_token(number) for number in range(4)] != SYMBOLS:
+        if [self.tokenizer.id_to_token(token_id) for token_id in range(4)] != SYMBOLS:
             raise UserError(f"{name}: the first four pieces must be {SYMBOLS}: learn it again.")
 
     def encode(self, lines: list[str], jobs: int = 1) -> list[list[int]]:
-        return [found.ids for found in self.tokenizer.encode_batch(lines, add_special_tokens=False)]
+        """Return the ids of each line; the library chooses the number of threads."""
+        encodings = self.tokenizer.encode_batch(lines, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: list[int]) -> str:
-        """The text; control symbols vanish and an unknown word shows as " ⁇ "."""
+        """Return the text of ids, without control symbols and with " ⁇ " for an unknown word."""
+        ids = [token_id for token_id in ids if token_id not in CONTROL]
+        pieces = self.pieces(ids)
         text = "".join(
-            " ⁇ " if number == UNK else self.pieces([number])[0]
-            for number in ids
-            if number not in CONTROL
+            " ⁇ " if token_id == UNK else piece for token_id, piece in zip(ids, pieces, strict=True)
         )
         return text.replace("▁", " ").removeprefix(" ")
 
     def pieces(self, ids: list[int]) -> list[str]:
-        """With the mark of sentencepiece where a word begins."""
-        tokens = [self.tokenizer.id_to_token(number) for number in ids]
-        return [
-            token
-            if token in SYMBOLS
-            else token[len(INSIDE) :]
-            if token.startswith(INSIDE)
-            else "▁" + token
-            for token in tokens
-        ]
+        """Return the word-pieces as strings, with sentencepiece's "▁" where a word begins."""
+        return [mark_beginning(self.tokenizer.id_to_token(token_id)) for token_id in ids]
+
+
+def mark_beginning(token: str) -> str:
+    """Return a token of the library tokenizers as sentencepiece would write it."""
+    if token in SYMBOLS:
+        return token
+    if token.startswith(INSIDE):
+        return token.removeprefix(INSIDE)
+    return "▁" + token
 
 
 def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> bytes:
-    """The same text and size give the same model byte for byte."""
+    """Return the model of a word-piece vocabulary that contains all the characters.
+
+    The same text and size give the same model byte for byte.
+    """
     alphabet = [*characters, *(INSIDE + character for character in characters)]
-    # As special tokens they have fixed numbers: the library would else number them in an order of
-    # its own each time, and break ties between pairs by it.
+    # As special tokens they have fixed ids: otherwise the library numbers them in an order that
+    # differs from run to run, and breaks ties between pairs by it.
     trainer = WordPieceTrainer(
         vocab_size=size,
         special_tokens=[*SYMBOLS, *alphabet],
         continuing_subword_prefix=INSIDE,
         show_progress=False,
     )
-    learned = Tokenizer(WordPiece(unk_token=SYMBOLS[UNK]))
-    learned.pre_tokenizer = WhitespaceSplit()
-    learned.train_from_iterator(lines, trainer)
-    pieces = dict(sorted(learned.get_vocab().items(), key=lambda piece: piece[1]))
-    tokenizer = Tokenizer(WordPiece(pieces, unk_token=SYMBOLS[UNK], max_input_chars_per_word=1000))
+    trained = Tokenizer(WordPiece(unk_token=SYMBOLS[UNK]))
+    trained.pre_tokenizer = WhitespaceSplit()
+    trained.train_from_iterator(lines, trainer)
+    ids_by_piece = dict(sorted(trained.get_vocab().items(), key=lambda item: item[1]))
+    model = WordPiece(ids_by_piece, unk_token=SYMBOLS[UNK], max_input_chars_per_word=1000)
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = WhitespaceSplit()
     return tokenizer.to_str().encode()

@@ -1,3 +1,5 @@
+"""Vocabularies of all kinds: learning, loading, encoding and decoding."""
+
 import pytest
 import sentencepiece
 
@@ -23,25 +25,22 @@ def text(tmp_path):
     return path
 
 
-def learned(text, size=120, jobs=1):
+def learn_bpe(text, size=120, jobs=1):
     return learn(Vocabulary(size=size), [text], jobs)
 
 
-def characters():
-    return set("".join(LINES)) - {" "}
-
-
 def test_text_survives_encoding_and_decoding(text):
-    subwords = Subwords(learned(text))
+    subwords = Subwords(learn_bpe(text))
     ids = subwords.encode(LINES)
     assert [subwords.decode(sequence) for sequence in ids] == LINES
     assert ids[LINES.index("")] == []
-    assert not {PAD, UNK, BOS, EOS} & set().union(*ids)
-    assert subwords.size == 120 > max(max(sequence, default=0) for sequence in ids)
+    assert set().union(*ids).isdisjoint({PAD, UNK, BOS, EOS})
+    assert subwords.size == 120
+    assert max(max(sequence, default=0) for sequence in ids) < 120
 
 
 def test_the_ids_of_control_symbols(text):
-    subwords = Subwords(learned(text))
+    subwords = Subwords(learn_bpe(text))
     assert (PAD, UNK, BOS, EOS) == (0, 1, 2, 3)
     assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
     assert subwords.decode([2, *subwords.encode(["the dog"])[0], 3, 0, 0]) == "the dog"
@@ -49,41 +48,43 @@ def test_the_ids_of_control_symbols(text):
 
 
 def test_an_unseen_character_is_unknown(text):
-    subwords = Subwords(learned(text))
+    subwords = Subwords(learn_bpe(text))
     [ids] = subwords.encode(["the 犬"])
     assert ids[-1] == UNK
 
 
 def test_pieces_mark_where_words_begin(text):
-    subwords = Subwords(learned(text))
+    subwords = Subwords(learn_bpe(text))
     [ids] = subwords.encode(["the dog"])
     assert "".join(subwords.pieces(ids)) == "▁the▁dog"
 
 
 def test_both_sides_are_learned_together(tmp_path, text):
-    other = tmp_path / "other"
-    other.write_text("щ щ щ\n", encoding="utf-8")
-    subwords = Subwords(learn(Vocabulary(size=120), [text, other], 1))
+    target = tmp_path / "target"
+    target.write_text("щ щ щ\n", encoding="utf-8")
+    subwords = Subwords(learn(Vocabulary(size=120), [text, target], 1))
     assert UNK not in subwords.encode(["щ dog"])[0]
 
 
-def test_the_model_depends_on_the_text_alone(text):
-    model = learned(text)
-    assert learned(text) == model
-    assert learned(text, jobs=3) == model
+def test_the_model_depends_only_on_the_text(text):
+    model = learn_bpe(text)
+    assert learn_bpe(text) == model
+    assert learn_bpe(text, jobs=3) == model
 
 
-def test_text_beyond_the_limit_is_sampled_always_alike(tmp_path, monkeypatch):
+def test_text_beyond_the_limit_is_sampled_with_a_fixed_seed(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"{number:b} {number * 7:b}\n" for number in range(1000)))
-    whole = learned(path, size=60)
-    monkeypatch.setattr(module, "MAX_LINES", 101)  # sentencepiece samples no less
-    assert learned(path, size=60) == learned(path, size=60, jobs=2) != whole
+    of_all_lines = learn_bpe(path, size=60)
+    monkeypatch.setattr(module, "MAX_LINES", 101)  # the fewest that sentencepiece samples
+    of_sample = learn_bpe(path, size=60)
+    assert of_sample == learn_bpe(path, size=60, jobs=2)
+    assert of_sample != of_all_lines
 
 
 def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):
     monkeypatch.setattr(module, "CHARACTERS_PER_RAREST", 50)
-    subwords = Subwords(learned(text, size=60))
+    subwords = Subwords(learn_bpe(text, size=60))
     assert subwords.encode(["½"])[0][-1] == UNK
     assert UNK not in subwords.encode(["the"])[0]
 
@@ -96,19 +97,19 @@ def test_a_long_line_is_not_dropped(tmp_path):
 
 
 def test_the_size_must_hold_all_characters(text):
-    smallest = len(characters()) + 5
-    assert Subwords(learned(text, size=smallest)).size == smallest
-    with pytest.raises(
-        UserError, match=f"{smallest - 1} is too small .* the smallest possible is {smallest}"
-    ):
-        learned(text, size=smallest - 1)
+    characters = set("".join(LINES)) - {" "}
+    smallest = len(characters) + 5
+    assert Subwords(learn_bpe(text, size=smallest)).size == smallest
+    message = f"{smallest - 1} is too small .* the smallest possible is {smallest}"
+    with pytest.raises(UserError, match=message):
+        learn_bpe(text, size=smallest - 1)
 
 
 def test_a_vocabulary_larger_than_the_text_supports_names_the_largest_possible(text):
-    with pytest.raises(UserError, match="5000 is larger than the text supports") as caught:
-        learned(text, size=5000)
-    largest = int(str(caught.value).rstrip(".").rsplit(" ", 1)[1])
-    assert Subwords(learned(text, size=largest)).size == largest
+    with pytest.raises(UserError, match="5000 is larger than the text supports") as error:
+        learn_bpe(text, size=5000)
+    largest = int(str(error.value).rstrip(".").rsplit(" ", 1)[1])
+    assert Subwords(learn_bpe(text, size=largest)).size == largest
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
@@ -116,10 +117,10 @@ def test_no_text_is_an_error(tmp_path, content):
     path = tmp_path / "text"
     path.write_text(content)
     with pytest.raises(UserError, match="no text"):
-        learned(path)
+        learn_bpe(path)
 
 
-def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
+def test_load_refuses_other_files(tmp_path, text):
     path = tmp_path / "model"
     with pytest.raises(UserError, match="not there"):
         Subwords.load(path)
@@ -132,7 +133,7 @@ def test_load_refuses_what_is_no_model_of_ours(tmp_path, text):
     )
     with pytest.raises(UserError, match="pad, unk, bos and eos are"):
         Subwords.load(path)
-    path.write_bytes(learned(text))
+    path.write_bytes(learn_bpe(text))
     assert Subwords.load(path).size == 120
 
 
@@ -151,7 +152,7 @@ def vocabulary(request):
     return Vocabulary(**{"kind": request.param, "size": 120} | KINDS[request.param])
 
 
-def test_every_kind_brings_back_text_and_is_the_same_each_time(text, tmp_path, vocabulary):
+def test_every_kind_is_deterministic_and_decodes_what_it_encodes(text, tmp_path, vocabulary):
     model = learn(vocabulary, [text], 1)
     assert learn(vocabulary, [text], 2) == model
     (tmp_path / "model").write_bytes(model)
