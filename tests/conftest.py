@@ -132,11 +132,10 @@ def catalog(tmp_path) -> Callable[..., Path]:
 
     def write(corpora: dict | None = None, vocabularies: dict | None = None) -> Path:
         folder = tmp_path / "catalog"
-        folder.mkdir()
-        experiments = {"vocabularies": vocabularies or {}, "experiments": {}}
+        (folder / "experiments").mkdir(parents=True)
         for name, values in {
             "corpora": corpora or {},
-            "experiments": experiments,
+            "experiments/rows": {"vocabularies": vocabularies or {}},
             "published": [],
         }.items():
             (folder / f"{name}.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")

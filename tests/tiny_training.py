@@ -39,8 +39,8 @@ def prepare(folder: Path, **training: object) -> Path:
 
 
 def change(folder: Path, entry: str, **values: object) -> None:
-    """Changes an entry of the catalog's experiments.yaml, or adds one."""
-    file = folder / "catalog" / "experiments.yaml"
+    """Changes an entry of the catalog's experiments, or adds one."""
+    file = folder / "catalog" / "experiments" / "tiny.yaml"
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
     declared["experiments"].setdefault(entry, {}).update(values)
     file.write_text(yaml.safe_dump(declared), encoding="utf-8")

@@ -251,7 +251,7 @@ LOST = [
 
 def make_copy(folder: Path) -> Path:
     copy = copy_repository(folder / "a copy")
-    file = copy / "tests" / "workflow" / "tiny" / "experiments.yaml"
+    file = copy / "tests" / "workflow" / "tiny" / "experiments" / "tiny.yaml"
     text = file.read_text()
     for key, value in TRAINING.items():
         text = "".join(

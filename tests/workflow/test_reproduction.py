@@ -86,7 +86,7 @@ def test_a_comment_in_the_code_reruns_nothing(made):
 def test_a_changed_row_reruns_that_row_alone(made):
     run = "corpus=tiny, experiment=tiny-seq2seq, seed=1"
     with edited(
-        made / "tests/workflow/tiny/experiments.yaml",
+        made / "tests/workflow/tiny/experiments/tiny.yaml",
         "family: seq2seq,",
         "family: seq2seq, updates: 30,",
     ):
@@ -103,7 +103,7 @@ def test_a_changed_row_reruns_that_row_alone(made):
 
 def test_decoding_changed_trains_nothing(made):
     with edited(
-        made / "tests/workflow/tiny/experiments.yaml",
+        made / "tests/workflow/tiny/experiments/tiny.yaml",
         "family: rnnsearch,",
         "family: rnnsearch, beam: 3,",
     ):
@@ -132,7 +132,7 @@ def test_a_row_that_shares_its_training_has_checkpoints_of_its_own(made):
 
 def test_an_ensemble_follows_its_members(made):
     with edited(
-        made / "tests/workflow/tiny/experiments.yaml",
+        made / "tests/workflow/tiny/experiments/tiny.yaml",
         "family: rnnsearch,",
         "family: rnnsearch, average: 1,",
     ):

@@ -1,5 +1,6 @@
 """What can be said of the workflow without running it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,11 +12,13 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 from workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
 
-CATALOG = ("corpora", "experiments", "published")
 REPRODUCTIONS = [
     path.relative_to(ROOT).as_posix()
     for path in sorted(ROOT.glob("config/*.yaml"))
     if re.search(r"^corpus:", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
+EXPERIMENTS = [
+    path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("config/experiments/*.yaml"))
 ]
 
 
@@ -54,8 +57,11 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
         by_default
     )
     assert "all" in by_default <= jobs
-    catalog = Path(said.get("catalog", "config")) / "experiments.yaml"
-    ensembles = read(clone / catalog).get("ensembles", {})
+    declared: dict[str, dict] = {"experiments": {}, "ensembles": {}}
+    for file in (clone / said.get("catalog", "config") / "experiments").glob("*.yaml"):
+        for kind, entries in read(file).items():
+            declared.setdefault(kind, {}).update(entries)
+    ensembles = declared["ensembles"]
     seeds_of = said.get("seeds_of", {})
     trained = set()
     for name, table in said["tables"].items():
@@ -76,9 +82,8 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
         if rule in runs:
             runs[rule].add(each.partition("experiment=")[2])
-    declared = read(clone / catalog)["experiments"]
     assert runs["average"] == trained
-    sharing = {name for name, row in declared.items() if row.get("trained_as")}
+    sharing = {name for name, row in declared["experiments"].items() if row.get("trained_as")}
     assert runs["share_training"] == {
         run for run in trained if run.partition(",")[0] in sharing or ",checkpoint=best" in run
     }
@@ -162,23 +167,31 @@ def test_the_default_configuration_can_be_changed_key_by_key(clone):
     assert "error: config/demo.yaml: unknown corpus 'demmo': did you mean 'demo'?" in done.stderr
 
 
-def test_the_schemas_are_those_of_the_classes(clone, tmp_path):
-    done = subprocess.run([sys.executable, "src/write_schemas.py", "--output", tmp_path], cwd=clone)
+def test_schemas_and_page_are_those_of_the_classes(clone, tmp_path):
+    arguments = ["--schemas", tmp_path / "schemas", "--page", tmp_path / "configuration.md"]
+    done = subprocess.run([sys.executable, "src/document.py", *arguments], cwd=clone)
     assert done.returncode == 0
-    made, kept = (
-        {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-        for folder in (tmp_path, clone / "workflow" / "schemas")
-    )
-    assert len(made) == 4
-    assert made == kept, "run `python src/write_schemas.py --output workflow/schemas`"
+    made = sorted(path for path in tmp_path.rglob("*.*") if path.is_file())
+    assert len(made) == 5
+    for path in made:
+        folder = clone / ("docs" if path.suffix == ".md" else "workflow/schemas")
+        assert path.read_text() == (folder / path.name).read_text(), (
+            "run `python src/document.py --schemas workflow/schemas --page docs/configuration.md`"
+        )
 
 
-@pytest.mark.parametrize("name", ["corpora", "experiments", *REPRODUCTIONS])
-def test_the_configuration_keeps_to_its_schema(root, name):
-    schema = str(
-        root / "workflow" / "schemas" / f"{name if name in CATALOG else 'reproduction'}.json"
-    )
-    values = read(root / (f"config/{name}.yaml" if name in CATALOG else name))
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("corpora", "config/corpora.yaml"),
+        *(("experiments", file) for file in EXPERIMENTS),
+        *(("reproduction", file) for file in REPRODUCTIONS),
+    ],
+)
+def test_the_configuration_keeps_to_its_schema(root, schema, file):
+    schema = str(root / "workflow" / "schemas" / f"{schema}.json")
+    values = read(root / file)
+    assert f"$schema={os.path.relpath(schema, (root / file).parent)}" in (root / file).read_text()
     validate(values, schema, set_default=False)
     with pytest.raises(WorkflowError):
         validate(values | {"misspelled": {"kez": 1}}, schema, set_default=False)

@@ -1,10 +1,11 @@
 """The configuration: frozen, validated classes, read from the catalog (a folder of YAML files).
 
-corpora.yaml says what the data is, experiments.yaml declares every row of every table once,
+corpora.yaml says what the data is, experiments/*.yaml declare every row of every table once,
 published.yaml holds the numbers printed in papers, and a reproduction (config/demo.yaml, say)
 chooses among them. Unknown keys are errors that name the file, the entry and the nearest known key.
 """
 
+from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
 from nmt.configuration.experiments import (
     CHECKPOINT_KEYS,
@@ -27,26 +28,15 @@ from nmt.configuration.models import (
     Seq2Seq,
     Transformer,
 )
-from nmt.configuration.reproductions import (
-    COSTS,
-    METRICS,
-    Catalog,
-    Published,
-    Reproduction,
-    Table,
-    load_catalog,
-    load_reproduction,
-)
-from nmt.configuration.rows import resolved_ensemble, resolved_experiment
+from nmt.configuration.published import Published
+from nmt.configuration.reproductions import Reproduction, Table, load_reproduction
 from nmt.configuration.spelling import former_spelling, present_spelling
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
     "CHECKPOINT_KEYS",
-    "COSTS",
     "FAMILIES",
     "GNMT",
-    "METRICS",
     "MOST_ALPHA",
     "MOST_SEED",
     "Archive",
@@ -79,7 +69,5 @@ __all__ = [
     "lookup",
     "present_spelling",
     "read_yaml",
-    "resolved_ensemble",
-    "resolved_experiment",
     "validated",
 ]

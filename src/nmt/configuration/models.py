@@ -1,6 +1,6 @@
 """What a model is: a class for each family, whose keys are the paper's hyperparameters."""
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -8,46 +8,67 @@ from nmt.configuration.strict import NUMBER, Count, Fraction, Positive, Several,
 
 
 class Architecture(Strict):
-    """A family's hyperparameters."""
+    """The hyperparameters of a family."""
 
     @property
     def reach(self) -> int | None:
-        """How many subwords of a side there are positions for, beside tags and EOS; None: there is
-        no limit.
-        """
+        """The subwords of a side that there are positions for, beside tags and EOS; None: no limit."""
+        return None
+
+    @property
+    def has_paper_rate(self) -> bool:
+        """Whether the learning rate of AIAYN equation 3 is defined: it needs a d_model."""
+        return False
+
+    @property
+    def learns_source(self) -> bool:
+        """Whether the model predicts the source's tokens too."""
+        return False
+
+    @property
+    def needs_joint_vocabulary(self) -> str | None:
+        """The reason why both sides must have one vocabulary, if they must."""
         return None
 
 
 class SelfAttention(Architecture):
-    """What Transformers have in common, with one stack or two. d_k and d_v are d_model / heads
-    unless given.
-
-    positions: sinusoidal (AIAYN section 3.5), learned (Table 3, row E; at most max_positions
-      tokens, which start normal with the deviation positions_std, d_model^-0.5 if not given), none,
-      or inside self-attention: relative (Shaw et al. 2018, told apart up to max_distance), rotary
-      (Su et al. 2021) or alibi (Press et al. 2022).
-    norm: post, LayerNorm(x + f(x)) as in AIAYN, or pre, x + f(LayerNorm(x)) with a last norm (Xiong
-      et al. 2020).
-    """
+    """What Transformers have in common, with one stack or two."""
 
     layers: Count
+    """Layers N of the stack, or of each of the two stacks."""
     d_model: Count
+    """Width of embeddings and of all that layers pass on."""
     d_ff: Count
+    """Inner width of the feed-forward layers."""
     heads: Count
+    """Attention heads h of each layer."""
     d_k: Count | None = None
+    """Width of a head's queries and keys; d_model / heads if not given."""
     d_v: Count | None = None
+    """Width of a head's values; d_model / heads if not given."""
     dropout: Fraction
+    """P_drop: after each sublayer and on the sum of embeddings and positions (AIAYN section 5.4)."""
     positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
         "sinusoidal"
     )
+    """Added to embeddings: sinusoidal (AIAYN section 3.5), learned (Table 3, row E) or none.
+    Inside self-attention: relative (Shaw et al. 2018), rotary (Su et al. 2021) or alibi (Press et
+    al. 2022)."""
     max_positions: Count = 1024
+    """Tokens of a side at most, with learned positions."""
     positions_std: Positive | None = None
+    """Standard deviation of learned positions at first; d_model^-0.5 if not given."""
     max_distance: Count = 16
+    """Distance up to which relative positions are told apart."""
     norm: Literal["post", "pre"] = "post"
+    """post: LayerNorm(x + f(x)) as in AIAYN; pre: x + f(LayerNorm(x)) with a last norm (Xiong et
+    al. 2020)."""
     activation: Literal["relu", "gelu"] = "relu"
+    """Between the two feed-forward layers."""
 
     @model_validator(mode="after")
     def check(self):
+        """Refuse widths that do not fit each other."""
         if self.d_model % self.heads and not (self.d_k and self.d_v):
             raise ValueError(
                 f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v"
@@ -60,134 +81,160 @@ class SelfAttention(Architecture):
 
     @property
     def reach(self) -> int | None:
+        """The subwords of a side that there are positions for, beside BOS and EOS."""
         return self.max_positions - 2 if self.positions == "learned" else None
 
     @property
+    def has_paper_rate(self) -> bool:
+        """Whether the learning rate of AIAYN equation 3 is defined."""
+        return True
+
+    @property
     def key_width(self) -> int:
+        """d_k, given or not."""
         return self.d_k or self.d_model // self.heads
 
     @property
     def value_width(self) -> int:
+        """d_v, given or not."""
         return self.d_v or self.d_model // self.heads
 
 
 class Transformer(SelfAttention):
-    """AIAYN section 3.
-
-    tie: all, one table for source, target and output (AIAYN section 3.4); decoder, one for target
-      and output (Press and Wolf 2017); or none.
-    """
+    """The encoder-decoder of AIAYN section 3."""
 
     family: Literal["transformer"] = "transformer"
     tie: Literal["all", "decoder", "none"] = "all"
+    """all: one table for source, target and output (AIAYN section 3.4); decoder: one for target and
+    output (Press and Wolf 2017); or none."""
+
+    @property
+    def needs_joint_vocabulary(self) -> str | None:
+        """The reason why both sides must have one vocabulary, if they must."""
+        return "tie: all needs one vocabulary for both sides" if self.tie == "all" else None
 
 
 class DecoderOnly(SelfAttention):
-    """Wang et al. 2021: source and target in one sequence, each behind a tag.
-
-    prefix: the source sees all of itself; without, it is read causally, and may be learned too
-      (Training.source_loss).
-    tie: all, one table for tokens and output, or none.
-    """
+    """A language model of source and target in one sequence, each behind a tag (Wang et al. 2021)."""
 
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
+    """The source sees all of itself; without, it is read causally, and may be learned too
+    (source_loss)."""
     tie: Literal["all", "none"] = "all"
+    """all: one table for tokens and output; or none."""
 
     @property
     def reach(self) -> int | None:
+        """The subwords of a side that there are positions for, beside tags and EOS."""
         return self.max_positions // 2 - 2 if self.positions == "learned" else None
+
+    @property
+    def learns_source(self) -> bool:
+        """Whether the model predicts the source's tokens too."""
+        return not self.prefix
+
+    @property
+    def needs_joint_vocabulary(self) -> str | None:
+        """The reason why both sides must have one vocabulary."""
+        return "one sequence needs one vocabulary"
 
 
 class Seq2Seq(Architecture):
-    """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015.
-
-    attention: none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most
-      `window` words away from a place that it predicts.
-    score: how states are compared: dot, general or concat (Luong, equation 8).
-    input_feeding: what attention made of a step is part of the next step's input (Luong, section
-      3.3).
-    reverse_source: it is read from its end (Sutskever, section 3.3).
-    init_range: parameters start uniform in -init_range .. init_range (Sutskever, section 3.4).
-    init: uniform, as printed, or orthogonal, where the LSTMs start otherwise: recurrent matrices
-      orthogonal (Saxe et al. 2014), input matrices by Glorot and Bengio 2010, forget gates open
-      (Jozefowicz et al. 2015), which narrow layers need: a range that suits widths of 1,000 leaves
-      them with too little, a wider one makes them chaotic.
-    """
+    """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015."""
 
     family: Literal["seq2seq"] = "seq2seq"
     layers: Count
+    """LSTM layers of the encoder, and of the decoder."""
     d_embedding: Count
+    """Width of embeddings."""
     d_hidden: Count
+    """Cells of each layer."""
     dropout: Fraction
+    """On embeddings, between layers and before the output."""
     attention: Literal["none", "global", "local-p"] = "none"
+    """none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most `window`
+    words away from a position that it predicts."""
     score: Literal["dot", "general", "concat"] | None = None
+    """How decoder and encoder states are compared (Luong, equation 8)."""
     window: Count | None = None
+    """Words on either side that local-p attends to."""
     input_feeding: bool = False
+    """The attentional state of a step is part of the next step's input (Luong, section 3.3)."""
     reverse_source: bool = True
+    """The source is read from its end (Sutskever, section 3.3)."""
     init_range: Positive = 0.08
+    """Parameters start uniform in -init_range .. init_range (Sutskever, section 3.4)."""
     init: Literal["uniform", "orthogonal"] = "uniform"
+    """uniform: as printed. orthogonal: the LSTMs start with orthogonal recurrent matrices (Saxe et
+    al. 2014), Glorot's input matrices (2010) and open forget gates (Jozefowicz et al. 2015): a range
+    that suits widths of 1,000 leaves narrow ones with too little, a wider one makes them chaotic."""
 
     @model_validator(mode="after")
     def check(self):
+        """Refuse keys of attention that do not go together."""
         attends = self.attention != "none"
         if attends != (self.score is not None):
             raise ValueError(f"attention {self.attention} {'needs' if attends else 'has no'} score")
         if (self.attention == "local-p") != (self.window is not None):
-            raise ValueError(
-                f"attention {self.attention} {'has no' if self.window else 'needs a'} window"
-            )
+            needs = "has no" if self.window else "needs a"
+            raise ValueError(f"attention {self.attention} {needs} window")
         if self.input_feeding and not attends:
             raise ValueError("input_feeding feeds what attention makes: choose an attention")
         return self
 
 
 class RNNSearch(Architecture):
-    """GRU encoder and decoder (Bahdanau et al. 2015, appendix A).
-
-    attention: additive, which is RNNsearch, or none, which is RNNencdec.
-    init_std: matrices that are not recurrent start normal with this deviation, those of the
-      alignment with a tenth of it (appendix B.1); null leaves them to torch.
-    """
+    """A GRU encoder and decoder (Bahdanau et al. 2015, appendix A)."""
 
     family: Literal["rnnsearch"] = "rnnsearch"
     d_embedding: Count
+    """Width of embeddings."""
     d_hidden: Several
+    """Width of the recurrent states."""
     dropout: Fraction
+    """On embeddings and before the output."""
     attention: Literal["additive", "none"] = "additive"
+    """additive: RNNsearch; none: RNNencdec."""
     init_std: Positive | None = 0.01
+    """Matrices that are not recurrent start normal with this deviation, those of the alignment model
+    with a tenth of it (appendix B.1); null leaves them to torch."""
 
 
 class GNMT(Architecture):
-    """Wu et al. 2016: residual LSTMs, the first encoder layer bidirectional, attention from the
-    bottom decoder layer.
+    """Residual LSTMs with attention from the bottom decoder layer (Wu et al. 2016).
 
-    context: what attention is asked with, and so which context the upper decoder layers get:
-      previous, the bottom layer's output of the step before, as printed, or current, that of the
-      same step, as in Google's later gnmt_v2 (github.com/tensorflow/nmt). The bottom layer's own
-      input has the context of the step before either way.
-    d_model: width of embeddings and of what layers pass on. d_cell: cells of a layer, projected to
-      d_model; without it d_model cells, and no projection.
-    layers: of the encoder, whose first reads both ways, and as many of the decoder.
-    experts, experts_used, d_expert, balance: with experts, MoE (Shazeer et al. 2017, appendix E):
-      how many there are, how many each token goes to, the inner width of one, the weight of the
-      balance losses (0.01 if not given).
+    With experts it is MoE (Shazeer et al. 2017, appendix E).
     """
 
     family: Literal["gnmt"] = "gnmt"
     layers: Several
+    """Layers of the encoder, whose first reads both ways, and as many of the decoder."""
     d_model: Count
+    """Width of embeddings and of what layers pass on."""
     d_cell: Count | None = None
+    """Cells of a layer, projected to d_model; without it d_model cells, and no projection."""
     dropout: Fraction
+    """On the input of each layer."""
     context: Literal["previous", "current"] = "previous"
+    """The context that the upper decoder layers get is asked for with the bottom layer's output of
+    the previous step, as printed, or of the current one, as in Google's later gnmt_v2
+    (github.com/tensorflow/nmt). The bottom layer itself gets that of the previous step either
+    way."""
     init_range: Positive = 0.04
+    """Parameters start uniform in -init_range .. init_range."""
     experts: Count | None = None
+    """Experts of each mixture layer: makes it MoE."""
     experts_used: Count | None = None
+    """Experts that each token goes to."""
     d_expert: Count | None = None
+    """Inner width of an expert."""
     balance: Positive | None = None
+    """Weight of the balance losses; 0.01 if not given."""
 
     @model_validator(mode="after")
     def check(self):
+        """Refuse keys that do not go together."""
         given = [value is not None for value in (self.experts, self.experts_used, self.d_expert)]
         if any(given) != all(given):
             raise ValueError(
@@ -195,8 +242,8 @@ class GNMT(Architecture):
             )
         if self.experts and self.experts_used > self.experts:
             raise ValueError(
-                f"experts_used {self.experts_used} is more than the {self.experts} experts"
-                " there are"
+                f"experts_used {self.experts_used} is more than the {self.experts} experts there"
+                " are"
             )
         if self.experts and self.context == "current":
             raise ValueError(
@@ -213,51 +260,63 @@ class GNMT(Architecture):
             )
         return self
 
+    @property
+    def balance_weight(self) -> float:
+        """The weight of the balance losses, given or not."""
+        return self.balance or 0.01
+
 
 Layers = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
 
 
 class ConvS2S(Architecture):
-    """Gehring et al. 2017. encoder, decoder: [channels, kernel, how many such layers] in their
-    order.
-
-    d_output: width before the output. max_positions: a sentence has at most so many tokens.
-    """
+    """A convolutional encoder and decoder with attention in every layer (Gehring et al. 2017)."""
 
     family: Literal["convs2s"] = "convs2s"
     encoder: Layers
+    """[channels, kernel, number of such layers], in their order."""
     decoder: Layers
+    """[channels, kernel, number of such layers], in their order."""
     d_embedding: Count
+    """Width of embeddings."""
     d_output: Count
+    """Width before the output."""
     dropout: Fraction
+    """On embeddings and on the input of each convolution, and before the output."""
     max_positions: Count = 1024
+    """Tokens of a side at most."""
 
     @property
     def reach(self) -> int:
+        """The subwords of a side that there are positions for, beside BOS and EOS."""
         return self.max_positions - 2
 
 
 class ByteNet(Architecture):
-    """Kalchbrenner et al. 2016: `sets` times blocks of these dilations, in the encoder and in the
-    decoder.
-
-    d_hidden: width of the convolutions; sums between blocks are twice as wide. unfold: columns of
-      the encoder for each source token.
-    """
+    """A dilated convolutional decoder on a dilated convolutional encoder (Kalchbrenner et al. 2016)."""
 
     family: Literal["bytenet"] = "bytenet"
     d_hidden: Count
+    """Width of the convolutions; sums between blocks are twice as wide."""
     sets: Count = 6
+    """How often the blocks of all dilations are repeated, in the encoder and in the decoder."""
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
+    """The dilation of each block of a set."""
     kernel: Several = 3
+    """Width of the convolutions in positions."""
     unfold: Annotated[float, Field(ge=1), NUMBER] = 1.2
+    """Columns of the encoder for each source token."""
     dropout: Fraction = 0.0
+    """On what each block adds, and before the output."""
 
 
-# Every class above that has a family: a new one needs no other line in this folder.
-FAMILIES: dict[str, type[Strict]] = {
-    cls.model_fields["family"].default: cls
-    for cls in list(vars().values())
-    if isinstance(cls, type) and issubclass(cls, Strict) and "family" in cls.model_fields
+Model = Transformer | DecoderOnly | Seq2Seq | RNNSearch | GNMT | ConvS2S | ByteNet
+FAMILIES: dict[str, type[Architecture]] = {
+    "transformer": Transformer,
+    "decoder-only": DecoderOnly,
+    "seq2seq": Seq2Seq,
+    "rnnsearch": RNNSearch,
+    "gnmt": GNMT,
+    "convs2s": ConvS2S,
+    "bytenet": ByteNet,
 }
-Model = Union[tuple(FAMILIES.values())]  # noqa: UP007 - it is made of what is found

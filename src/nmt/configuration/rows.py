@@ -1,11 +1,17 @@
-"""From the entries of experiments.yaml to rows: bases are followed, keys sorted, what makes no
-sense is refused.
-"""
+"""From the entries of experiments/*.yaml to rows: bases are followed, keys are sorted and checked."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
-from nmt.configuration.models import FAMILIES, DecoderOnly
+from nmt.configuration.experiments import (
+    CHECKPOINT_KEYS,
+    Decoding,
+    Ensemble,
+    Experiment,
+    Training,
+    Vocabulary,
+)
+from nmt.configuration.models import FAMILIES
 from nmt.configuration.spelling import PRESENT
 from nmt.configuration.strict import Strict, lookup, validated
 from nmt.errors import UserError, nearest
@@ -23,53 +29,70 @@ USED_WITH = {
 }
 
 
-def resolved_experiment(
-    name: str, entries: dict, vocabularies: dict, file: str
-) -> Experiment | None:
-    """Follows `base` to the full entry, then sorts its flat keys into model, training and decoding.
+@dataclass(frozen=True)
+class Entry:
+    """An entry as it stands in a file, before its bases are followed."""
 
-    None for an entry without a family: it is only a base.
+    values: dict
+    where: str  # file and entry, for messages
+
+
+def resolved_experiment(
+    name: str, entries: dict[str, Entry], vocabularies: dict[str, Vocabulary]
+) -> Experiment | None:
+    """Return the row of an entry, or None for an entry without a family: it is only a base.
+
+    Raises UserError naming the file, the entry and the key at fault.
     """
-    where = f"{file}, entry {name}"
-    flat = with_base(name, entries, file, ())
+    entry = entries[name]
+    flat = with_bases(name, entries, ())
     family = flat.get("family")
     if family is None:
-        check_keys(flat, FAMILIES.values(), where)
-        if "title" in entries[name]:
+        check_keys(flat, FAMILIES.values(), entry.where)
+        if "title" in entry.values:
             raise UserError(
-                f"{where}: there is a title but no family: give it one, or a base that has one."
+                f"{entry.where}: there is a title but no family: give it one, or a base that has"
+                " one."
             )
         return None
-    lookup(FAMILIES, family, "family", where)
-    check_keys(flat, [FAMILIES[family]], where)
+    lookup(FAMILIES, family, "family", entry.where)
+    check_keys(flat, [FAMILIES[family]], entry.where)
     groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
     values: dict = {
         group: {key: value for key, value in flat.items() if key in cls.model_fields}
         for group, cls in groups.items()
     }
     values |= {key: flat[key] for key in OWN_KEYS & flat.keys()}
-    experiment = validated(Experiment, values, where)
-    check_use(entries[name], experiment, where)
-    joint = lookup(vocabularies, experiment.vocabulary, "vocabulary", where).source_size is None
-    if not joint and isinstance(experiment.model, DecoderOnly):
-        raise UserError(
-            f"{where}: one sequence needs one vocabulary, {experiment.vocabulary} is two."
-        )
-    if not joint and getattr(experiment.model, "tie", None) == "all":
-        raise UserError(
-            f"{where}: tie: all needs one vocabulary for both sides, {experiment.vocabulary} is"
-            " two."
-        )
+    experiment = validated(Experiment, values, entry.where)
+    check_use(entry.values, experiment, entry.where)
+    vocabulary = lookup(vocabularies, experiment.vocabulary, "vocabulary", entry.where)
+    reason = experiment.model.needs_joint_vocabulary
+    if reason and vocabulary.source_size is not None:
+        raise UserError(f"{entry.where}: {reason}, {experiment.vocabulary} is two.")
     return experiment
 
 
-def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
-    """Raises UserError for a key that is neither a row's, nor training's or search's, nor one of
-    these families'.
+def with_bases(name: str, entries: dict[str, Entry], seen: tuple[str, ...]) -> dict:
+    """Return an entry's keys on top of those of its bases, of which a later one goes before.
+
+    `trained_as` is not passed on. Raises UserError for an unknown base and for a circle of bases.
     """
-    known = {"base", *OWN_KEYS}.union(
-        *(cls.model_fields for cls in (Training, Decoding, *families))
-    )
+    entry = entries[name]
+    if name in seen:
+        circle = " -> ".join([*seen, name])
+        raise UserError(f"{entry.where} is its own base: {circle}")
+    bases = entry.values.get("base", [])
+    flat: dict = {}
+    for base in [bases] if isinstance(bases, str) else bases:
+        lookup(entries, base, "base", entry.where)
+        flat |= with_bases(base, entries, (*seen, name))
+    return flat | {"trained_as": None} | entry.values
+
+
+def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
+    """Raise UserError for a key that is neither a row's nor one of these families'."""
+    classes = (Training, Decoding, *families)
+    known = {"base", *OWN_KEYS}.union(*(cls.model_fields for cls in classes))
     for key in keys:
         if key in known:
             continue
@@ -84,83 +107,61 @@ def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None
 
 
 def check_use(own: dict, experiment: Experiment, where: str) -> None:
-    """Raises UserError for a key of the entry's `own` that changes nothing; what comes from a base
-    may lie idle.
+    """Raise UserError for a key of the entry itself that changes nothing.
+
+    What comes from a base may lie idle.
     """
-    values = (
-        experiment.model.model_dump()
-        | experiment.training.model_dump()
-        | experiment.decoding.model_dump()
-    )
-    for key in [key for key in own if key in USED_WITH]:
+    values: dict = {}
+    for part in (experiment.model, experiment.training, experiment.decoding):
+        values |= part.model_dump()
+    for key in own:
+        if key not in USED_WITH:
+            continue
         other, users = USED_WITH[key]
         if other in values and values[other] not in users:
             raise UserError(
-                f"{where}: {key} is for {other}: {' or '.join(users)}, here it is {values[other]}:"
-                f" leave {key} out."
+                f"{where}: {key} is for {other}: {' or '.join(users)}, here it is"
+                f" {values[other]}: leave {key} out."
             )
 
 
-def with_base(name: str, entries: dict, file: str, seen: tuple[str, ...]) -> dict:
-    if name in seen:
-        raise UserError(f"{file}: entry {name} is its own base: {' -> '.join([*seen, name])}")
-    entry = entries[name]
-    if not isinstance(entry, dict):
-        raise UserError(f"{file}, entry {name}: expected keys and values.")
-    base = entry.get("base")
-    if base is None:
-        return entry
-    lookup(entries, base, "base", f"{file}, entry {name}")
-    return {
-        **with_base(base, entries, file, (*seen, name)),
-        "title": name,
-        "trained_as": None,
-        **entry,
-    }
-
-
-def check_shared_training(name: str, experiments: dict[str, Experiment], file: str) -> None:
-    """Raises UserError where the row that it is `trained_as` has another training, or too few
-    checkpoints.
-    """
-    own, other = experiments[name], experiments[name].trained_as
-    if other is None:
+def check_shared_training(name: str, experiments: dict[str, Experiment], where: str) -> None:
+    """Raise UserError where `trained_as` names a row that cannot serve this one."""
+    own, shared_name = experiments[name], experiments[name].trained_as
+    if shared_name is None:
         return
-    where = f"{file}, entry {name}, trained_as"
-    if other == name:
+    where = f"{where}, trained_as"
+    if shared_name == name:
         raise UserError(f"{where}: this is the entry itself: leave it out.")
-    shared = lookup(experiments, other, "experiment", where)
+    shared = lookup(experiments, shared_name, "experiment", where)
     if shared.trained_as is not None:
         raise UserError(
-            f"{where}: {other} is itself trained as {shared.trained_as}: name that one."
+            f"{where}: {shared_name} is itself trained as {shared.trained_as}: name that one."
         )
     if own.training.average > shared.training.average:
         raise UserError(
-            f"{where}: {other} keeps {shared.training.average} checkpoints, average asks for more."
+            f"{where}: {shared_name} keeps {shared.training.average} checkpoints, average asks for"
+            " more."
         )
     same_checkpoints = {key: getattr(shared.training, key) for key in CHECKPOINT_KEYS}
-    if (own.vocabulary, own.model, own.training.model_copy(update=same_checkpoints)) != (
+    own_training = own.training.model_copy(update=same_checkpoints)
+    if (own.vocabulary, own.model, own_training) != (
         shared.vocabulary,
         shared.model,
         shared.training,
     ):
-        raise UserError(f"{where}: only average, checkpoint and search may differ from {other}.")
+        raise UserError(
+            f"{where}: only average, checkpoint and search may differ from {shared_name}."
+        )
 
 
-def resolved_ensemble(
-    name: str, values: dict, experiments: dict[str, Experiment], file: str
-) -> Ensemble:
-    """Raises UserError for unknown members, and for members of different vocabularies."""
-    where = f"{file}, ensemble {name}"
-    if name in experiments:
-        raise UserError(f"{where}: there is an experiment of that name.")
-    ensemble = validated(Ensemble, values, where)
+def resolved_ensemble(entry: Entry, experiments: dict[str, Experiment]) -> Ensemble:
+    """Return an ensemble; raises UserError for unknown members, or members of two vocabularies."""
+    ensemble = validated(Ensemble, entry.values, entry.where)
     for member in ensemble.members:
-        lookup(experiments, member, "experiment", where)
+        lookup(experiments, member, "experiment", entry.where)
     vocabularies = {member: experiments[member].vocabulary for member in ensemble.members}
     if len(set(vocabularies.values())) > 1:
-        listed = ", ".join(
-            f"{member} has {vocabulary}" for member, vocabulary in vocabularies.items()
-        )
-        raise UserError(f"{where}: its members need one vocabulary: {listed}.")
+        listed = ", ".join(f"{member} has {name}" for member, name in vocabularies.items())
+        raise UserError(f"{entry.where}: its members need one vocabulary: {listed}.")
     return ensemble

@@ -59,7 +59,9 @@ EXPECTED = {
 class Strict(BaseModel):
     """Frozen; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     def chosen(self) -> dict:
         """What differs from the defaults, and which class it is: it stays what it was when a key is

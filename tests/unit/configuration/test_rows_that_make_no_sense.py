@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from nmt import configuration
-from nmt.configuration import (
-    Vocabulary,
+from nmt.configuration import Vocabulary
+from nmt.configuration.rows import (
+    Entry,
+    check_shared_training,
     resolved_ensemble,
     resolved_experiment,
 )
-from nmt.configuration.rows import check_shared_training
 from nmt.errors import UserError
 from nmt.models import build
 
@@ -35,9 +36,13 @@ FAMILIES = {
 COSINE, HALVING = {"schedule": "cosine"}, {"schedule": "halving", "halve_every": 2}
 
 
+def resolve(name: str, entries: dict[str, dict]):
+    declared = {key: Entry(values, f"rows.yaml, entry {key}") for key, values in entries.items()}
+    return resolved_experiment(name, declared, VOCABULARIES)
+
+
 def resolved(family: str, **changes):
-    entries = {"row": {**BASE, "family": family, **FAMILIES[family], **changes}}
-    return resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
+    return resolve("row", {"row": {**BASE, "family": family, **FAMILIES[family], **changes}})
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -182,7 +187,7 @@ def test_what_makes_no_sense_is_refused_by_name(family, changes, fault):
     with pytest.raises(UserError) as refused:
         resolved(family, **changes)
     assert fault in str(refused.value)
-    assert str(refused.value).startswith("experiments.yaml, entry row")
+    assert str(refused.value).startswith("rows.yaml, entry row")
 
 
 @pytest.mark.parametrize(
@@ -206,10 +211,10 @@ def test_a_training_is_not_shared_with_another(changes, fault):
         "other": resolved("transformer", layers=3),
         "new": resolved("transformer", **changes),
     }
-    check_shared_training("same", experiments, "experiments.yaml")
+    check_shared_training("same", experiments, "rows.yaml, entry same")
     with pytest.raises(UserError) as refused:
-        check_shared_training("new", experiments, "experiments.yaml")
-    assert str(refused.value) == f"experiments.yaml, entry new, trained_as: {fault}"
+        check_shared_training("new", experiments, "rows.yaml, entry new")
+    assert str(refused.value) == f"rows.yaml, entry new, trained_as: {fault}"
 
 
 def test_whose_training_serves_is_not_passed_on():
@@ -217,9 +222,7 @@ def test_whose_training_serves_is_not_passed_on():
         "row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}
     }
     entries["child"] = {"base": "row"}
-    assert (
-        resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").trained_as is None
-    )
+    assert resolve("child", entries).trained_as is None
 
 
 def test_what_comes_from_a_base_may_lie_idle():
@@ -231,10 +234,7 @@ def test_what_comes_from_a_base_may_lie_idle():
         "max_positions": 99,
     }
     entries = {"row": learned, "child": {"base": "row", "positions": "rotary"}}
-    assert (
-        resolved_experiment("child", entries, VOCABULARIES, "experiments.yaml").model.positions
-        == "rotary"
-    )
+    assert resolve("child", entries).model.positions == "rotary"
 
 
 def test_bytes_need_their_room():
@@ -267,40 +267,52 @@ def test_an_ensemble_that_makes_no_sense_is_refused_by_name(members, fault):
     }
     with pytest.raises(UserError) as refused:
         resolved_ensemble(
-            "both", {"title": "Both", "members": members}, experiments, "experiments.yaml"
+            Entry({"title": "Both", "members": members}, "rows.yaml, ensemble both"), experiments
         )
     assert fault in str(refused.value)
-    assert str(refused.value).startswith("experiments.yaml, ensemble both")
-
-
-def test_an_ensemble_is_no_experiment():
-    with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
-        resolved_ensemble(
-            "row", {"title": "Row"}, {"row": resolved("transformer")}, "experiments.yaml"
-        )
+    assert str(refused.value).startswith("rows.yaml, ensemble both")
 
 
 def test_a_row_without_a_family_is_told_from_a_base():
     base = {key: value for key, value in BASE.items() if key != "title"}
     entries = {"base": base, "row": {"base": "base", "title": "A row"}}
     with pytest.raises(UserError, match="entry row: there is a title but no family"):
-        resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
-    assert resolved_experiment("base", entries, VOCABULARIES, "experiments.yaml") is None
+        resolve("row", entries)
+    assert resolve("base", entries) is None
 
 
 def test_a_misspelled_key_of_a_base_is_found_where_it_is():
     with pytest.raises(UserError, match="entry row: unknown key 'famly': did you mean 'family'"):
-        resolved_experiment(
-            "row", {"row": {"famly": "transformer"}}, VOCABULARIES, "experiments.yaml"
-        )
+        resolve("row", {"row": {"famly": "transformer"}})
 
 
 def test_every_family_has_settings_and_a_model():
     assert set(configuration.FAMILIES) == set(build.FAMILIES)
 
 
-@pytest.mark.parametrize("key", ["base", "family"])
-def test_a_list_is_no_name(key):
+@pytest.mark.parametrize(("key", "value"), [("base", "'a'"), ("family", r"\['a'\]")])
+def test_unknown_names_are_refused(key, value):
     entries = {"row": {**BASE, **FAMILIES["transformer"], "family": "transformer"} | {key: ["a"]}}
-    with pytest.raises(UserError, match=rf"entry row: unknown {key} \['a'\]"):
-        resolved_experiment("row", entries, VOCABULARIES, "experiments.yaml")
+    with pytest.raises(UserError, match=rf"entry row: unknown {key} {value}"):
+        resolve("row", entries)
+
+
+def test_a_later_base_goes_before_an_earlier_one():
+    entries = {
+        "first": {**BASE, "family": "transformer", **FAMILIES["transformer"]},
+        "second": {"updates": 20, "warmup": 2},
+        "row": {"base": ["first", "second"], "warmup": 3},
+    }
+    row = resolve("row", entries)
+    assert (row.title, row.training.updates, row.training.warmup) == ("Row", 20, 3)
+
+
+def test_a_circle_of_bases_is_shown():
+    entries = {"row": {"base": "other"}, "other": {"base": ["row"]}}
+    with pytest.raises(UserError, match="entry row is its own base: row -> other -> row"):
+        resolve("row", entries)
+
+
+def test_a_former_spelling_is_named():
+    with pytest.raises(UserError, match="unknown key 'batches': it is called micro_batches"):
+        resolved("transformer", batches=2)

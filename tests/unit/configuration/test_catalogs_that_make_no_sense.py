@@ -106,11 +106,20 @@ def test_keys_are_told_from_places(changes, fault):
     assert str(refused.value).startswith(fault)
 
 
+def rows_file(folder: Path) -> Path:
+    """Where the rows of a catalog in `folder` are declared, which has all else of the demo's."""
+    shutil.copytree(ROOT / "config", folder / "config")
+    shutil.rmtree(folder / "config" / "experiments")
+    (folder / "config" / "experiments").mkdir()
+    (folder / "config" / "published.yaml").write_text("[]")
+    return folder / "config" / "experiments" / "rows.yaml"
+
+
 @pytest.mark.parametrize(
     ("entries", "fault"),
     [
-        ({"a/b": {}}, "experiments.yaml, experiments: 'a/b' is no name: take letters"),
-        ({7: {}}, "experiments.yaml, experiments: 7 is no name: take letters"),
+        ({"a/b": {}}, "rows.yaml, experiments: 'a/b' is no name: take letters"),
+        ({7: {}}, "rows.yaml, experiments: 7 is no name: take letters"),
         (
             {"row": {"dropout": 0.1}},
             "table rows: row is only a base: give it a family and a title.",
@@ -119,9 +128,7 @@ def test_keys_are_told_from_places(changes, fault):
     ],
 )
 def test_a_table_needs_rows(tmp_path, entries, fault):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / "config" / "published.yaml").write_text("[]")
-    (tmp_path / "config" / "experiments.yaml").write_text(yaml.safe_dump({"experiments": entries}))
+    rows_file(tmp_path).write_text(yaml.safe_dump({"experiments": entries}))
     with pytest.raises(UserError) as refused:
         load_reproduction(chosen(tmp_path / "config"))
     assert fault in str(refused.value)
@@ -137,8 +144,7 @@ def test_a_table_needs_rows(tmp_path, entries, fault):
 )
 def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reach):
     """The demo corpus keeps pairs of up to 250 subwords."""
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    file = tmp_path / "config" / "experiments.yaml"
+    file = rows_file(tmp_path)
 
     def written(**more: object) -> None:
         row = {**ROW, **sizes, **changes, **more}
@@ -148,7 +154,6 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reac
             )
         )
 
-    (tmp_path / "config" / "published.yaml").write_text("[]")
     written()
     with pytest.raises(
         UserError, match=f"table rows: row has positions for {reach} subwords .* pairs up to 250"
@@ -166,3 +171,31 @@ def test_no_row_of_a_table_is_called_by_its_key():
             assert [
                 name for name in table["experiments"] if rows[name.partition(",")[0]].title == name
             ] == []
+
+
+def test_a_name_is_declared_once(tmp_path):
+    file = rows_file(tmp_path)
+    for name in ("a.yaml", "b.yaml"):
+        file.with_name(name).write_text(yaml.safe_dump({"experiments": {"row": {"dropout": 0.1}}}))
+    with pytest.raises(UserError, match=r"b.yaml, entry row is there twice: .*a.yaml, entry row"):
+        load_catalog(tmp_path / "config")
+
+
+def test_an_ensemble_is_no_experiment(tmp_path):
+    sizes = {**ROW, **LAYERS, "family": "transformer", "vocabulary": "joint"}
+    values = {"vocabularies": {"joint": {"size": 100}}, "experiments": {"row": sizes}}
+    values["ensembles"] = {"row": {"title": "Both", "members": {"row": [1, 2]}}}
+    rows_file(tmp_path).write_text(yaml.safe_dump(values))
+    with pytest.raises(UserError, match="ensemble row: there is an experiment of that name"):
+        load_catalog(tmp_path / "config")
+
+
+def test_rows_of_a_table_can_be_told_apart(tmp_path):
+    row = {**ROW, **LAYERS, "family": "transformer"}
+    entries = {"row": row, "again": {"base": "row", "dropout": 0.2}}
+    values = {"vocabularies": {"demo-bpe-2000": {"size": 2000}}, "experiments": entries}
+    rows_file(tmp_path).write_text(yaml.safe_dump(values))
+    values = chosen(tmp_path / "config")
+    values["tables"]["rows"]["experiments"] = ["row", "again"]
+    with pytest.raises(UserError, match="row and again have the title"):
+        load_reproduction(values)

@@ -1,0 +1,40 @@
+"""The numbers that papers print: the entries of published.yaml."""
+
+from pydantic import model_validator
+
+from nmt.configuration.strict import Name, Strict
+from nmt.errors import nearest
+from nmt.evaluation.metrics import COSTS, METRICS
+
+
+class Published(Strict):
+    """A number as printed in a paper, for a row of ours or a system that we only cite."""
+
+    corpus: Name
+    """An entry of corpora.yaml."""
+    split: Name | None = None
+    """The split that a metric was measured on; costs belong to none."""
+    metric: str
+    """A metric of tables, or a cost: flops, parameters, parameters_without_embeddings."""
+    value: float
+    """As printed."""
+    source: str
+    """Paper, table and row."""
+    experiment: Name | None = None
+    """The row of ours that the number is set beside."""
+    system: str | None = None
+    """The name of a system that is only cited."""
+
+    @model_validator(mode="after")
+    def check(self) -> "Published":
+        """Refuse unknown metrics, and numbers that belong to nothing."""
+        if (self.experiment is None) == (self.system is None):
+            raise ValueError("give either experiment or system")
+        if self.metric not in METRICS | COSTS:
+            raise ValueError(
+                f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}"
+            )
+        if (self.split is None) != (self.metric in COSTS):
+            belongs = "belongs to no" if self.metric in COSTS else "needs a"
+            raise ValueError(f"{self.metric} {belongs} split")
+        return self
