@@ -1,7 +1,6 @@
-"""Parallel text as subword ids, in .npy files that are mapped into memory, never read whole."""
+"""Parallel text as subword ids, in memory-mapped .npy files that are never read whole."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,42 +18,48 @@ from nmt.text.readers import pair_lines
 from nmt.text.subwords import UNK, SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
-SMALL_TOKEN, TOKEN, OFFSET = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8")
+SMALL_TOKEN = np.dtype("<u2")
+TOKEN = np.dtype("<u4")
+OFFSET = np.dtype("<i8")
 PAIRS_AT_A_TIME = 20_000
+TOKENS_AT_A_TIME = 10_000_000
 
 
 class Ragged:
-    """Sequences of different lengths, one after the other: number i is tokens[offsets[i]:offsets[i
-    + 1]].
+    """Sequences of different lengths, concatenated.
+
+    Sequence i is tokens[offsets[i]:offsets[i + 1]].
     """
 
     def __init__(self, tokens: np.ndarray, offsets: np.ndarray):
-        self.tokens, self.offsets = tokens, offsets
+        self.tokens = tokens
+        self.offsets = offsets
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Subwords in each sequence, (n,): held in memory."""
+        """Subwords in each sequence, (n,), held in memory."""
         return np.diff(self.offsets)
 
     @cached_property
     def entropy(self) -> float:
-        """Of a token, the ends of sequences counted, in nats: the loss of who knows nothing but
-        frequencies.
+        """Unigram entropy of tokens, ends of sequences included, in nats.
+
+        It is the loss of a model that knows nothing but frequencies.
         """
-        size, at_a_time = int(self.tokens.max(initial=0)) + 1, 10_000_000
-        parts = (
-            self.tokens[start : start + at_a_time]
-            for start in range(0, len(self.tokens), at_a_time)
-        )
-        counts = np.append(sum(np.bincount(part, minlength=size) for part in parts), len(self))
-        shares = counts[counts > 0] / counts.sum()
-        return float(-(shares * np.log(shares)).sum())
+        size = int(self.tokens.max(initial=0)) + 1
+        counts = np.zeros(size, dtype=np.int64)
+        for start in range(0, len(self.tokens), TOKENS_AT_A_TIME):
+            part = self.tokens[start : start + TOKENS_AT_A_TIME]
+            counts += np.bincount(part, minlength=size)
+        counts = np.append(counts, len(self))
+        probabilities = counts[counts > 0] / counts.sum()
+        return float(-(probabilities * np.log(probabilities)).sum())
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> np.ndarray:
-        """The ids of one sequence, without begin and end symbols, (length,)."""
+        """Return the ids of one sequence, without begin and end symbols, (length,)."""
         if not 0 <= index < len(self):
             raise IndexError(f"sequence {index} of {len(self)}")
         return self.tokens[self.offsets[index] : self.offsets[index + 1]]
@@ -62,8 +67,9 @@ class Ragged:
 
 @dataclass(frozen=True)
 class ParallelTokens:
-    """Sentence pairs as ids; `meta` holds counts and a `fingerprint` of the contents (see
-    `write_tokens`).
+    """Sentence pairs as ids.
+
+    meta: counts, and a `fingerprint` of the contents, as `write_tokens` wrote them.
     """
 
     source: Ragged
@@ -72,7 +78,10 @@ class ParallelTokens:
 
     @classmethod
     def load(cls, folder: str | Path) -> "ParallelTokens":
-        """Raises UserError when the folder is missing, or files in it are missing or damaged."""
+        """Map the files of a folder into memory.
+
+        Raises UserError when the folder is missing, or files in it are missing or damaged.
+        """
         folder = Path(folder)
         meta = read_json(folder / "meta.json")
         try:
@@ -87,13 +96,12 @@ class ParallelTokens:
             ) from None
         source = Ragged(arrays["source"], arrays["source_offsets"])
         target = Ragged(arrays["target"], arrays["target_offsets"])
-        if any(
-            len(side) != meta["sentences"] or side.offsets[-1] != len(side.tokens)
-            for side in (source, target)
-        ):
-            raise UserError(
-                f"{folder} is damaged (its files do not fit together): delete it and make it again."
-            )
+        for side in (source, target):
+            if len(side) != meta["sentences"] or side.offsets[-1] != len(side.tokens):
+                raise UserError(
+                    f"{folder} is damaged (its files do not fit together): delete it and make it"
+                    " again."
+                )
         return cls(source, target, meta)
 
     def __len__(self) -> int:
@@ -108,64 +116,67 @@ def write_tokens(
     cleaning: Cleaning | None,
     jobs: int,
 ) -> dict:
-    """Encodes two text files, line by line parallel, into a new folder; returns what it wrote to
-    meta.json.
+    """Encode two parallel text files into a new folder; return what is written to its meta.json.
 
     With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
     subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
-    stays. Holds little in memory, however much text there is.
+    stays. Memory use does not grow with the text.
 
     Raises UserError when the files' line counts differ, or no pair is left.
     """
-    vocabularies = {"source": subwords.source, "target": subwords.target}
     folder.mkdir()
     lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    counts: Counter[str] = Counter()
-    dropped: Counter[str] = Counter(empty=0, too_long=0, ratio=0) if cleaning else Counter()
+    counts = {
+        "sentences": 0,
+        "source_tokens": 0,
+        "source_unknown": 0,
+        "target_tokens": 0,
+        "target_unknown": 0,
+    }
+    dropped = {"empty": 0, "too_long": 0, "ratio": 0} if cleaning else {}
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
-        Progress("binarize", None, "pairs") as shown,
+        Progress("binarize", None, "pairs") as progress,
     ):
-        writers = {"source": source_writer, "target": target_writer}
         for pairs in batched(lines, PAIRS_AT_A_TIME):
-            texts = zip(vocabularies.values(), zip(*pairs, strict=True), strict=True)
-            sides = [vocabulary.encode(list(lines), jobs) for vocabulary, lines in texts]
-            for ids in zip(*sides, strict=True):
-                fault = fault_of(*map(len, ids), cleaning) if cleaning else None
-                if fault:
-                    dropped[fault] += 1
+            source_ids = subwords.source.encode([pair[0] for pair in pairs], jobs)
+            target_ids = subwords.target.encode([pair[1] for pair in pairs], jobs)
+            for source_sequence, target_sequence in zip(source_ids, target_ids, strict=True):
+                lengths = (len(source_sequence), len(target_sequence))
+                reason = reason_to_drop(*lengths, cleaning) if cleaning else None
+                if reason:
+                    dropped[reason] += 1
                     continue
+                source_writer.append(source_sequence)
+                target_writer.append(target_sequence)
                 counts["sentences"] += 1
-                for side, sequence in zip(writers, ids, strict=True):
-                    writers[side].append(sequence)
-                    counts[f"{side}_tokens"] += len(sequence)
-                    counts[f"{side}_unknown"] += sequence.count(UNK)
-            shown.update(len(pairs))
-            for writer in writers.values():
-                writer.flush()
+                counts["source_tokens"] += len(source_sequence)
+                counts["source_unknown"] += source_sequence.count(UNK)
+                counts["target_tokens"] += len(target_sequence)
+                counts["target_unknown"] += target_sequence.count(UNK)
+            source_writer.flush()
+            target_writer.flush()
+            progress.update(len(pairs))
     if not counts["sentences"]:
-        why = (
-            f" after cleaning (dropped: {', '.join(f'{n} {what}' for what, n in dropped.items())})"
-            if dropped
-            else ""
-        )
+        reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
         raise UserError(
-            f"no sentence pair is left of {source} and {target}{why}: check the files and"
-            " `cleaning`."
+            f"no sentence pair is left of {source} and {target}{after_cleaning}: check the files"
+            " and `cleaning`."
         )
     meta = {
         **counts,
-        "dropped": dict(dropped),
-        "vocabulary_sizes": [vocabulary.size for vocabulary in vocabularies.values()],
+        "dropped": dropped,
+        "vocabulary_sizes": [subwords.source.size, subwords.target.size],
         "fingerprint": fingerprint(folder),
     }
     write_json(folder / "meta.json", meta)
     return meta
 
 
-def fault_of(source_length: int, target_length: int, cleaning: Cleaning) -> str | None:
-    """Why a pair is not fit for training, or None; lengths in subwords."""
+def reason_to_drop(source_length: int, target_length: int, cleaning: Cleaning) -> str | None:
+    """Return why a pair is dropped from training, or None; lengths are in subwords."""
     shorter, longer = sorted((source_length, target_length))
     if not shorter:
         return "empty"
@@ -177,13 +188,14 @@ def fault_of(source_length: int, target_length: int, cleaning: Cleaning) -> str 
 
 
 def batched(items: Iterable, size: int) -> Iterator[list]:
-    items = iter(items)
-    while batch := list(islice(items, size)):
+    """Yield the items in lists of `size`, the last of which may be shorter."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
         yield batch
 
 
 def fingerprint(folder: Path) -> str:
-    """sha256 over the four arrays' files."""
+    """Return a SHA-256 over the files of the four arrays."""
     digest = hashlib.sha256()
     for name in ARRAYS:
         with open(folder / f"{name}.npy", "rb") as file:
@@ -192,44 +204,52 @@ def fingerprint(folder: Path) -> str:
 
 
 class RaggedWriter:
-    """Appends sequences to <side>.npy and <side>_offsets.npy; call `flush` now and then, and
-    `close`.
+    """A writer of sequences to <side>.npy and <side>_offsets.npy.
+
+    Sequences are buffered in memory until `flush`; `close` completes the files.
     """
 
     def __init__(self, folder: Path, side: str, vocabulary_size: int):
-        token = SMALL_TOKEN if vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1 else TOKEN
-        self.tokens = GrowingArray(folder / f"{side}.npy", token)
+        fits_small = vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1
+        self.tokens = GrowingArray(folder / f"{side}.npy", SMALL_TOKEN if fits_small else TOKEN)
         self.offsets = GrowingArray(folder / f"{side}_offsets.npy", OFFSET)
         self.end = 0
-        self.waiting: list[int] = []
-        self.waiting_offsets: list[int] = [0]
+        self.buffered_tokens: list[int] = []
+        self.buffered_offsets: list[int] = [0]
 
     def append(self, sequence: list[int]) -> None:
+        """Add the ids of one sequence."""
         self.end += len(sequence)
-        self.waiting.extend(sequence)
-        self.waiting_offsets.append(self.end)
+        self.buffered_tokens.extend(sequence)
+        self.buffered_offsets.append(self.end)
 
     def flush(self) -> None:
-        self.tokens.extend(self.waiting)
-        self.offsets.extend(self.waiting_offsets)
-        self.waiting, self.waiting_offsets = [], []
+        """Write what is buffered."""
+        self.tokens.extend(self.buffered_tokens)
+        self.offsets.extend(self.buffered_offsets)
+        self.buffered_tokens = []
+        self.buffered_offsets = []
 
     def close(self) -> None:
+        """Close both files."""
         self.tokens.close()
         self.offsets.close()
 
 
 class GrowingArray:
-    """A one-dimensional .npy file that grows: numpy pads the header so that the final length fits
-    in its place.
+    """A writer of a one-dimensional .npy file whose length is not known in advance.
+
+    Its header is overwritten at the end: numpy pads headers so that the final length fits.
     """
 
     def __init__(self, path: Path, dtype: np.dtype):
         self.file = path.open("wb")
-        self.dtype, self.length = dtype, 0
+        self.dtype = dtype
+        self.length = 0
         self.write_header()
 
     def write_header(self) -> None:
+        """Write the header for the present length."""
         header = {
             "descr": np.lib.format.dtype_to_descr(self.dtype),
             "fortran_order": False,
@@ -238,10 +258,12 @@ class GrowingArray:
         np.lib.format.write_array_header_1_0(self.file, header)
 
     def extend(self, values: list[int]) -> None:
+        """Append values to the file."""
         self.file.write(np.array(values, dtype=self.dtype).tobytes())
         self.length += len(values)
 
     def close(self) -> None:
+        """Write the final header and close the file."""
         with self.file:
             self.file.seek(0)
             self.write_header()

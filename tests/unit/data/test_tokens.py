@@ -1,3 +1,5 @@
+"""Parallel text as memory-mapped subword ids."""
+
 import json
 
 import numpy as np
@@ -35,7 +37,7 @@ def write(tmp_path, pair):
     return write
 
 
-def test_what_is_written_is_read(write, subwords):
+def test_tokens_survive_writing_and_loading(write, subwords):
     tokens = ParallelTokens.load(write())
     assert len(tokens) == len(tokens.source) == len(tokens.target) == len(SOURCE)
     for side, lines in ((tokens.source, SOURCE), (tokens.target, TARGET)):
@@ -49,10 +51,10 @@ def test_what_is_written_is_read(write, subwords):
             side[len(side)]
 
 
-def test_entropy_is_that_of_subwords_and_ends():
-    """Two sequences of 3 a and 1 b: a and ends are 1/2 and 1/3 of 6 tokens."""
+def test_entropy_counts_subwords_and_ends_of_sequences():
+    """Three a, one b and two ends of sequences are 1/2, 1/6 and 1/3 of 6 tokens."""
     side = Ragged(np.array([5, 5, 7, 5]), np.array([0, 3, 4]))
-    expected = -sum(share * np.log(share) for share in (3 / 6, 1 / 6, 2 / 6))
+    expected = -sum(probability * np.log(probability) for probability in (3 / 6, 1 / 6, 2 / 6))
     assert side.entropy == pytest.approx(expected)
 
 
@@ -66,27 +68,25 @@ def test_meta_counts(write, subwords):
     assert meta["dropped"] == {}
 
 
-def test_nothing_depends_on_how_many_pairs_are_encoded_at_a_time(write, monkeypatch):
-    whole = write()
+def test_the_files_do_not_depend_on_how_many_pairs_are_encoded_at_a_time(write, monkeypatch):
+    at_once = write()
     monkeypatch.setattr(module, "PAIRS_AT_A_TIME", 2)
-    pieces = write(folder="pieces")
-    for file in whole.iterdir():
-        assert file.read_bytes() == (pieces / file.name).read_bytes()
+    in_parts = write(folder="parts")
+    for file in at_once.iterdir():
+        assert file.read_bytes() == (in_parts / file.name).read_bytes()
 
 
 def test_the_fingerprint_is_that_of_the_contents(write):
-    prints = [
-        ParallelTokens.load(folder).meta["fingerprint"]
-        for folder in (
-            write(),
-            write(folder="again"),
-            write(["b", *SOURCE[1:]], folder="other"),
-            write(["a b", "c"], ["a", "a"], folder="here"),
-            write(["a", "b c"], ["a", "a"], folder="there"),
-        )
+    folders = [
+        write(),
+        write(folder="same"),
+        write(["b", *SOURCE[1:]], folder="other-sentence"),
+        write(["a b", "c"], ["a", "a"], folder="other-tokens"),
+        write(["a", "b c"], ["a", "a"], folder="other-offsets"),
     ]
-    assert prints[0] == prints[1]
-    assert len(set(prints)) == 4
+    fingerprints = [ParallelTokens.load(folder).meta["fingerprint"] for folder in folders]
+    assert fingerprints[0] == fingerprints[1]
+    assert len(set(fingerprints)) == 4
 
 
 def lengths(tokens):
@@ -94,40 +94,30 @@ def lengths(tokens):
 
 
 def test_cleaning_drops_by_emptiness_length_and_ratio(write, subwords):
-    """Each letter and each space before it is a subword, or both together one; only counts matter
-    here.
-    """
-    sources, targets = (
-        ["a", "a", "a a", "a a a", "a a", "a a a"],
-        ["", "a", "a", "a a a", "a a a", "a a"],
-    )
-    unit = len(subwords.encode(["a"])[0])
-    assert [len(ids) for ids in subwords.encode(["a", "a a", "a a a"])] == [
-        unit,
-        2 * unit,
-        3 * unit,
-    ]
-    cleaned = ParallelTokens.load(
-        write(sources, targets, Cleaning(max_length=3 * unit, max_ratio=1.5))
-    )
+    """Lengths are in units: an "a" and its space are one subword together, or one each."""
+    sources = ["a", "a", "a a", "a a a", "a a", "a a a"]
+    targets = ["", "a", "a", "a a a", "a a a", "a a"]
+    encoded = subwords.encode(["a", "a a", "a a a"])
+    unit = len(encoded[0])
+    assert [len(ids) for ids in encoded] == [unit, 2 * unit, 3 * unit]
+    cleaning = Cleaning(max_length=3 * unit, max_ratio=1.5)
+    cleaned = ParallelTokens.load(write(sources, targets, cleaning))
     kept = [(1, 1), (3, 3), (2, 3), (3, 2)]  # a ratio of 2 is over 1.5, one of 1.5 is not
     assert lengths(cleaned) == [(unit * source, unit * target) for source, target in kept]
     assert cleaned.meta["dropped"] == {"empty": 1, "too_long": 0, "ratio": 1}
-    shorter = ParallelTokens.load(
-        write(sources, targets, Cleaning(max_length=2 * unit), folder="shorter")
-    )
+    cleaning = Cleaning(max_length=2 * unit)
+    shorter = ParallelTokens.load(write(sources, targets, cleaning, folder="shorter"))
     assert lengths(shorter) == [(unit, unit), (2 * unit, unit)]
     assert shorter.meta["dropped"] == {"empty": 1, "too_long": 3, "ratio": 0}
 
 
-def test_sets_that_are_not_cleaned_may_have_empty_sides(write):
+def test_without_cleaning_empty_sides_are_kept(write):
     assert lengths(ParallelTokens.load(write(["", ""], ["", ""]))) == [(0, 0), (0, 0)]
 
 
 def test_nothing_left_is_an_error(write):
-    with pytest.raises(
-        UserError, match=r"no sentence pair is left .* after cleaning \(dropped: 2 empty"
-    ):
+    message = r"no sentence pair is left .* after cleaning \(dropped: 2 empty"
+    with pytest.raises(UserError, match=message):
         write(["", "a"], ["b", ""], Cleaning())
     with pytest.raises(UserError, match="no sentence pair"):
         write([], [], folder="nothing")
@@ -142,28 +132,30 @@ def damage_meta(folder):
     (folder / "meta.json").write_text("{")
 
 
-def lose_file(folder):
+def delete_array(folder):
     (folder / "target.npy").unlink()
 
 
-def truncate(folder):
+def truncate_file(folder):
     content = (folder / "source.npy").read_bytes()
     (folder / "source.npy").write_bytes(content[:-2])
 
 
-def shorten(folder):
+def shorten_array(folder):
     np.save(folder / "source.npy", np.load(folder / "source.npy")[:-1])
 
 
-def other_count(folder):
+def change_count(folder):
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps({**meta, "sentences": 5}))
 
 
-@pytest.mark.parametrize("spoil", [damage_meta, lose_file, truncate, shorten, other_count])
-def test_damaged_folders_are_refused(write, spoil):
+@pytest.mark.parametrize(
+    "damage", [damage_meta, delete_array, truncate_file, shorten_array, change_count]
+)
+def test_damaged_folders_are_refused(write, damage):
     folder = write()
-    spoil(folder)
+    damage(folder)
     with pytest.raises(UserError, match="make it again"):
         ParallelTokens.load(folder)
 
