@@ -1,9 +1,9 @@
-"""Tests which differences between systems' scores may be chance, and writes what it finds as JSON.
+"""Test which differences between systems' scores may be chance.
 
-Each system is held against the best one: paired bootstrap resampling and approximate randomization.
-Files of one name are runs of one system with different seeds. OUTPUT gets, for each metric,
-{"signatures": [...], "systems": {NAME: {"score", "interval", "p_bootstrap", "p_randomization",
-"may_be_best"}}}.
+Each system is compared with the best one by paired bootstrap resampling and by approximate
+randomization. Files of one name are runs of one system with different seeds. OUTPUT gets, for each
+metric, {"signatures": [...], "systems": {NAME: {"score", "interval", "p_bootstrap",
+"p_randomization", "may_be_best"}}}.
 """
 
 import argparse
@@ -13,57 +13,78 @@ from pathlib import Path
 
 from nmt import command
 from nmt.errors import UserError, nearest
-from nmt.evaluation.scores import check, measures
-from nmt.evaluation.significance import compared
+from nmt.evaluation.scores import check, scorers
+from nmt.evaluation.significance import compare
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 
 
 def main(args: argparse.Namespace) -> None:
+    """Compare the systems by each metric and write the comparisons as JSON."""
     if len(args.names) != len(args.translations):
         raise UserError("give each file of --translations the name of its system in --names.")
-    known = measures(args.target_language)
+    scorer_by_name = scorers(args.target_language)
     for name in args.metrics:
-        if name not in known:
-            raise UserError(f"unknown metric {name!r}: {nearest(name, known)}")
+        if name not in scorer_by_name:
+            raise UserError(f"unknown metric {name!r}: {nearest(name, scorer_by_name)}")
+
     references = [list(read_lines(path)) for path in args.references]
     systems: dict[str, list[list[str]]] = {name: [] for name in args.names}
     for name, path in zip(args.names, args.translations, strict=True):
-        systems[name].append(list(read_lines(path)))
-        check(systems[name][-1], references, [str(each) for each in (path, *args.references)])
+        translations = list(read_lines(path))
+        check(translations, references, [str(file) for file in (path, *args.references)])
+        systems[name].append(translations)
+
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
-    result = {}
+    output = {}
     for metric in progress(args.metrics, "comparing", len(args.metrics), "metrics"):
-        found, signatures = compared(systems, references, known[metric])
-        result[metric] = {
+        comparisons, signatures = compare(systems, references, scorer_by_name[metric])
+        output[metric] = {
             "signatures": signatures,
-            "systems": {name: asdict(each) for name, each in found.items()},
+            "systems": {name: asdict(comparison) for name, comparison in comparisons.items()},
         }
-        first = [name for name, each in found.items() if each.may_be_best]
-        logging.info(f"{metric}: may be best: {', '.join(first)}")
-    write_json(args.output, result)
+        best = [name for name, comparison in comparisons.items() if comparison.may_be_best]
+        logging.info(f"{metric}: may be best: {', '.join(best)}")
+    write_json(args.output, output)
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument(
-        "--translations", type=Path, required=True, nargs="+", metavar="FILE", help="of each system"
+        "--translations",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="the translations of each run of each system, one a line",
     )
     parser.add_argument(
         "--names",
         required=True,
         nargs="+",
         metavar="NAME",
-        help="the system of each, in the same order",
+        help="the system that each file of --translations belongs to, in the same order",
     )
     parser.add_argument(
-        "--references", type=Path, required=True, nargs="+", metavar="FILE", help="parallel to them"
+        "--references",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="references parallel to the translations",
     )
     parser.add_argument(
-        "--target-language", required=True, metavar="CODE", help="language to tokenize for, as de"
+        "--target-language",
+        required=True,
+        metavar="CODE",
+        help="the language to tokenize for, such as de",
     )
     parser.add_argument(
-        "--metrics", nargs="+", default=["bleu"], metavar="NAME", help="as score.py names them"
+        "--metrics",
+        nargs="+",
+        default=["bleu"],
+        metavar="NAME",
+        help="metrics by the names that score.py gives them",
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -1,23 +1,45 @@
-"""Scores translations against references and writes the scores as JSON."""
+"""Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER."""
 
+import argparse
 import logging
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from nmt.command import arguments, run
+from nmt import command
 from nmt.evaluation.scores import by_source_length, by_source_rank, check, check_parallel, score
 from nmt.files import read_lines, write_json
 
-# Words; each bucket goes up to, not including, the next bound, the last one has no end
+# In words: each bucket goes up to, not including, the next bound; the last one has no end.
 SOURCE_LENGTHS = (0, 10, 15, 20, 25, 30, 40, 50)
-PARTS = 10  # of equally many sentences, by source length
+# The number of equally large parts, by source length.
+PARTS = 10
 
 
-def parser():
-    parser = arguments(
-        "Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER."
-    )
+def main(args: argparse.Namespace) -> None:
+    """Score the translations and write the scores as JSON."""
+    translations = list(read_lines(args.translations))
+    references = [list(read_lines(path)) for path in args.references]
+    check(translations, references, [str(path) for path in (args.translations, *args.references)])
+    if args.sources:
+        sources = list(read_lines(args.sources))
+        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
+
+    scores = score(translations, references, args.target_language)
+    output = {name: asdict(metric_score) for name, metric_score in scores.items()}
+    output |= {"sentences": len(translations), "target_language": args.target_language}
+    if args.sources:
+        lengths = [len(line.split()) for line in sources]
+        output["bleu_by_source_length"] = by_source_length(
+            translations, references, lengths, SOURCE_LENGTHS
+        )
+        output["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
+    write_json(args.output, output)
+    for name, metric_score in scores.items():
+        logging.info(f"{name} {metric_score.score:.2f} ({metric_score.signature})")
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
     parser.add_argument(
         "--translations", type=Path, required=True, metavar="FILE", help="one a line, plain or .gz"
     )
@@ -28,10 +50,13 @@ def parser():
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="parallel to them",
+        help="references parallel to the translations",
     )
     parser.add_argument(
-        "--target-language", required=True, metavar="CODE", help="language to tokenize for, as de"
+        "--target-language",
+        required=True,
+        metavar="CODE",
+        help="the language to tokenize for, such as de",
     )
     parser.add_argument(
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
@@ -39,30 +64,4 @@ def parser():
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="the scores, as JSON"
     )
-    return parser
-
-
-def main(args: Namespace) -> None:
-    translations = list(read_lines(args.translations))
-    references = [list(read_lines(path)) for path in args.references]
-    check(translations, references, [str(path) for path in (args.translations, *args.references)])
-    if args.sources:
-        sources = list(read_lines(args.sources))
-        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
-
-    scores = score(translations, references, args.target_language)
-    result = {name: asdict(value) for name, value in scores.items()}
-    result |= {"sentences": len(translations), "target_language": args.target_language}
-    if args.sources:
-        lengths = [len(line.split()) for line in sources]
-        result["bleu_by_source_length"] = by_source_length(
-            translations, references, lengths, SOURCE_LENGTHS
-        )
-        result["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
-    write_json(args.output, result)
-    for name, value in scores.items():
-        logging.info(f"{name} {value.score:.2f} ({value.signature})")
-
-
-if __name__ == "__main__":
-    run(main, parser())
+    command.run(main, parser)

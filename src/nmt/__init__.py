@@ -1,5 +1,5 @@
 """Neural machine translation as in "Attention Is All You Need", and its rivals.
 
-Imports point one way: errors, files, progress, command, environment, measurement <- configuration
-<- text <- data <- models <- training, decoding, peers <- evaluation <- paper.
+Imports point one way: errors, files, progress, command, environment, provenance <- evaluation <-
+configuration <- text <- data <- models <- decoding <- training <- serving <- paper <- benchmarks.
 """

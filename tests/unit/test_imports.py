@@ -10,6 +10,7 @@ import pytest
 # What a module may import of ours: its own package, and all that stands above it.
 LAYERS = [
     {"errors", "files", "progress", "command", "environment", "provenance"},
+    {"evaluation"},
     {"configuration"},
     {"text"},
     {"data"},
@@ -17,7 +18,6 @@ LAYERS = [
     {"decoding"},
     {"training"},
     {"serving"},
-    {"evaluation"},
     {"paper"},
     {"benchmarks"},
 ]

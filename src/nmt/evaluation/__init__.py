@@ -1,1 +1,1 @@
-"""Scores in their named variants, and cost."""
+"""The metrics of translations, the significance of their differences, and the cost of training."""

@@ -1,40 +1,37 @@
-"""Scores of translations against references: sacreBLEU, chrF, TER and the tokenized BLEU variants
-of papers.
+"""Scores of translations against references: BLEU, chrF, TER and tokenized variants of BLEU.
 
 All texts are plain and detokenized, one sentence a line. Every score comes with a signature that
-says how it was got, in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
+says how it was computed, in the form of Post 2018, "A Call for Clarity in Reporting BLEU Scores".
 """
 
 import logging
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import sacremoses
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.base import Metric, Signature
+from sacrebleu.metrics.base import Metric as SacrebleuMetric
+from sacrebleu.metrics.base import Signature
 
 from nmt.errors import UserError
-from nmt.evaluation.tokenized import (
-    compounds_split,
-    lowercased_and_normalized,
-    quotes_mapped,
-    tokenized,
-)
+from nmt.evaluation.metrics import METRICS, Metric
+from nmt.evaluation.tokenized import compounds_split, normalized, quotes_mapped, tokenized
 
 # What Moses's tokenizer escapes, in its present and its older spelling.
 ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
-MOST_ESCAPED = (
-    0.005  # of the lines, beyond those of the references: a model may learn a few from its data
-)
+# The share of lines that may hold escapes, beyond those of the references: a model may learn a few
+# from its data.
+MOST_ESCAPED = 0.005
 
 
 @dataclass(frozen=True)
 class Score:
-    """`score` is in percent: BLEU and chrF2 from 0 to 100, higher is better; TER from 0 up, lower
-    is better.
+    """A score in percent, and the signature that says how it was computed.
+
+    BLEU and chrF2 go from 0 to 100, higher is better; TER goes from 0 up, lower is better.
     """
 
     score: float
@@ -42,103 +39,95 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A metric of sacreBLEU, what is done to texts before it, and what its signature says of
-    that.
-    """
+class Scorer:
+    """The computation of one metric for one target language, a code such as "de"."""
 
-    metric: Callable[[], Metric]
-    prepare: Callable[[tuple[str, ...]], list[str]] = list
-    described: dict[str, str] = field(default_factory=dict)
+    metric: Metric
+    target_language: str
 
-    def texts(self, texts: Sequence[list[str]]) -> list[list[str]]:
-        return [self.prepare(tuple(text)) for text in texts]
+    def new(self) -> SacrebleuMetric:
+        """Return a new metric of sacreBLEU, for lines that `prepared` has returned."""
+        if self.metric.scorer == "CHRF":
+            return CHRF()
+        if self.metric.scorer == "TER":
+            return TER()
+        if self.metric.moses_tokens:
+            return BLEU(tokenize="none", force=True)
+        return BLEU(lowercase=self.metric.lowercase)
 
-    def described_in(self, signature: Signature) -> str:
-        for key, description in self.described.items():
-            signature.update(key, description)
+    def prepared(self, lines: list[str]) -> list[str]:
+        """Return the lines as sacreBLEU gets them: as they are, or as Moses tokens."""
+        if not self.metric.moses_tokens:
+            return lines
+        if self.metric.map_quotes:
+            lines = quotes_mapped(lines)
+        if self.metric.lowercase:
+            lines = [line.lower() for line in lines]
+        if self.metric.normalize:
+            lines = normalized(lines, self.target_language)
+        tokens = moses_tokens(tuple(lines), self.target_language)
+        return compounds_split(tokens) if self.metric.split_compounds else tokens
+
+    def full_signature(self, signature: Signature) -> str:
+        """Return sacreBLEU's signature, which does not know what `prepared` does, with it."""
+        if self.metric.moses_tokens:
+            steps = [f"sacremoses-{sacremoses.__version__}-{self.target_language}"]
+            if self.metric.map_quotes:
+                steps.append("norm:quotes")
+            if self.metric.normalize:
+                steps.append("norm:moses")
+            if self.metric.split_compounds:
+                steps.append("split:compound")
+            signature.update("tok", "|".join(steps))
+            if self.metric.lowercase:
+                signature.update("case", "lc")
         return str(signature)
 
 
-def measures(target_language: str) -> dict[str, Measure]:
-    """The measures by name; `target_language` is a code such as "de".
+# Cached because several metrics need the same tokens, and tokenization takes most of their time.
+@cache
+def moses_tokens(lines: tuple[str, ...], language: str) -> list[str]:
+    """Return each line as its Moses tokens, joined by single spaces."""
+    return tokenized(lines, language)
 
-    - bleu: sacreBLEU, its own 13a tokens; lowercased_bleu: the same without case.
-    - chrf: chrF2 (Popović 2016).
-    - ter: translation edit rate (Snover et al. 2006), sacreBLEU's defaults.
-    - tokenized_bleu: on Moses tokens, cased.
-    - compound_split_bleu: the same with compounds split at hyphens, the paper's measure for EN-DE
-      (any language here).
-    - quotes_mapped_bleu, quotes_mapped_compound_split_bleu: the two before with German quotes as
-      `"` on both sides, as some published scores for EN-DE have it without saying so.
-    - lowercased_tokenized_bleu: lower-cased, normalized, tokenized, the measure of most Multi30k
-      papers.
 
-    Those on Moses tokens count as Moses's multi-bleu.perl does, except that an n-gram order without
-    any match is smoothed where multi-bleu.perl prints 0. Raises UserError for a target language
-    that is not a code.
+def scorers(target_language: str) -> dict[str, Scorer]:
+    """Return a scorer by name for each of METRICS that is computed from translations.
+
+    Raises UserError for a target language that is not a code such as "de".
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(
             f"The target language {target_language!r} is not a language code: give one such as de"
             " or fr."
         )
-
-    @cache
-    def moses(lines: tuple[str, ...]) -> list[str]:
-        return tokenized(lines, target_language)
-
-    def lowercased(lines: tuple[str, ...]) -> list[str]:
-        return tokenized(lowercased_and_normalized(lines, target_language), target_language)
-
-    def mapped(lines: tuple[str, ...]) -> list[str]:
-        return moses(tuple(quotes_mapped(lines)))
-
-    tok = f"sacremoses-{sacremoses.__version__}-{target_language}"
-    of_tokens = partial(BLEU, tokenize="none", force=True)
-    mapping = {"tok": f"{tok}|norm:quotes"}
     return {
-        "bleu": Measure(BLEU),
-        "lowercased_bleu": Measure(partial(BLEU, lowercase=True)),
-        "chrf": Measure(CHRF),
-        "ter": Measure(TER),
-        "tokenized_bleu": Measure(of_tokens, moses, {"tok": tok}),
-        "compound_split_bleu": Measure(
-            of_tokens, lambda lines: compounds_split(moses(lines)), {"tok": f"{tok}|split:compound"}
-        ),
-        "quotes_mapped_bleu": Measure(of_tokens, mapped, mapping),
-        "quotes_mapped_compound_split_bleu": Measure(
-            of_tokens,
-            lambda lines: compounds_split(mapped(lines)),
-            {"tok": f"{mapping['tok']}|split:compound"},
-        ),
-        "lowercased_tokenized_bleu": Measure(
-            of_tokens, lowercased, {"case": "lc", "tok": f"{tok}|norm:moses"}
-        ),
+        name: Scorer(metric, target_language) for name, metric in METRICS.items() if metric.scorer
     }
 
 
 def score(
     translations: list[str], references: list[list[str]], target_language: str
 ) -> dict[str, Score]:
-    """The corpus scores by name, as `measures` has them.
+    """Return the corpus scores by name, as `scorers` has them.
 
-    `references` is one or more sets, each as long as `translations`. Raises UserError for what
-    `check` and `measures` find.
+    `references` is one or more sets, each as long as `translations`. Raises UserError as `check`
+    and `scorers` do.
     """
-    found = measures(target_language)
+    scorer_by_name = scorers(target_language)
     check(translations, references)
     return {
-        name: corpus_score(measure, [translations, *references]) for name, measure in found.items()
+        name: corpus_score(scorer, translations, references)
+        for name, scorer in scorer_by_name.items()
     }
 
 
-def corpus_score(measure: Measure, texts: Sequence[list[str]]) -> Score:
-    """Of the first text against all others."""
-    translations, *references = measure.texts(texts)
-    metric = measure.metric()
-    value = metric.corpus_score(translations, references).score
-    return Score(value, measure.described_in(metric.get_signature()))
+def corpus_score(scorer: Scorer, translations: list[str], references: list[list[str]]) -> Score:
+    """Return one metric's score of translations against all sets of references."""
+    metric = scorer.new()
+    prepared_references = [scorer.prepared(lines) for lines in references]
+    result = metric.corpus_score(scorer.prepared(translations), prepared_references)
+    return Score(result.score, scorer.full_signature(metric.get_signature()))
 
 
 def by_source_length(
@@ -147,32 +136,33 @@ def by_source_length(
     source_lengths: Sequence[int],
     bounds: Sequence[int],
 ) -> list[dict]:
-    """sacreBLEU (13a) of the sentences in each bucket of source length, in words.
+    """Return sacreBLEU (13a) of the sentences in each bucket of source length, in words.
 
     A bucket holds `bounds[i] <= length < bounds[i + 1]`, the last one all from its bound on (its
     "to" is None), and is returned as {"from", "to", "sentences", "bleu", "lowercased_bleu"}; empty
-    ones are left out.
+    buckets are left out.
     """
     buckets = []
     for low, high in pairwise([*bounds, None]):
-        inside = [
+        indices = [
             index
             for index, length in enumerate(source_lengths)
             if low <= length and (not high or length < high)
         ]
-        if inside:
-            buckets.append({"from": low, "to": high, **bleu_of(inside, translations, references)})
+        if indices:
+            scores = bleu_of_subset(indices, translations, references)
+            buckets.append({"from": low, "to": high, **scores})
     return buckets
 
 
 def by_source_rank(
     translations: list[str], references: list[list[str]], source_lengths: Sequence[int], parts: int
 ) -> list[dict]:
-    """The same of `parts` equally many sentences each (but for one), from the shortest sources to
-    the longest.
+    """Return sacreBLEU (13a) of parts with equally many sentences, shortest sources first.
 
-    Returned as {"shortest", "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words;
-    fewer parts where sentences are fewer.
+    The sizes of the `parts` parts differ by one sentence at most. Each is returned as {"shortest",
+    "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words; there are fewer parts
+    where there are fewer sentences.
     """
     order = sorted(range(len(source_lengths)), key=source_lengths.__getitem__)
     cuts = [len(order) * part // parts for part in range(parts + 1)]
@@ -180,69 +170,76 @@ def by_source_rank(
         {
             "shortest": source_lengths[order[low]],
             "longest": source_lengths[order[high - 1]],
-            **bleu_of(order[low:high], translations, references),
+            **bleu_of_subset(order[low:high], translations, references),
         }
         for low, high in pairwise(cuts)
         if low < high
     ]
 
 
-def bleu_of(numbers: Sequence[int], translations: list[str], references: list[list[str]]) -> dict:
-    """sacreBLEU (13a) of these sentences alone, with case and without."""
-    own, *theirs = ([text[number] for number in numbers] for text in (translations, *references))
-    cased, lowercased = (BLEU(force=True, lowercase=lowercase) for lowercase in (False, True))
+def bleu_of_subset(
+    indices: Sequence[int], translations: list[str], references: list[list[str]]
+) -> dict:
+    """Return sacreBLEU (13a) of these sentences alone, with case and without."""
+    subset = [translations[index] for index in indices]
+    subset_references = [[lines[index] for index in indices] for lines in references]
+    cased = BLEU(force=True).corpus_score(subset, subset_references)
+    lowercased = BLEU(force=True, lowercase=True).corpus_score(subset, subset_references)
     return {
-        "sentences": len(numbers),
-        "bleu": cased.corpus_score(own, theirs).score,
-        "lowercased_bleu": lowercased.corpus_score(own, theirs).score,
+        "sentences": len(indices),
+        "bleu": cased.score,
+        "lowercased_bleu": lowercased.score,
     }
 
 
 def check(translations: list[str], references: list[list[str]], names: Sequence[str] = ()) -> None:
-    """Raises UserError unless the texts can be scored against each other.
+    """Refuse texts that cannot be scored against each other; warn of empty translations.
 
     `names` is what errors call the translations and each reference, in this order: their files,
-    where there are any.
+    where there are any. Raises UserError for missing references, for what `check_parallel` refuses
+    and for escaped translations.
     """
     if not references:
         raise UserError(
             "There is no reference to score the translations against: give at least one."
         )
-    names = names or [
-        "The translations",
-        *(f"Reference {number}" for number in range(1, len(references) + 1)),
-    ]
-    texts = [translations, *references]
-    check_parallel(list(zip(names, texts, strict=True)))
-    escaped, *theirs = (
-        [line for line, text in enumerate(lines) if ESCAPED.search(text)] for lines in texts
-    )
-    if len(escaped) - max(map(len, theirs)) > MOST_ESCAPED * len(translations):
-        first = escaped[0]
-        raise UserError(
-            f"{names[0]}, line {first + 1}: holds the escaped"
-            f" {ESCAPED.search(translations[first])[0]}, as {len(escaped)} of {len(translations)}"
-            " lines do, where the references hold plain characters, which costs about 1 BLEU"
-            " unnoticed: undo the escaping (Python's html.unescape does) and score again."
-        )
-    if empty := [number for number, line in enumerate(translations, start=1) if not line.strip()]:
+    if not names:
+        numbers = range(1, len(references) + 1)
+        names = ["The translations", *(f"Reference {number}" for number in numbers)]
+    check_parallel(list(zip(names, [translations, *references], strict=True)))
+    check_unescaped(names[0], translations, references)
+    empty = [number for number, line in enumerate(translations, start=1) if not line.strip()]
+    if empty:
         logging.warning(
             f"{names[0]}: {len(empty)} of {len(translations)} lines are empty, the first is line"
             f" {empty[0]}; they count as translations without a word."
         )
 
 
-def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
-    """Raises UserError unless all texts, given with their names, hold something and have as many
-    lines as the first.
+def check_unescaped(name: str, translations: list[str], references: list[list[str]]) -> None:
+    """Raise UserError when translations hold many more escaped characters than references do."""
+    escaped = [index for index, line in enumerate(translations) if ESCAPED.search(line)]
+    in_references = [sum(bool(ESCAPED.search(line)) for line in lines) for lines in references]
+    if len(escaped) - max(in_references) > MOST_ESCAPED * len(translations):
+        first = escaped[0]
+        raise UserError(
+            f"{name}, line {first + 1}: holds the escaped"
+            f" {ESCAPED.search(translations[first])[0]}, as {len(escaped)} of {len(translations)}"
+            " lines do, where the references hold plain characters, which costs about 1 BLEU"
+            " unnoticed: undo the escaping (Python's html.unescape does) and score again."
+        )
 
-    Of the first, lines are enough: a model that has learned little may write nothing but empty
-    ones.
+
+def check_parallel(texts: list[tuple[str, list[str]]]) -> None:
+    """Raise UserError unless all texts, given with their names, have equally many lines.
+
+    A text must not be empty. All texts but the first must also have a line that is not empty; the
+    first need not, because a model that has learned little may write empty lines only.
     """
-    for number, (name, lines) in enumerate(texts):
+    for index, (name, lines) in enumerate(texts):
         if not lines:
             raise UserError(f"{name}: empty, so there is nothing to score: make it again.")
-        if number and not any(line.strip() for line in lines):
+        if index > 0 and not any(line.strip() for line in lines):
             raise UserError(f"{name}: all {len(lines)} lines are empty: make it again.")
     first_name, first = texts[0]
     for name, lines in texts[1:]:

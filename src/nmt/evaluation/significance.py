@@ -1,5 +1,4 @@
-"""How far a score may be chance: intervals of single systems, and tests of differences between
-systems.
+"""The uncertainty of scores: intervals of single systems, and tests of differences between systems.
 
 All by sacreBLEU, over the sentences of the test set: what other seeds would give is another
 question.
@@ -10,17 +9,20 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from sacrebleu.metrics import TER
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, Result
 
-from nmt.evaluation.scores import Measure
+from nmt.evaluation.scores import Scorer
 
 LEVEL = 0.05
+# The paired tests, by the fields of Comparison, as sacreBLEU calls them.
 TESTS = {"p_bootstrap": "bs", "p_randomization": "ar"}
+
+Run = tuple[str, int]  # a system's name, and the index of one of its runs
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system beside the best one; a system may have runs with several seeds.
+    """A comparison of a system with the best one; a system may have runs with several seeds.
 
     score: the mean over its runs.
     interval: half the width of the 95% interval of a run's score, by bootstrap resampling (Koehn
@@ -29,7 +31,7 @@ class Comparison:
       comes by chance, by paired bootstrap resampling and by approximate randomization (Riezler and
       Maxwell 2005); the largest of all pairs of its runs with the best system's, and 1 where one of
       its runs is no worse. None for the best itself.
-    may_be_best: unless both are below LEVEL divided by the number of systems that are held against
+    may_be_best: unless both are below LEVEL divided by the number of systems that are compared with
       the best (Bonferroni's correction). That the best was chosen by the same scores is not
       corrected for.
     """
@@ -41,57 +43,67 @@ class Comparison:
     may_be_best: bool
 
 
-def compared(
-    systems: dict[str, list[list[str]]], references: Sequence[list[str]], measure: Measure
+def compare(
+    systems: dict[str, list[list[str]]], references: Sequence[list[str]], scorer: Scorer
 ) -> tuple[dict[str, Comparison], list[str]]:
-    """Each system, given as its runs' translations, against the best of them; and the signatures of
-    both tests.
+    """Return the comparison of each system with the best, and the signatures of both tests.
+
+    systems: each system's translations, a list for each of its runs.
     """
-    metric, prepared = measure.metric(), measure.texts(references)
-    texts = {
-        (name, run): text
+    prepared_references = [scorer.prepared(lines) for lines in references]
+    texts: dict[Run, list[str]] = {
+        (name, index): scorer.prepared(lines)
         for name, runs in systems.items()
-        for run, text in enumerate(measure.texts(runs))
+        for index, lines in enumerate(runs)
     }
-    scores = {key: metric.corpus_score(text, prepared).score for key, text in texts.items()}
+    metric = scorer.new()
+    scores = {
+        run: metric.corpus_score(text, prepared_references).score for run, text in texts.items()
+    }
     means = {
-        name: fmean(scores[name, run] for run in range(len(runs))) for name, runs in systems.items()
+        name: fmean(score for run, score in scores.items() if run[0] == name) for name in systems
     }
     lower_is_better = isinstance(metric, TER)
     best = (min if lower_is_better else max)(means, key=means.__getitem__)
-    others = [key for key in texts if key[0] != best]
-    intervals: dict[tuple[str, int], float] = {}
+
+    rivals = [run for run in texts if run[0] != best]
+    intervals: dict[Run, float] = {}
     p_values: dict[str, dict[str, list[float]]] = {
-        kind: {name: [] for name in systems} for kind in TESTS
+        field: {name: [] for name in systems} for field in TESTS
     }
     signatures: list[str] = []
-    for baseline in (key for key in texts if key[0] == best):
-        for kind, test in TESTS.items():
-            order = [baseline, *others]
-            signed, columns = PairedTest(
-                [(str(key), texts[key]) for key in order],
-                {"score": measure.metric()},
-                prepared,
-                test_type=test,
-            )()
-            (results,) = (values for column, values in columns.items() if column != "System")
-            signatures += [measure.described_in(signature) for signature in signed.values()]
-            for key, result in zip(order, results, strict=True):
-                if test == "bs":
-                    intervals[key] = float(result.ci)
-                if key != baseline:
-                    no_worse = (
-                        scores[key] == scores[baseline]
-                        or (scores[key] < scores[baseline]) == lower_is_better
-                    )
-                    # sacreBLEU counts chance differences above the real one, so that none would
-                    # seem a sure thing.
-                    p_values[kind][key[0]].append(1.0 if no_worse else float(result.p_value))
+    for baseline in (run for run in texts if run[0] == best):
+        compared_texts = {run: texts[run] for run in [baseline, *rivals]}
+        for field, test in TESTS.items():
+            signature, results = paired_test(test, compared_texts, prepared_references, scorer)
+            signatures.append(signature)
+            if field == "p_bootstrap":
+                intervals |= {run: float(result.ci) for run, result in results.items()}
+            for run in rivals:
+                difference = scores[run] - scores[baseline]
+                no_worse = difference <= 0 if lower_is_better else difference >= 0
+                # sacreBLEU counts chance differences above the real one, so that a difference of
+                # zero would seem certain.
+                p_value = 1.0 if no_worse else float(results[run].p_value)
+                p_values[field][run[0]].append(p_value)
 
-    def comparison(name: str) -> Comparison:
-        found = {kind: max(p_values[kind][name], default=None) for kind in TESTS}
-        certain = name != best and max(found.values()) < LEVEL / (len(systems) - 1)
-        widest = max(interval for key, interval in intervals.items() if key[0] == name)
-        return Comparison(means[name], widest, **found, may_be_best=not certain)
+    comparisons = {}
+    for name in systems:
+        largest = {field: max(p_values[field][name], default=None) for field in TESTS}
+        is_worse = name != best and max(largest.values()) < LEVEL / (len(systems) - 1)
+        interval = max(width for run, width in intervals.items() if run[0] == name)
+        comparisons[name] = Comparison(means[name], interval, **largest, may_be_best=not is_worse)
+    return comparisons, list(dict.fromkeys(signatures))
 
-    return {name: comparison(name) for name in systems}, list(dict.fromkeys(signatures))
+
+def paired_test(
+    test: str, texts: dict[Run, list[str]], references: list[list[str]], scorer: Scorer
+) -> tuple[str, dict[Run, Result]]:
+    """Return the signature and results of one of TESTS, of all runs against the first."""
+    named_texts = [(str(run), text) for run, text in texts.items()]
+    metrics = {"score": scorer.new()}
+    paired = PairedTest(named_texts, metrics, references, test_type=test)
+    signatures, columns = paired()
+    (signature,) = signatures.values()
+    (results,) = (column for name, column in columns.items() if name != "System")
+    return scorer.full_signature(signature), dict(zip(texts, results, strict=True))

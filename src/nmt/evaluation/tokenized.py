@@ -1,9 +1,9 @@
 """Moses tokens for the tokenized BLEU variants that papers print.
 
 sacremoses is the tokenizer. Two of its habits differ from the Perl scripts of Moses: see
-`lowercased_and_normalized` for the one that is put right here; the other, a full stop kept on a
-last word such as "26.", touches 8 of newstest2014's 3003 German lines and 0.01 BLEU, and stays so
-that the tokens are sacremoses's own.
+`normalized` for the one that is corrected here; the other, a full stop kept on a last word such as
+"26.", affects 8 of newstest2014's 3003 German lines and 0.01 BLEU, and is kept so that the tokens
+are sacremoses's own.
 """
 
 import re
@@ -16,20 +16,21 @@ QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
 
 
 def tokenized(lines: Iterable[str], language: str) -> list[str]:
-    """Each line as its Moses tokens, joined by single spaces; nothing is escaped (`"` stays `"`).
+    """Return each line as its Moses tokens, joined by single spaces.
 
-    `language` is a code such as "de"; one for which Moses has no abbreviations is tokenized with
-    the English ones.
+    Nothing is escaped (`"` stays `"`). `language` is a code such as "de"; a language for which
+    Moses has no abbreviations is tokenized with the English ones.
     """
     tokenizer = sacremoses.MosesTokenizer(language)
     return [tokenizer.tokenize(line, escape=False, return_str=True) for line in lines]
 
 
 def compounds_split(lines: Iterable[str]) -> list[str]:
-    r"""Tokenized lines with "rich-text" as "rich ##AT##-##AT## text", as the papers score EN-DE.
+    r"""Return tokenized lines with "rich-text" as "rich ##AT##-##AT## text".
 
-    Source: tensor2tensor's get_ende_bleu.sh, `perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'`.
-    Matches do not overlap there: "a-b-c" becomes "a ##AT##-##AT## b-c".
+    The papers score EN-DE so. Source: tensor2tensor's get_ende_bleu.sh,
+    `perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'`. Matches do not overlap there: "a-b-c" becomes
+    "a ##AT##-##AT## b-c".
     """
     # On bytes, as Perl does it: a single letter between two hyphens blocks the second split only if
     # it is ASCII.
@@ -37,17 +38,18 @@ def compounds_split(lines: Iterable[str]) -> list[str]:
 
 
 def quotes_mapped(lines: Iterable[str]) -> list[str]:
-    """Each line with German and French quotation marks as `"`, before it is tokenized."""
+    """Return each line, not yet tokenized, with German and French quotation marks as `"`."""
     return [line.translate(QUOTES) for line in lines]
 
 
-def lowercased_and_normalized(lines: Iterable[str], language: str) -> list[str]:
-    """Each line lower-cased, then with Moses's punctuation normalization; not yet tokenized.
+def normalized(lines: Iterable[str], language: str) -> list[str]:
+    """Return each line, not yet tokenized, after Moses's punctuation normalization.
 
-    Source: Multi30k's task1-tokenize.sh, which makes its `lc.norm.tok` files.
+    On lower-cased lines it is what Multi30k's task1-tokenize.sh does, which makes its `lc.norm.tok`
+    files.
     """
     normalizer = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
     # The Perl script sees the line's end, and its rule that turns `."` into `".` in German, French
     # and Spanish needs a character after the quote. Without the "\n" it would not apply at the end
     # of a line.
-    return [normalizer.normalize(line.lower() + "\n") for line in lines]
+    return [normalizer.normalize(line + "\n") for line in lines]

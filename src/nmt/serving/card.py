@@ -3,7 +3,8 @@
 import json
 import textwrap
 
-from nmt.configuration import METRICS, Decoding, Vocabulary
+from nmt.configuration import Decoding, Vocabulary
+from nmt.evaluation.metrics import METRICS
 
 USAGE = {
     "ctranslate2": (

@@ -1,4 +1,4 @@
-"""The account of a training's cost that the paper gives."""
+"""The cost of a training, as the paper estimates it."""
 
 import pytest
 

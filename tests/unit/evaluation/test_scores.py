@@ -1,6 +1,4 @@
-"""BLEU in its variants, chrF and TER: known values, invariants, and agreement with independent
-implementations.
-"""
+"""BLEU in its variants, chrF and TER: known values, invariants, other implementations."""
 
 import gzip
 import html
@@ -8,7 +6,6 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from functools import partial
 from math import exp, log
 from pathlib import Path
 
@@ -18,15 +15,13 @@ from sacrebleu.metrics import BLEU
 
 from nmt.errors import UserError
 from nmt.evaluation.scores import (
-    Measure,
     by_source_length,
     by_source_rank,
     check,
     check_parallel,
-    corpus_score,
     score,
 )
-from nmt.evaluation.tokenized import compounds_split, lowercased_and_normalized, tokenized
+from nmt.evaluation.tokenized import compounds_split, normalized, tokenized
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 GOLDEN = SHARED / "golden" / "bpe2bpe.newstest2014.tok.de.gz"
@@ -60,34 +55,47 @@ NEARLY = [
 
 
 def words(seed: int, sentences: int) -> list[str]:
-    """Random sentences of plain words: tokenization leaves them as they are, and many of their
-    n-grams repeat.
+    """Return random sentences of plain words, which tokenization does not change.
+
+    Many of their n-grams repeat.
     """
     rng = random.Random(seed)
     return [" ".join(rng.choices("abcde", k=rng.randint(3, 12))) for _ in range(sentences)]
 
 
+def ngram_counts(tokens: list[str], n: int) -> Counter:
+    return Counter(tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1))
+
+
 def papineni(translations: list[str], references: list[list[str]]) -> float:
-    """BLEU by the definition of Papineni et al. 2002: clipped counts, closest reference length, no
-    smoothing.
+    """Return BLEU as Papineni et al. 2002 define it.
+
+    Counts are clipped, the closest reference length counts, nothing is smoothed.
     """
-
-    def ngrams(tokens: list[str], n: int) -> Counter:
-        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
-
-    matches, totals, length, reference_length = [0] * 4, [0] * 4, 0, 0
-    for translation, *others in zip(translations, *references, strict=True):
-        tokens, others = translation.split(), [other.split() for other in others]
+    matches = [0] * 4
+    totals = [0] * 4
+    length = 0
+    reference_length = 0
+    for translation, *sentence_references in zip(translations, *references, strict=True):
+        tokens = translation.split()
+        reference_tokens = [reference.split() for reference in sentence_references]
         length += len(tokens)
-        reference_length += min((abs(len(other) - len(tokens)), len(other)) for other in others)[1]
+        reference_length += min(
+            (abs(len(reference) - len(tokens)), len(reference)) for reference in reference_tokens
+        )[1]
         for n in range(1, 5):
-            found, known = ngrams(tokens, n), Counter()
-            for other in others:
-                known |= ngrams(other, n)
-            matches[n - 1] += (found & known).total()
-            totals[n - 1] += found.total()
-    precision = sum(log(match / total) for match, total in zip(matches, totals, strict=True)) / 4
-    return 100 * exp(min(0, 1 - reference_length / length) + precision)
+            counts = ngram_counts(tokens, n)
+            allowed = Counter()
+            for reference in reference_tokens:
+                allowed |= ngram_counts(reference, n)
+            matches[n - 1] += (counts & allowed).total()
+            totals[n - 1] += counts.total()
+    log_precisions = [log(match / total) for match, total in zip(matches, totals, strict=True)]
+    return 100 * exp(min(0, 1 - reference_length / length) + sum(log_precisions) / 4)
+
+
+def bleu_of_tokens(tokens: list[str], reference: list[str]) -> float:
+    return BLEU(tokenize="none", force=True).corpus_score(tokens, [reference]).score
 
 
 def test_names_and_identical_text_scores_perfectly():
@@ -98,8 +106,8 @@ def test_names_and_identical_text_scores_perfectly():
 
 
 def test_bleu_by_hand():
-    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3; as
-    # long as the reference.
+    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3. The
+    # translation is as long as the reference.
     value = score(["the cat sat on the mat"], [["the cat sat on a mat"]], "en")
     by_hand = 100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
     assert value["bleu"].score == pytest.approx(by_hand)
@@ -109,14 +117,14 @@ def test_bleu_by_hand():
 def test_brevity_penalty_and_edit_rate_by_hand():
     value = score(["a b c d e"], [["a b c d e f g"]], "en")
     assert value["tokenized_bleu"].score == pytest.approx(100 * exp(1 - 7 / 5))
-    assert value["ter"].score == pytest.approx(
-        100 * 2 / 7
-    )  # two words to insert, for a reference of seven
+    # Two words to insert, for a reference of seven.
+    assert value["ter"].score == pytest.approx(100 * 2 / 7)
 
 
 @pytest.mark.parametrize("sets", [1, 3])
 def test_tokenized_bleu_is_papinenis(sets):
-    translations, references = words(0, 50), [words(seed, 50) for seed in range(1, sets + 1)]
+    translations = words(0, 50)
+    references = [words(seed, 50) for seed in range(1, sets + 1)]
     expected = papineni(translations, references)
     assert 1 < expected < 99
     assert score(translations, references, "de")["tokenized_bleu"].score == pytest.approx(expected)
@@ -130,19 +138,21 @@ def test_agrees_with_sacrebleu():
 
 
 def test_a_second_reference_equal_to_the_translations_makes_them_perfect():
-    one, two = score(NEARLY, [GERMAN], "de"), score(NEARLY, [GERMAN, NEARLY], "de")
+    single = score(NEARLY, [GERMAN], "de")
+    double = score(NEARLY, [GERMAN, NEARLY], "de")
     for name in NAMES:
-        assert two[name].score == pytest.approx(0 if name == "ter" else 100), name
-        assert two[name].score != pytest.approx(one[name].score), name
-        assert two[name].signature == one[name].signature.replace("nrefs:1", "nrefs:2"), name
+        assert double[name].score == pytest.approx(0 if name == "ter" else 100), name
+        assert double[name].score != pytest.approx(single[name].score), name
+        assert double[name].signature == single[name].signature.replace("nrefs:1", "nrefs:2"), name
 
 
 def test_order_of_references_does_not_matter():
-    translations, sets = words(0, 20), [words(1, 20), words(2, 20)]
-    forward, backward = score(translations, sets, "en"), score(translations, sets[::-1], "en")
-    assert {name: value.score for name, value in forward.items()} == pytest.approx(
-        {name: value.score for name, value in backward.items()}
-    )
+    translations = words(0, 20)
+    references = [words(1, 20), words(2, 20)]
+    forward = score(translations, references, "en")
+    backward = score(translations, references[::-1], "en")
+    for name in NAMES:
+        assert forward[name].score == pytest.approx(backward[name].score), name
 
 
 def test_signatures_say_how():
@@ -177,15 +187,11 @@ def test_language_matters():
     ("line", "split"),
     [
         ("rich-text format", "rich ##AT##-##AT## text format"),
-        (
-            "a-b-c",
-            "a ##AT##-##AT## b-c",
-        ),  # the match took "b": the second hyphen has nothing on its left
+        # The match takes "b": the second hyphen has nothing on its left.
+        ("a-b-c", "a ##AT##-##AT## b-c"),
         ("ab-cd-ef", "ab ##AT##-##AT## cd ##AT##-##AT## ef"),
-        (
-            "ä-ö-ü",
-            "ä ##AT##-##AT## ö ##AT##-##AT## ü",
-        ),  # a letter of two bytes: the match took only the first
+        # A letter of two bytes: the match takes only the first byte.
+        ("ä-ö-ü", "ä ##AT##-##AT## ö ##AT##-##AT## ü"),
         ("10 - 20", "10 - 20"),
         ("Vor- und Nachteile", "Vor- und Nachteile"),
         ("-5", "-5"),
@@ -226,22 +232,21 @@ def test_lower_casing_and_normalization_are_only_in_their_own_score():
 
 
 @pytest.mark.parametrize(
-    ("line", "normalized"),
+    ("line", "expected"),
     [
-        ("„Gut“, sagte ER …", '"gut", sagte er ...'),
-        (
-            'Er sagte: "Gut."',
-            'er sagte: "gut".',
-        ),  # the line's end counts as a character after the quote
-        ("Das ist’s – ja", "das ist's - ja"),
-        ("Er sprang 50’ weit", 'er sprang 50" weit'),  # Moses's own, odd as it is
+        ("„gut“, sagte er …", '"gut", sagte er ...'),
+        # The line's end counts as a character after the quote.
+        ('er sagte: "gut."', 'er sagte: "gut".'),
+        ("das ist’s – ja", "das ist's - ja"),
+        # As Moses does it, odd as it is.
+        ("er sprang 50’ weit", 'er sprang 50" weit'),
     ],
 )
-def test_lowercased_and_normalized(line, normalized):
-    assert lowercased_and_normalized([line], "de") == [normalized]
+def test_normalized(line, expected):
+    assert normalized([line], "de") == [expected]
 
 
-def test_german_quotes_cost_points_only_where_they_are_not_mapped():
+def test_german_quotes_lower_only_scores_that_do_not_map_them():
     quoted = [line.replace('"Das ist gut"', "„Das ist gut“") for line in GERMAN]
     assert quoted != GERMAN
     scores = score(quoted, [GERMAN], "de")
@@ -252,7 +257,7 @@ def test_german_quotes_cost_points_only_where_they_are_not_mapped():
     assert "norm" not in scores["tokenized_bleu"].signature
 
 
-def test_case_costs_nothing_where_it_is_not_looked_at():
+def test_case_does_not_matter_to_the_lowercased_score():
     scores = score([line.upper() for line in GERMAN], [GERMAN], "de")
     assert scores["lowercased_bleu"].score == pytest.approx(100)
     assert "|case:lc|" in scores["lowercased_bleu"].signature
@@ -267,7 +272,8 @@ def test_empty_and_odd_lines_are_scored():
 
 
 def test_buckets_hold_each_sentence_once():
-    translations, references = words(0, 40), [words(1, 40), words(2, 40)]
+    translations = words(0, 40)
+    references = [words(1, 40), words(2, 40)]
     lengths = [index % 20 for index in range(35)] + [20, 25, 50, 1000, 5000]
     buckets = by_source_length(translations, references, lengths, [0, 5, 10, 20])
     assert [(bucket["from"], bucket["to"], bucket["sentences"]) for bucket in buckets] == [
@@ -281,7 +287,7 @@ def test_buckets_hold_each_sentence_once():
     assert buckets[1]["bleu"] == sacrebleu.corpus_bleu(texts[0], texts[1:]).score
 
 
-def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
+def test_a_single_bucket_is_the_corpus_and_empty_buckets_are_left_out():
     (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
     bleu = score(NEARLY, [GERMAN], "de")["bleu"].score
     lowercased = sacrebleu.corpus_bleu(NEARLY, [GERMAN], lowercase=True).score
@@ -295,7 +301,8 @@ def test_one_bucket_is_the_whole_and_empty_ones_are_left_out():
 
 
 def test_equal_parts_hold_each_sentence_once_from_short_to_long():
-    translations, references = words(0, 40), [words(1, 40), words(2, 40)]
+    translations = words(0, 40)
+    references = [words(1, 40), words(2, 40)]
     lengths = [39 - index for index in range(40)]
     parts = by_source_rank(translations, references, lengths, 3)
     assert [(part["shortest"], part["longest"], part["sentences"]) for part in parts] == [
@@ -325,7 +332,7 @@ def test_escaped_translations_are_refused(entity):
     check(escaped, [GERMAN, escaped])
 
 
-def test_a_few_escapes_that_a_model_has_learned_are_scored_and_escaping_of_all_is_found_beside_one_in_a_reference():
+def test_a_few_escapes_are_scored_but_escaping_of_all_lines_is_refused():
     plain = words(0, 600)
     check(["&amp; x", "&quot; y", *plain[2:]], [plain])
     with pytest.raises(UserError, match="line 1: holds the escaped &amp;, as 4 of 600 lines do"):
@@ -334,18 +341,16 @@ def test_a_few_escapes_that_a_model_has_learned_are_scored_and_escaping_of_all_i
         check([f"{line} &quot;" for line in plain], [["&amp; x", *plain[1:]]])
 
 
-def test_empty_translations_are_told(caplog):
+def test_empty_translations_are_logged(caplog):
     check(["", GERMAN[1], " "], [GERMAN])
     assert "The translations: 2 of 3 lines are empty, the first is line 1" in caplog.text
 
 
-def test_a_model_that_says_nothing_has_its_scores(caplog):
+def test_translations_without_a_word_are_scored(caplog):
     scores = score(["", " ", "\t"], [GERMAN], "de")
     assert "The translations: 3 of 3 lines are empty" in caplog.text
-    assert {name: found.score for name, found in scores.items() if name != "ter"} == dict.fromkeys(
-        scores.keys() - {"ter"}, 0
-    )
-    assert scores["ter"].score == 100
+    for name, value in scores.items():
+        assert value.score == (100 if name == "ter" else 0), name
 
 
 def test_ampersands_are_not_escapes():
@@ -389,9 +394,7 @@ def test_what_is_not_a_language_code_is_refused(language):
 
 @needs_golden
 def test_golden_tokenized_output():
-    """A real system's tokenized, escaped output is refused; unescaped, its published scores come
-    out.
-    """
+    """The escaped output of a real system is refused; unescaped, it has its published scores."""
     with gzip.open(GOLDEN, "rt", encoding="utf-8", newline="\n") as file:
         escaped = [line.rstrip("\n") for line in file]
     with gzip.open(REFERENCE, "rt", encoding="utf-8", newline="\n") as file:
@@ -400,7 +403,8 @@ def test_golden_tokenized_output():
         check(escaped, [reference])
 
     tokens = tokenized([html.unescape(line) for line in escaped], "de")
-    as_they_are = Measure(partial(BLEU, tokenize="none", force=True))
-    assert f"{corpus_score(as_they_are, [tokens, reference]).score:.2f}" == "20.11"
-    split = [compounds_split(tokens), compounds_split(reference)]
-    assert f"{corpus_score(as_they_are, split).score:.2f}" == "20.63"
+    split_tokens = compounds_split(tokens)
+    split_reference = compounds_split(reference)
+    # These texts are tokens already, and must not be tokenized again.
+    assert f"{bleu_of_tokens(tokens, reference):.2f}" == "20.11"
+    assert f"{bleu_of_tokens(split_tokens, split_reference):.2f}" == "20.63"

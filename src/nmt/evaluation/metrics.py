@@ -1,0 +1,136 @@
+"""What tables report of a row: metrics of its translations, and what its training cost.
+
+The configuration validates names with this module, so it imports neither sacreBLEU nor sacremoses;
+nmt.evaluation.scores computes what is declared here.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: what tables call it, what it means, and how it is computed.
+
+    scorer: the class of sacreBLEU that computes it from translations; None for perplexity, which
+      perplexity.py computes from a model.
+    lowercase: whether case is ignored.
+    moses_tokens: whether BLEU is computed on Moses tokens, and not on sacreBLEU's own 13a tokens.
+      The fields below apply to Moses tokens only.
+    normalize: whether Moses's punctuation normalization is applied before tokenization.
+    map_quotes: whether German and French quotation marks are mapped to `"` before tokenization.
+    split_compounds: whether compounds are split at hyphens after tokenization.
+    """
+
+    label: str
+    description: str
+    scorer: Literal["BLEU", "CHRF", "TER"] | None = "BLEU"
+    lowercase: bool = False
+    moses_tokens: bool = False
+    normalize: bool = False
+    map_quotes: bool = False
+    split_compounds: bool = False
+
+
+# BLEU on Moses tokens counts as Moses's multi-bleu.perl does, except that an n-gram order without
+# any match is smoothed where multi-bleu.perl prints 0.
+METRICS = {
+    "bleu": Metric(
+        label="BLEU (sacreBLEU)",
+        description=(
+            "BLEU of sacreBLEU on plain text with its own 13a tokens (Post 2018), comparable across"
+            " papers."
+        ),
+    ),
+    "lowercased_bleu": Metric(
+        label="BLEU (sacreBLEU, lower-cased)",
+        description="BLEU of sacreBLEU (13a) without case.",
+        lowercase=True,
+    ),
+    "chrf": Metric(
+        label="chrF",
+        description=(
+            "F-score of character n-grams, recall counting twice (chrF2, Popović 2016), in percent."
+        ),
+        scorer="CHRF",
+    ),
+    "ter": Metric(
+        label="TER",
+        description=(
+            "edits needed for each reference word (Snover et al. 2006), in percent; lower is"
+            " better."
+        ),
+        scorer="TER",
+    ),
+    "tokenized_bleu": Metric(
+        label="BLEU (tokenized)",
+        description=(
+            "BLEU on Moses tokens, cased (multi-bleu.perl), as Vaswani et al. 2017 for"
+            " English-French."
+        ),
+        moses_tokens=True,
+    ),
+    "compound_split_bleu": Metric(
+        label="BLEU (tokenized, compounds split)",
+        description=(
+            "BLEU on Moses tokens, compounds split, as Vaswani et al. 2017 for English-German."
+        ),
+        moses_tokens=True,
+        split_compounds=True,
+    ),
+    "quotes_mapped_bleu": Metric(
+        label="BLEU (tokenized, quotes mapped)",
+        description=(
+            "BLEU on Moses tokens, cased, with German quotation marks as plain ones on both sides."
+        ),
+        moses_tokens=True,
+        map_quotes=True,
+    ),
+    "quotes_mapped_compound_split_bleu": Metric(
+        label="BLEU (tokenized, quotes mapped, compounds split)",
+        description=(
+            "BLEU on Moses tokens with quotation marks so and compounds split, as some published"
+            " scores for English-German."
+        ),
+        moses_tokens=True,
+        map_quotes=True,
+        split_compounds=True,
+    ),
+    "lowercased_tokenized_bleu": Metric(
+        label="BLEU (lower-cased, tokenized)",
+        description=(
+            "BLEU on lower-cased, normalized Moses tokens, as most Multi30k papers print it."
+        ),
+        moses_tokens=True,
+        lowercase=True,
+        normalize=True,
+    ),
+    "perplexity": Metric(
+        label="perplexity",
+        description=(
+            "exp of the mean negative log-likelihood of a subword, end of sentence counted, without"
+            " smoothing; comparable only between rows with the same vocabulary; lower is better."
+        ),
+        scorer=None,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost that papers print.
+
+    column: where tables have it; None for a cost that only plan.py compares.
+    """
+
+    label: str
+    column: str | None
+
+
+COSTS = {
+    "parameters": Cost("parameters (millions)", "parameters_millions"),
+    "parameters_without_embeddings": Cost(
+        "parameters without embedding tables (millions)", column=None
+    ),
+    "flops": Cost("training FLOPs (6 N D + attention)", "flops_6nd"),
+}
