@@ -1,4 +1,4 @@
-"""Prints one line a run: what it is, how far it is, and how it is doing."""
+"""Print one line for each run: what it is, how far it is, and how it is doing."""
 
 import argparse
 import fcntl
@@ -12,58 +12,68 @@ from nmt.training.metrics import read_metrics
 
 
 def main(args: argparse.Namespace) -> None:
-    # A changed configuration begins another state beside the earlier one: the latest speaks for the
-    # run.
-    by_date = sorted(
-        args.runs.glob("*/*/seed-*/state-*/settings.json"), key=lambda path: path.stat().st_mtime
-    )
-    states = sorted({path.parent.parent: path for path in by_date}.values())
+    """Print the status of every run in the folder."""
+    settings = args.runs.glob("*/*/seed-*/state-*/settings.json")
+    # A changed configuration starts another state beside the earlier one. The latest replaces the
+    # earlier ones here.
+    by_date = sorted(settings, key=lambda path: path.stat().st_mtime)
+    latest = {path.parent.parent: path.parent for path in by_date}
+    states = sorted(latest.values())
     if not states:
         print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
-    width = max((len(name_of(state, args.runs)) for state in states), default=0)
+    width = max((len(run_name(state, args.runs)) for state in states), default=0)
     for state in states:
         try:
-            shown = line(state.parent)
-        except UserError as error:  # of one run: the others have theirs to say
-            shown = str(error)
-        print(f"{name_of(state, args.runs):{width}}  {shown}")
+            text = status(state)
+        except UserError as error:
+            # Only this run is damaged: go on with the others.
+            text = str(error)
+        print(f"{run_name(state, args.runs):{width}}  {text}")
 
 
-def name_of(settings: Path, runs: Path) -> str:
-    """corpus/experiment/seed-N"""
-    return str(settings.parent.parent.relative_to(runs))
+def run_name(state: Path, runs: Path) -> str:
+    """Return corpus/experiment/seed-N for the state's folder of a run."""
+    return str(state.parent.relative_to(runs))
 
 
-def line(state: Path) -> str:
+def status(state: Path) -> str:
+    """Return one line on a run: its phase, update, loss and speed, and its latest dev scores."""
     updates = read_json(state / "settings.json")["training"]["updates"]
     metrics = read_metrics(state / "metrics.jsonl")
-    done = (state.parent / "training.json").exists()
-    doing = "done" if done else "training" if is_held(state / "lock") else "interrupted"
-    steps = [entry for entry in metrics if "loss" in entry]
-    if not steps:
-        return f"{doing:11}  no update logged yet"
-    last = steps[-1]
-    shown = [
-        f"{doing:11}",
+    is_done = (state.parent / "training.json").exists()
+    if is_done:
+        phase = "done"
+    elif is_held(state / "lock"):
+        phase = "training"
+    else:
+        phase = "interrupted"
+    training_metrics = [entry for entry in metrics if "loss" in entry]
+    if not training_metrics:
+        return f"{phase:11}  no update logged yet"
+    last = training_metrics[-1]
+    parts = [
+        f"{phase:11}",
         f"update {metrics[-1]['update']:>{len(str(updates))}} of {updates}",
-        f"loss {last['nll']:.3f}",  # without smoothing, as in the figures
+        # Without smoothing, as in the figures.
+        f"loss {last['nll']:.3f}",
         f"{last['tokens_per_second']:,} tokens/s",
     ]
-    if not done:
-        left = (updates - last["update"]) * last["seconds"] / last["update"]
-        shown.append(f"{timedelta(seconds=round(left))} left at most")
+    if not is_done:
+        seconds_left = (updates - last["update"]) * last["seconds"] / last["update"]
+        parts.append(f"{timedelta(seconds=round(seconds_left))} left at most")
+    # Of the model at that update: the tables show the average of the last checkpoints.
     for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
-        measured = [entry for entry in metrics if key in entry]
-        if (
-            measured
-        ):  # of the model as it was then: the tables' is the average of the last checkpoints
-            shown.append(f"{label} {measured[-1][key]:.2f} at {measured[-1]['update']}")
-    return "  ".join(shown)
+        dev_metrics = [entry for entry in metrics if key in entry]
+        if dev_metrics:
+            latest = dev_metrics[-1]
+            parts.append(f"{label} {latest[key]:.2f} at {latest['update']}")
+    return "  ".join(parts)
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a living process, on this machine or another that shares the file, holds the lock."""
-    with open(lock, "a+") as file:  # NFS shares a lock only on a file that is open for reading
+    """Return whether a living process holds the lock, on this machine or one that shares it."""
+    # NFS shares a lock only on a file that is open for reading.
+    with open(lock, "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
