@@ -17,7 +17,7 @@ from nmt.training import trainer
 
 
 def apart(self: MultiHeadAttention, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    q, k, v = (self.split(F.linear(x, weight)) for weight in self.qkv.weight.split(self.widths))
+    q, k, v = (self.split_heads(F.linear(x, weight)) for weight in self.qkv.weight.split(self.widths))
     return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
 
 

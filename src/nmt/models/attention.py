@@ -14,102 +14,108 @@ from nmt.models.position_bias import PositionBias, position_bias
 
 
 class MultiHeadAttention(nn.Module):
-    """Concat(head_1, ..., head_H) W^O with head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V); no
-    biases, as printed.
+    """Concat(head_1, ..., head_H) W^O with head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    One matrix `qkv` holds W^Q, W^K and W^V of all heads: a single product serves self-attention.
+    There are no biases, as printed. One matrix `qkv` holds W^Q, W^K and W^V of all heads: a single
+    product serves self-attention. `widths` are those of its three parts.
     """
 
     def __init__(self, config: SelfAttention, position_bias: PositionBias):
         super().__init__()
-        d_model, heads = config.d_model, config.heads
-        keys, values = heads * config.key_width, heads * config.value_width
-        self.heads, self.widths, self.position_bias = heads, [keys, keys, values], position_bias
-        self.qkv = nn.Linear(d_model, sum(self.widths), bias=False)
-        self.out = nn.Linear(values, d_model, bias=False)
-        # All three as one matrix, so each starts smaller than by itself by sqrt(2): otherwise
-        # Post-LN encoders of small models tend to map all positions to one state, and attention
-        # never comes to anything.
+        keys = config.heads * config.key_width
+        values = config.heads * config.value_width
+        self.heads = config.heads
+        self.widths = [keys, keys, values]
+        self.position_bias = position_bias
+        self.qkv = nn.Linear(config.d_model, sum(self.widths), bias=False)
+        self.out = nn.Linear(values, config.d_model, bias=False)
+        # The three matrices are initialized as one, so each starts smaller by sqrt(2) than it would
+        # by itself: otherwise Post-LN encoders of small models tend to map all positions to one
+        # state, and attention never learns.
         nn.init.xavier_uniform_(self.qkv.weight)
         nn.init.xavier_uniform_(self.out.weight)
 
-    def split(self, x: Tensor) -> Tensor:
-        """(B, T, H * K) -> (B, H, T, K)"""
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Split the width among heads: (B, T, H * K) -> (B, H, T, K)."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def project(self, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of x, which stands at positions `start` and on, for
-        self-attention.
+        """Return queries, keys and values of x for self-attention.
 
-        (B, T, D) -> (B, H, T, K), (B, H, T, K), (B, H, T, U)
+        (B, T, D), at positions `start` and on -> (B, H, T, K), (B, H, T, K), (B, H, T, U)
         """
-        q, k, v = (self.split(part) for part in self.qkv(x).split(self.widths, dim=-1))
+        q, k, v = (self.split_heads(part) for part in self.qkv(x).split(self.widths, dim=-1))
         return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
 
     def queries(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> (B, H, T, K)"""
-        return self.split(F.linear(x, self.qkv.weight[: self.widths[0]]))
+        """Return the queries of cross-attention: (B, T, D) -> (B, H, T, K)."""
+        return self.split_heads(F.linear(x, self.qkv.weight[: self.widths[0]]))
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, S, D) -> (B, H, S, K), (B, H, S, U)"""
-        both = F.linear(memory, self.qkv.weight[self.widths[0] :])
-        return tuple(self.split(part) for part in both.split(self.widths[1:], dim=-1))
+        """Return keys and values of cross-attention: (B, S, D) -> (B, H, S, K), (B, H, S, U)."""
+        projected = F.linear(memory, self.qkv.weight[self.widths[0] :])
+        keys, values = projected.split(self.widths[1:], dim=-1)
+        return self.split_heads(keys), self.split_heads(values)
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, maps: list[Tensor] | None = None
     ) -> Tensor:
-        """Attends with projected q, k, v; `mask` (broadcast to (B, H, T, S)) is added to the
-        scores.
+        """Attend with projected queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, U).
 
-        Appends the weights (B, H, T, S) to `maps` when it is given. Returns (B, T, D).
+        `mask` (broadcast to (B, H, T, S)) is added to the scores. The weights (B, H, T, S) are
+        appended to `maps` when it is given. Returns (B, T, D).
         """
-        bias = self.position_bias.bias(q, k.size(2))
+        bias = self.position_bias.score_bias(q, k.size(2))
         if bias is not None:
             mask = bias if mask is None else mask + bias
-        if maps is not None or prefers_matmul(q.device) or self.position_bias.needs_weights:
-            attended = weights(q, k, mask)
+        needs_weights = maps is not None or self.position_bias.adds_to_context
+        if needs_weights or prefers_matmul(q.device):
+            weights = attention_weights(q, k, mask)
             if maps is not None:
-                maps.append(attended)
-            context = attended @ v
-            if self.position_bias.needs_weights:
-                context = context + self.position_bias.context(attended)
+                maps.append(weights)
+            context = weights @ v  # (B, H, T, U)
+            if self.position_bias.adds_to_context:
+                context = context + self.position_bias.context_bias(weights)
         else:
             context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.out(context.transpose(1, 2).flatten(2))
 
 
 def prefers_matmul(device: torch.device) -> bool:
-    """On a CPU three plain products beat the fused kernel at the lengths of sentences."""
+    """Return whether plain products beat the fused kernel, as they do on a CPU for sentences."""
     return device.type == "cpu"
 
 
-def weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """softmax(Q K^T / sqrt(d_k)): AIAYN equation 1. (B, H, T, K), (B, H, S, K) -> (B, H, T, S)"""
+def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """Return softmax(Q K^T / sqrt(d_k)): (B, H, T, K), (B, H, S, K) -> (B, H, T, S).
+
+    AIAYN equation 1.
+    """
     scores = (q * (1 / math.sqrt(q.size(-1)))) @ k.transpose(-1, -2)
     if mask is not None:
         scores = scores + mask.to(scores.dtype)
-    # Autocast would copy the scores to float32 and what comes out back again; softmax adds in
-    # float32 as it is.
+    # Autocast would copy the scores to float32 and the weights back again; softmax sums in float32
+    # anyway.
     with torch.autocast(q.device.type, enabled=False):
         return scores.softmax(-1)
 
 
 def self_attention(config: SelfAttention) -> MultiHeadAttention:
+    """Return self-attention with the configuration's positions, where these are inside it."""
     return MultiHeadAttention(config, position_bias(config))
 
 
 def cross_attention(config: SelfAttention) -> MultiHeadAttention:
-    """From target to source, between whose positions there is no distance."""
+    """Return attention from target to source, between whose positions there is no distance."""
     return MultiHeadAttention(config, PositionBias())
 
 
 def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, S) true at padding -> (B, 1, 1, S): minus infinity where no one may look, 0 elsewhere."""
-    return torch.zeros(padding.shape, dtype=dtype, device=padding.device).masked_fill_(
-        padding, -math.inf
-    )[:, None, None, :]
+    """Return minus infinity at padding and 0 elsewhere: (B, S), true at padding -> (B, 1, 1, S)."""
+    zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
+    return zeros.masked_fill_(padding, -math.inf)[:, None, None, :]
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
-    """(T, T): position t sees positions 0 .. t."""
+    """Return a mask (T, T) by which position t sees positions 0 .. t, of the type of `like`."""
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)

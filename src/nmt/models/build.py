@@ -1,4 +1,4 @@
-"""From a configuration to a model: the one place that knows the families."""
+"""The one place that knows all families: it builds a model from its configuration."""
 
 from nmt import configuration
 from nmt.models.bytenet import ByteNet
@@ -22,7 +22,8 @@ FAMILIES = {
 
 
 def build(config: configuration.Model, source_size: int, target_size: int) -> Model:
-    """A model for vocabularies of these sizes, with fresh parameters from torch's global
-    generator.
+    """Return a model for vocabularies of these sizes.
+
+    Its parameters are drawn from torch's global generator.
     """
     return FAMILIES[config.family](config, source_size, target_size)

@@ -1,5 +1,6 @@
-"""ByteNet: a dilated convolutional decoder on top of a dilated convolutional encoder (Kalchbrenner
-et al. 2016).
+"""ByteNet: a dilated convolutional decoder on top of a dilated convolutional encoder.
+
+Kalchbrenner et al. 2016.
 """
 
 import math
@@ -11,75 +12,92 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import PAD, Hidden
+from nmt.models.protocol import PAD, HiddenStates, Model
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
-# sums, R = B * beam rows
+# sums, V vocabulary, R = B * beam rows
 
 
 class Block(nn.Module):
-    """x + f(x); f is three times norm, ReLU and convolution: 1 x 1 to D, 1 x k with gaps, 1 x 1 to
-    2D (figure 3).
+    """x + f(x), where f is three times norm, ReLU and convolution (figure 3).
+
+    The convolutions are 1 x 1 from 2D to D, 1 x k dilated, and 1 x 1 from D to 2D.
     """
 
     def __init__(self, width: int, kernel: int, dilation: int, dropout: float, causal: bool):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(n) for n in (2 * width, width, width))
-        self.narrow, self.widen = nn.Linear(2 * width, width), nn.Linear(width, 2 * width)
+        self.narrow = nn.Linear(2 * width, width)
+        self.widen = nn.Linear(width, 2 * width)
         self.convolution = nn.Conv1d(width, width, kernel, dilation=dilation)
         self.dropout = Dropout(dropout)
+        # Positions that the convolution sees besides its own, and how many of these are before it
         self.reach = (kernel - 1) * dilation
         self.before = self.reach if causal else self.reach // 2
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
-        # Nothing at first: what a column says of its own word reaches the output, and blocks learn
+        # f starts as zero: what a column says of its own word reaches the output, and blocks learn
         # to add to it.
         nn.init.zeros_(self.widen.weight)
 
-    def enter(self, x: Tensor) -> Tensor:
-        """(B, T, 2D) -> what the convolution sees, (B, T, D)"""
-        return F.relu(self.norms[1](self.narrow(F.relu(self.norms[0](x)))))
+    def before_convolution(self, x: Tensor) -> Tensor:
+        """Return the input of the dilated convolution: (B, T, 2D) -> (B, T, D)."""
+        narrow = self.narrow(F.relu(self.norms[0](x)))
+        return F.relu(self.norms[1](narrow))
 
-    def leave(self, x: Tensor, convolved: Tensor) -> Tensor:
+    def after_convolution(self, x: Tensor, convolved: Tensor) -> Tensor:
+        """Return x + f(x) from the dilated convolution's output: (B, T, D) -> (B, T, 2D)."""
         return x + self.dropout(self.widen(F.relu(self.norms[2](convolved))))
 
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
-        """(B, T, 2D), (B, T, 1) true where there is something -> (B, T, 2D)"""
-        seen = self.enter(x)
+        """Transform all positions: (B, T, 2D) -> (B, T, 2D).
+
+        real: (B, T, 1), false where the convolution is to see zeros.
+        """
+        inputs = self.before_convolution(x)
         if real is not None:
-            seen = seen * real
-        padded = F.pad(seen.mT, (self.before, self.reach - self.before))
-        return self.leave(x, self.convolution(padded).mT)
+            inputs = inputs * real
+        padded = F.pad(inputs.mT, (self.before, self.reach - self.before))
+        return self.after_convolution(x, self.convolution(padded).mT)
 
     def step(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
-        """(R, 1, 2D), the last `reach` inputs of the convolution (R, reach, D) -> (R, 1, 2D), the
-        next window
+        """Transform one position: (R, 1, 2D) -> (R, 1, 2D), and the next window.
+
+        window: the last `reach` inputs of the convolution, (R, reach, D).
         """
-        window = torch.cat([window, self.enter(x)], 1)
-        return self.leave(x, self.convolution(window.mT).mT), window[:, 1:]
+        window = torch.cat([window, self.before_convolution(x)], 1)
+        return self.after_convolution(x, self.convolution(window.mT).mT), window[:, 1:]
 
 
 @dataclass
 class State:
-    memory: Tensor  # (B, U, 2D)
-    windows: list[Tensor]  # of each block: (R, reach, D)
+    """The decoder's state between two steps.
+
+    memory: columns (B, U, 2D). windows: of each block, (R, reach, D).
+    """
+
+    memory: Tensor
+    windows: list[Tensor]
     position: int
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        sentences, rows = rows[:, 0] // self.beam, rows.flatten()
-        self.windows = [window[rows] for window in self.windows]
+        """Keep rows (B', beam) of the R."""
+        sentences = rows[:, 0] // self.beam
+        self.windows = [window[rows.flatten()] for window in self.windows]
         if len(sentences) != len(self.memory):
             self.memory = self.memory[sentences]
 
 
-class ByteNet(nn.Module):
-    """Column t of the encoder enters the decoder at step t: depth, not attention, widens what is
-    seen of the source.
+class ByteNet(Model):
+    """Two stacks of convolutions, where column t of the encoder enters the decoder at step t.
 
-    The source unfolds to ceil(a |s|) columns (equation 2 with b = 0); a target that goes on beyond
-    them sees no more.
+    Depth, not attention, widens what is seen of the source. The source unfolds to ceil(a |s|)
+    columns (equation 2 with b = 0); a target that goes on beyond them sees no more.
+
+    Source (B, S) -> embeddings (B, S, 2D) -> columns (B, U, 2D). Target (B, T) -> embeddings
+    (B, T, 2D) -> decoder states (B, T, 2D), which `output` maps to logits (B, T, V).
     """
 
     def __init__(self, config: configuration.ByteNet, source_size: int, target_size: int):
@@ -88,51 +106,52 @@ class ByteNet(nn.Module):
         self.unfold = config.unfold
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        dilations = config.dilations * config.sets
-        self.encoder, self.decoder = (
-            nn.ModuleList(
-                Block(config.d_hidden, config.kernel, rate, config.dropout, causal)
-                for rate in dilations
-            )
-            for causal in (False, True)
-        )
-        self.bridge, self.last = nn.Linear(width, width), nn.Linear(width, width)
-        # Blocks add to a sum that nothing bounds: a norm at the end of each stack, as those before
-        # each layer in it.
-        self.encoder_norm, self.decoder_norm, self.last_norm = (
-            nn.LayerNorm(width) for _ in range(3)
-        )
+        self.encoder = block_stack(config, causal=False)
+        self.decoder = block_stack(config, causal=True)
+        self.bridge = nn.Linear(width, width)
+        self.last = nn.Linear(width, width)
+        # Blocks add to a sum that nothing bounds: there is a norm at the end of each stack, as
+        # before each of its layers.
+        self.encoder_norm = nn.LayerNorm(width)
+        self.decoder_norm = nn.LayerNorm(width)
+        self.last_norm = nn.LayerNorm(width)
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, target_size)
 
     def encode(self, source: Tensor) -> Tensor:
-        """(B, S) -> columns (B, U, 2D), zero beyond each sentence's own."""
+        """Encode the source: (B, S) -> columns (B, U, 2D), zero beyond each sentence's own."""
         lengths = (source != PAD).sum(1)
-        unfolded = (
-            (lengths.double() * self.unfold).ceil().long()
-        )  # as exact as math.ceil below, or both differ
+        # As exact as math.ceil below, or the two would differ.
+        unfolded = (lengths.double() * self.unfold).ceil().long()
         longest = math.ceil(source.size(1) * self.unfold)
-        here = torch.arange(longest, device=source.device)[None, :, None]
-        real = here < unfolded[:, None, None]
+        column = torch.arange(longest, device=source.device)[None, :, None]
+        real = column < unfolded[:, None, None]  # (B, U, 1)
         x = F.pad(self.source_embedding(source), (0, 0, 0, longest - source.size(1)))
-        x = x * (here < lengths[:, None, None])
+        x = x * (column < lengths[:, None, None])
         for block in self.encoder:
             x = block(x, real)
         return self.bridge(self.encoder_norm(x)) * real
 
-    def read_out(self, x: Tensor) -> Tensor:
-        """One more convolution of width 1 and ReLU before the output's (section 3.4)."""
+    def last_layer(self, x: Tensor) -> Tensor:
+        """Apply one more convolution of width 1 and ReLU before the output's (section 3.4).
+
+        (..., 2D) -> (..., 2D)
+        """
         return self.dropout(F.relu(self.last_norm(self.last(self.decoder_norm(x)))))
 
-    def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
-        memory, length = self.encode(source), target_in.size(1)
-        columns = F.pad(memory[:, :length], (0, 0, 0, max(0, length - memory.size(1))))
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> (B, T, 2D)."""
+        memory = self.encode(source)
+        length = target_in.size(1)
+        missing = max(0, length - memory.size(1))
+        columns = F.pad(memory[:, :length], (0, 0, 0, missing))  # (B, T, 2D)
         x = self.target_embedding(target_in) + columns
         for block in self.decoder:
             x = block(x)
-        return Hidden(self.read_out(x))
+        return HiddenStates(self.last_layer(x))
 
     def start(self, memory: Tensor, beam: int) -> State:
+        """Return the state before the first step, with windows of zeros."""
         rows = len(memory) * beam
         windows = [
             memory.new_zeros(rows, block.reach, block.convolution.in_channels)
@@ -141,13 +160,24 @@ class ByteNet(nn.Module):
         return State(memory, windows, 0, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Decode one position: (R,) -> (R, 1, 2D) -> (R, 2D)."""
         x = self.target_embedding(tokens[:, None])
         if state.position < state.memory.size(1):
-            x = x + state.memory[:, state.position].repeat_interleave(state.beam, 0)[:, None]
+            column = state.memory[:, state.position]  # (B, 2D)
+            x = x + column.repeat_interleave(state.beam, 0)[:, None]
         for number, block in enumerate(self.decoder):
             x, state.windows[number] = block.step(x, state.windows[number])
         state.position += 1
-        return self.read_out(x[:, 0]), state
+        return self.last_layer(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+        """Return {}: there is no attention."""
         return {}
+
+
+def block_stack(config: configuration.ByteNet, causal: bool) -> nn.ModuleList:
+    """Return the blocks of the encoder, or with `causal` of the decoder."""
+    return nn.ModuleList(
+        Block(config.d_hidden, config.kernel, dilation, config.dropout, causal)
+        for dilation in config.dilations * config.sets
+    )

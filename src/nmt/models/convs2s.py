@@ -12,17 +12,19 @@ from torch.nn.utils.parametrizations import weight_norm
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions
-from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent_attention import Memory, attend, masked_softmax
+from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
 
-# B sentences, S source length, T target length, E embedding width, C channels, R = B * beam rows
+# B sentences, S source length, T target length, E embedding width, C channels, C' channels of the
+# layer before, V vocabulary, R = B * beam rows
 
 SQRT_HALF = math.sqrt(0.5)  # a sum of two keeps the variance of each (section 3.5)
 
 
 def linear(inputs: int, outputs: int, dropout: float = 0.0) -> nn.Linear:
-    """Weight-normalized; the outputs have the inputs' variance, whose dropout is reckoned in
-    (appendix A).
+    """Return a weight-normalized linear layer whose outputs have the variance of its inputs.
+
+    dropout: that of the inputs, for which the initial weights make up (appendix A).
     """
     layer = nn.Linear(inputs, outputs)
     nn.init.normal_(layer.weight, std=math.sqrt((1 - dropout) / inputs))
@@ -31,88 +33,111 @@ def linear(inputs: int, outputs: int, dropout: float = 0.0) -> nn.Linear:
 
 
 class GatedConvolution(nn.Module):
-    """Dropout, convolution to 2C, gated linear unit A * sigmoid(B) (section 3.2); causal in the
-    decoder.
+    """Dropout, convolution to 2C, and the gated linear unit A * sigmoid(B) (section 3.2).
+
+    It is causal in the decoder.
     """
 
     def __init__(self, inputs: int, channels: int, kernel: int, dropout: float, causal: bool):
         super().__init__()
         convolution = nn.Conv1d(inputs, 2 * channels, kernel)
-        # The gate halves a variance twice: 4 puts that right (appendix A.1).
+        # The gate halves a variance twice: the factor 4 makes up for it (appendix A.1).
         nn.init.normal_(convolution.weight, std=math.sqrt(4 * (1 - dropout) / (kernel * inputs)))
         nn.init.zeros_(convolution.bias)
-        self.convolution, self.dropout = weight_norm(convolution), Dropout(dropout)
+        self.convolution = weight_norm(convolution)
+        self.dropout = Dropout(dropout)
         self.before = kernel - 1 if causal else (kernel - 1) // 2
         self.after = kernel - 1 - self.before
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, C') -> (B, T, C)"""
+        """Convolve all positions: (B, T, C') -> (B, T, 2C) -> (B, T, C)."""
         padded = F.pad(self.dropout(x).mT, (self.before, self.after))
         return F.glu(self.convolution(padded), dim=1).mT
 
     def step(self, window: Tensor) -> Tensor:
-        """The last `kernel` inputs (R, kernel, C') -> (R, 1, C)"""
+        """Convolve the last `kernel` inputs: (R, kernel, C') -> (R, 1, C)."""
         return F.glu(self.convolution(window.mT), dim=1).mT
 
 
 class Stack(nn.Module):
-    """From E to the channels of each layer in turn; `projections` carry the residual sum where
-    channels change.
+    """The convolutions of the encoder or of the decoder, from E to the channels of each in turn.
+
+    `projections` map the residual sum where the channels change.
     """
 
     def __init__(
         self, config: configuration.ConvS2S, layers: list[tuple[int, int, int]], causal: bool
     ):
         super().__init__()
-        plan = [(channels, kernel) for channels, kernel, count in layers for _ in range(count)]
-        widths = [plan[0][0], *(channels for channels, _ in plan)]
-        self.enter = linear(config.d_embedding, widths[0], config.dropout)
+        channels = [width for width, _, count in layers for _ in range(count)]
+        kernels = [kernel for _, kernel, count in layers for _ in range(count)]
+        self.widths = channels
+        in_and_out = list(pairwise([channels[0], *channels]))
+        self.enter = linear(config.d_embedding, channels[0], config.dropout)
         self.convolutions = nn.ModuleList(
-            GatedConvolution(inputs, channels, kernel, config.dropout, causal)
-            for inputs, (channels, kernel) in zip(widths, plan, strict=False)
+            GatedConvolution(inputs, outputs, kernel, config.dropout, causal)
+            for (inputs, outputs), kernel in zip(in_and_out, kernels, strict=True)
         )
         self.projections = nn.ModuleList(
-            nn.Identity() if inputs == channels else linear(inputs, channels)
-            for inputs, channels in pairwise(widths)
+            nn.Identity() if inputs == outputs else linear(inputs, outputs)
+            for inputs, outputs in in_and_out
         )
-        self.widths = widths[1:]
 
     def __len__(self) -> int:
         return len(self.convolutions)
 
 
 class MultiStepAttention(nn.Module):
-    """Of one decoder layer: d = W h + b + g compared with the encoder's z, sums of z + e (equations
-    1 and 2).
+    """The attention of one decoder layer (equations 1 and 2).
+
+    d = W h + b + g is compared with the encoder's z; the context is a sum of z + e.
     """
 
     def __init__(self, channels: int, width: int):
         super().__init__()
-        self.query, self.out = linear(channels, width), linear(width, channels)
+        self.query = linear(channels, width)
+        self.out = linear(width, channels)
 
     def forward(self, h: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """(B, T, C), target embeddings (B, T, E) -> (B, T, C), weights (B, T, S)"""
-        query = (self.query(h) + embedded) * SQRT_HALF
+        """Add the context to h: (B, T, C) -> (B, T, C), weights (B, T, S).
+
+        embedded: target embeddings, (B, T, E).
+        """
+        query = (self.query(h) + embedded) * SQRT_HALF  # (B, T, E)
         weights = masked_softmax(query @ memory.keys.mT, memory.padding[:, None])
         # A mean of m vectors has 1/m of their variance: sqrt(m) restores it (section 3.5).
         length = (~memory.padding).sum(1)[:, None, None].to(h.dtype)
-        context = attend(weights, memory) * length.sqrt()
+        context = context_vectors(weights, memory) * length.sqrt()  # (B, T, E)
         return (h + self.out(context)) * SQRT_HALF, weights
 
 
 @dataclass
 class State:
+    """The decoder's state between two steps.
+
+    windows: of each layer the last kernel - 1 inputs, (R, kernel - 1, C').
+    """
+
     memory: Memory
-    windows: list[Tensor]  # of each layer the last kernel - 1 inputs: (R, kernel - 1, C')
+    windows: list[Tensor]
     position: int
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
+        """Keep rows (B', beam) of the R."""
+        self.memory = self.memory.select(rows, self.beam)
+        rows = rows.flatten()
         self.windows = [window[rows] for window in self.windows]
 
 
-class ConvS2S(nn.Module):
+class ConvS2S(Model):
+    """A convolutional encoder and decoder with attention in every decoder layer (section 3).
+
+    Source (B, S) -> embeddings (B, S, E) -> layers (B, S, C) -> z (B, S, E). Target (B, T) ->
+    embeddings (B, T, E) -> layers (B, T, C) -> (B, T, d_output), which `output` maps to logits
+    (B, T, V).
+    """
+
     def __init__(self, config: configuration.ConvS2S, source_size: int, target_size: int):
         super().__init__()
         width = config.d_embedding
@@ -133,25 +158,26 @@ class ConvS2S(nn.Module):
         self.output = linear(config.d_output, target_size, config.dropout)
 
     def encode(self, source: Tensor) -> Memory:
-        """(B, S) -> memory. Padding is zero before every convolution, as what lies beyond a
-        sentence's end.
+        """Encode the source: (B, S) -> memory of keys z and values z + e, (B, S, E) both.
+
+        Padding is zero before every convolution, as is what lies beyond a sentence's end.
         """
         padding = source == PAD
         real = ~padding[..., None]
         embedded = self.dropout(self.source_positions(self.source_embedding(source)))
         x = self.encoder.enter(embedded)
-        for convolution, project in zip(
-            self.encoder.convolutions, self.encoder.projections, strict=True
-        ):
+        layers = zip(self.encoder.convolutions, self.encoder.projections, strict=True)
+        for convolution, project in layers:
             x = (convolution(x * real) + project(x)) * SQRT_HALF
-        # Every attention adds to the gradient, so its sum is scaled down (section 3.5).
+        # Every attention adds to the gradient, so the sum of these is scaled down (section 3.5).
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
         return Memory((z + embedded) * SQRT_HALF, z, padding)
 
     def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """(B, T) -> (B, T, d_output), weights (B, T, S) of each layer"""
+        """Run teacher forcing: (B, T) -> (B, T, d_output), weights (B, T, S) of each layer."""
         embedded = self.dropout(self.target_positions(self.target_embedding(target_in)))
-        x, maps = self.decoder.enter(embedded), []
+        x = self.decoder.enter(embedded)
+        maps = []
         layers = zip(
             self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
         )
@@ -161,22 +187,26 @@ class ConvS2S(nn.Module):
             maps.append(weights)
         return self.dropout(self.leave_decoder(x)), maps
 
-    def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
-        return Hidden(self.decode(self.encode(source), target_in)[0])
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
+        return HiddenStates(self.decode(self.encode(source), target_in)[0])
 
     def start(self, memory: Memory, beam: int) -> State:
+        """Return the state before the first step, with windows of zeros."""
         rows = len(memory.padding) * beam
         windows = [
-            memory.states.new_zeros(rows, convolution.before, convolution.convolution.in_channels)
+            memory.encoder_states.new_zeros(
+                rows, convolution.before, convolution.convolution.in_channels
+            )
             for convolution in self.decoder.convolutions
         ]
         return State(memory, windows, 0, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), state.position)
-        beams = embedded.view(
-            len(state.memory.padding), state.beam, -1
-        )  # beams attend as queries of one entry
+        # The beams of a sentence are the queries of one batch entry: (R, 1, E) -> (B, beam, E).
+        beams = embedded.view(len(state.memory.padding), state.beam, -1)
         x = self.decoder.enter(embedded)
         layers = zip(
             self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
@@ -184,16 +214,19 @@ class ConvS2S(nn.Module):
         for number, (convolution, project, attention) in enumerate(layers):
             window = torch.cat([state.windows[number], x], 1)
             state.windows[number] = window[:, 1:]
-            found = convolution.step(window)
-            attended, _ = attention(found.view(*beams.shape[:2], -1), beams, state.memory)
-            x = (attended.view(found.shape) + project(x)) * SQRT_HALF
+            convolved = convolution.step(window)  # (R, 1, C)
+            queries = convolved.view(*beams.shape[:2], -1)
+            attended, _ = attention(queries, beams, state.memory)
+            x = (attended.view(convolved.shape) + project(x)) * SQRT_HALF
         state.position += 1
         return self.leave_decoder(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+        """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""
         maps = self.decode(self.encode(source), target_in)[1]
         return {f"layer {number}": weights[:, None] for number, weights in enumerate(maps, start=1)}
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:
+    """Return x, but multiply its gradient by the factor."""
     return x * factor + x.detach() * (1 - factor)

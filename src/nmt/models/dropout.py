@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Zeroes each element with probability `p` and scales the rest by 1 / (1 - p) in training.
+    """Dropout that, in training, zeroes with probability `p` and scales the rest by 1 / (1 - p).
 
     torch's CPU generator is serial and gives one 64-bit number at a time, which makes
     `torch.nn.functional.dropout` the slowest pass of a small model; here each draw serves four
@@ -17,7 +17,7 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """(...) -> (...)"""
+        """Drop out elements of x, of any shape."""
         if not self.training or self.p == 0:
             return x
         if x.device.type != "cpu":
@@ -25,10 +25,11 @@ class Dropout(nn.Module):
         return x * keep_mask(x.shape, self.p).to(x.dtype).mul_(1 / (1 - self.p))
 
     def extra_repr(self) -> str:
+        """Return what printing the module shows."""
         return f"p={self.p}"
 
 
 def keep_mask(shape: torch.Size, p: float) -> Tensor:
-    """True with probability 1 - p, from torch's global CPU generator."""
+    """Draw a mask, true with probability 1 - p, from torch's global CPU generator."""
     draws = torch.empty((shape.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     return draws.view(torch.int16)[: shape.numel()].view(shape) >= round(p * 2**16) - 2**15

@@ -1,4 +1,4 @@
-"""What a training costs in floating-point operations: 6 N D plus attention, exact for each family.
+"""The floating-point operations of a training: 6 N D plus attention, exact for each family.
 
 A forward pass multiplies and adds once for each weight and each token that meets it; a
 multiplication with its addition counts 2 operations, and the backward pass costs twice the forward
@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nmt.models.protocol import Model
 from nmt.text.subwords import UNK
 
-# Six pairs of lengths settle six numbers; multiples of five, which ByteNet unfolds without
+# Six pairs of lengths determine six numbers; multiples of five, which ByteNet unfolds without
 # rounding.
 LENGTHS = ((5, 5), (10, 5), (15, 5), (5, 10), (5, 15), (10, 10))
 NAMES = ("sentence", "source", "target", "source_source", "target_source", "target_target")
@@ -34,25 +34,32 @@ def multiply_adds(model: Model, source_too: bool = False) -> dict[str, float]:
       CPU.
     """
     model.eval()
-    counts = [count(model, *lengths, source_too) for lengths in LENGTHS]
-    powers = [[1, s, t, s * s, t * s, t * t] for s, t in LENGTHS]
+    counts = [forward_multiply_adds(model, *lengths, source_too) for lengths in LENGTHS]
+    coefficients = [monomials(source, target) for source, target in LENGTHS]
+    solution = np.linalg.solve(coefficients, counts)
     # Whole numbers but for ByteNet, whose columns are 1.2 for each source token.
-    return dict(zip(NAMES, np.linalg.solve(powers, counts).round(3).tolist(), strict=True))
+    return dict(zip(NAMES, solution.round(3).tolist(), strict=True))
+
+
+def monomials(source: float, target: float) -> list[float]:
+    """Return how often a sentence pair of these lengths has each of NAMES."""
+    return [1, source, target, source * source, target * source, target * target]
 
 
 @torch.no_grad()
-def count(model: Model, source: int, target: int, source_too: bool) -> int:
-    """Return the multiply-adds for one pair of sentences so many tokens long."""
-    pair = (torch.full((1, length), UNK) for length in (source, target))
+def forward_multiply_adds(model: Model, source: int, target: int, source_too: bool) -> int:
+    """Return the multiply-adds for one sentence pair of these lengths, in tokens."""
+    source_tokens = torch.full((1, source), UNK)
+    target_tokens = torch.full((1, target), UNK)
     # oneDNN's recurrent layers are one operation, which the counter does not know; without it they
     # are products.
     with (
-        # To switch oneDNN off warns of GPUs that are not there.
+        # Switching oneDNN off warns of GPUs that are not there.
         warnings.catch_warnings(action="ignore"),
         torch.backends.mkldnn.flags(enabled=False),
         FlopCounterMode(display=False) as counter,
     ):
-        hidden = model(*pair)
+        hidden = model(source_tokens, target_tokens)
         model.output(hidden.target)
         if source_too:
             model.output(hidden.source[0])
@@ -67,6 +74,6 @@ def training_flops(
     counts: as `multiply_adds` counts them. Tokens count EOS, and repeated ones again. Pairs of
     positions are taken at the mean lengths, a little below their true number.
     """
-    s, t = source_tokens / sentences, target_tokens / sentences
-    times = dict(zip(NAMES, (1, s, t, s * s, t * s, t * t), strict=True))
-    return 6 * sentences * sum(counts[name] * factor for name, factor in times.items())
+    mean_lengths = source_tokens / sentences, target_tokens / sentences
+    factors = dict(zip(NAMES, monomials(*mean_lengths), strict=True))
+    return 6 * sentences * sum(counts[name] * factor for name, factor in factors.items())

@@ -1,5 +1,4 @@
-"""Deep residual LSTMs with attention from the bottom decoder layer: GNMT (Wu et al. 2016), with
-experts MoE's.
+"""GNMT, deep residual LSTMs with attention (Wu et al. 2016), and with experts MoE.
 
 MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a
 layer of experts before the last encoder layer and before the last decoder layer, an attention of
@@ -18,84 +17,109 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
-from nmt.models.protocol import PAD, Hidden
-from nmt.models.recurrent import context_gates, embedding_gates, lstm_cell, run_packed, state_gates
-from nmt.models.recurrent_attention import Additive, Memory, Product, attend, masked_softmax
+from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.recurrent import (
+    gates_from_context,
+    gates_from_embedding,
+    gates_from_hidden,
+    lstm_cell,
+    run_packed,
+)
+from nmt.models.recurrent_attention import (
+    AdditiveScore,
+    Memory,
+    TanhProductScore,
+    context_vectors,
+    masked_softmax,
+)
 
-# B sentences, S source length, T target length, D d_model, H cells, R = B * beam rows
+# B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
+# V vocabulary, R = B * beam rows
 
 warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
 
 BALANCE = 0.01  # weight of the balance losses where the configuration has none
-Last = tuple[Tensor, Tensor]  # a layer's last hidden state (B, D) and cells (B, H)
+LayerState = tuple[Tensor, Tensor]  # of one layer: hidden state (..., D), cell state (..., H)
 
 
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
-    """One layer from `width` to D, or to 2D in both directions."""
-    projection = config.d_model if config.d_cell else 0
+    """Return one layer from `width` to D, or to 2D in both directions."""
     return nn.LSTM(
         width,
         config.d_cell or config.d_model,
         batch_first=True,
         bidirectional=bidirectional,
-        proj_size=projection,
+        proj_size=config.d_model if config.d_cell else 0,
     )
 
 
 class Mixture(nn.Module):
-    """x + Dropout(sigmoid(Experts(x))) over the tokens that are real."""
+    """x + Dropout(sigmoid(Experts(x))) for all tokens but padding."""
 
     def __init__(self, config: configuration.GNMT):
         super().__init__()
         self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
-        self.dropout, self.weight = Dropout(config.dropout), config.balance or BALANCE
+        self.dropout = Dropout(config.dropout)
+        self.weight = config.balance or BALANCE
 
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, D), (B, T) true at tokens -> the same, and the penalty."""
+        """Apply the experts: (B, T, D), (B, T) true at tokens -> (B, T, D), and the penalty."""
         mixed, balance = self.experts(x[real])
-        above = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
-        return x + self.dropout(above), self.weight * balance
+        added = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
+        return x + self.dropout(added), self.weight * balance
 
 
 @dataclass
 class State:
+    """The decoder's state between two steps.
+
+    hidden, cell: of each layer, (R, D) and (R, H). context: (R, D), that of the bottom layer's last
+    output.
+    """
+
     memory: Memory
-    hidden: list[Tensor]  # of each layer, (R, D)
-    cell: list[Tensor]  # (R, H)
-    context: Tensor  # (R, D): what the bottom layer's last output attends to
+    hidden: list[Tensor]
+    cell: list[Tensor]
+    context: Tensor
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        self.memory, rows = self.memory.follow(rows, self.beam), rows.flatten()
-        self.hidden = [part[rows] for part in self.hidden]
+        """Keep rows (B', beam) of the R."""
+        self.memory = self.memory.select(rows, self.beam)
+        rows = rows.flatten()
+        self.hidden = [hidden[rows] for hidden in self.hidden]
+        self.cell = [cell[rows] for cell in self.cell]
         self.context = self.context[rows]
-        self.cell = [part[rows] for part in self.cell]
 
 
-class GNMT(nn.Module):
-    """What the bottom decoder layer last gave asks for the context, which enters every layer (GNMT,
-    section 3) or,
-    with experts, that one alone. With `context: current` the layers above get the context that the
-    bottom layer's output of the same step asks for.
+class GNMT(Model):
+    """Stacks of LSTMs whose bottom decoder layer alone attends to the source.
 
-    Only that layer needs a loop over time; those above it run over all positions at once. A decoder
-    layer starts from the last state of the encoder layer of its number, of which the paper says
-    nothing but Google's later code does the same (github.com/tensorflow/nmt, `pass_hidden_state`);
-    from zero it learns later where to look. All but experts starts within init_range, as the paper
-    has it, forget gates too.
+    Its last output is what the context is computed from. The context enters every decoder layer
+    (GNMT, section 3) or, with experts, the bottom one alone. With `context: current` the layers
+    above get the context of the bottom layer's output of the same step.
+
+    Only the bottom layer needs a loop over time; those above it run over all positions at once. A
+    decoder layer starts from the last state of the encoder layer of its number, of which the paper
+    says nothing but Google's later code does the same (github.com/tensorflow/nmt,
+    `pass_hidden_state`); from zero it learns later where to look. All parameters but the experts'
+    are initialized within init_range, as the paper has it, forget gates too.
+
+    Source (B, S) -> embeddings (B, S, D) -> encoder states (B, S, D), of which the first layer's
+    are (B, S, 2D) before they enter the second (or, with experts, are added). Target (B, T) ->
+    embeddings (B, T, D), with the context (B, T, 2D), -> decoder states (B, T, D), which `output`
+    maps to logits (B, T, V).
     """
 
     def __init__(self, config: configuration.GNMT, source_size: int, target_size: int):
         super().__init__()
-        width, self.narrow = (
-            config.d_model,
-            config.experts is not None,
-        )  # narrow: all that layers get and give is D
+        width = config.d_model
+        # With experts the input and output of every layer above the bottom one have the width D.
+        self.narrow = config.experts is not None
         double = width if self.narrow else 2 * width
         self.current = config.context == "current"
-        self.residual_from = (
-            0 if self.narrow else 2
-        )  # GNMT's third layer is the first with a residual connection
+        # GNMT's third layer is the first with a residual connection.
+        self.residual_from = 0 if self.narrow else 2
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
         self.dropout = Dropout(config.dropout)
@@ -106,124 +130,150 @@ class GNMT(nn.Module):
         self.decoder = nn.ModuleList(
             lstm(config, double if layer else 2 * width) for layer in range(config.layers)
         )
-        self.alignment = (Product if config.experts else Additive)(width, width, width)
+        score = TanhProductScore if config.experts else AdditiveScore
+        self.alignment = score(width, width, width)
         self.output = nn.Linear(width, target_size)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init_range, config.init_range)
-        self.source_mixture = (
-            Mixture(config) if config.experts else None
-        )  # start in a way of their own
+        # Experts are initialized in a way of their own.
+        self.source_mixture = Mixture(config) if config.experts else None
         self.target_mixture = Mixture(config) if config.experts else None
 
-    def encode(self, source: Tensor) -> tuple[Memory, list[Last], Tensor]:
-        """(B, S) -> memory, the layers' last states, and the penalty of its experts."""
-        padding, penalty = source == PAD, torch.zeros((), device=source.device)
+    def encode(self, source: Tensor) -> tuple[Memory, list[LayerState], Tensor]:
+        """Encode the source: (B, S) -> memory, last states (B, D), (B, H), the experts' penalty."""
+        padding = source == PAD
+        penalty = torch.zeros((), device=source.device)
         lengths = (~padding).sum(1)
-        x, last = self.source_embedding(source), []
+        x = self.source_embedding(source)
+        last = []
         for number, layer in enumerate(self.encoder):
             if self.source_mixture is not None and number == len(self.encoder) - 1:
                 x, penalty = self.source_mixture(x, ~padding)
-            above, (hidden, cell) = run_packed(layer, self.dropout(x), lengths)
-            last.append(
-                (hidden[-1], cell[-1])
-            )  # of two directions the one that ends at the first word
+            states, (hidden, cell) = run_packed(layer, self.dropout(x), lengths)
+            # Of two directions the last one, which ends at the first word.
+            last.append((hidden[-1], cell[-1]))
             if self.narrow and number == 0:
-                above = above.unflatten(-1, (2, -1)).sum(-2)
-            x = x + above if number >= self.residual_from else above
+                states = states.unflatten(-1, (2, -1)).sum(-2)
+            x = x + states if number >= self.residual_from else states
         x = self.dropout(x)
         return Memory(x, self.alignment.key(x), padding), last, penalty
 
-    def context(self, below: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The bottom layer's last output (B, beam, D) -> context (B, beam, D), weights (B, beam,
-        S)
-        """
-        weights = masked_softmax(self.alignment.scores(below, memory.keys), memory.padding[:, None])
-        return attend(weights, memory), weights
+    def context(self, bottom: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Return context (B, beam, D) and weights (B, beam, S) of the bottom layer's last output.
 
-    def bottom(
+        bottom: (B, beam, D).
+        """
+        scores = self.alignment.scores(bottom, memory.keys)
+        weights = masked_softmax(scores, memory.padding[:, None])
+        return context_vectors(weights, memory), weights
+
+    def bottom_step(
         self, gates: Tensor, context: Tensor, hidden: Tensor, cell: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """A step of the bottom layer: gates (R, 4H) of the embedding, context (R, D) -> hidden (R,
-        D), cell (R, H).
+        """Run the bottom layer for one step: hidden (R, D), cell (R, H) -> the next ones.
+
+        gates: the embedding's part of the pre-activations, (R, 4H). context: (R, D).
         """
         layer = self.decoder[0]
-        hidden, cell = lstm_cell(
-            gates + context_gates(layer, context) + state_gates(layer, hidden), cell
-        )
-        return (F.linear(hidden, layer.weight_hr_l0) if layer.proj_size else hidden), cell
+        gates = gates + gates_from_context(layer, context) + gates_from_hidden(layer, hidden)
+        hidden, cell = lstm_cell(gates, cell)
+        if layer.proj_size:
+            hidden = F.linear(hidden, layer.weight_hr_l0)
+        return hidden, cell
 
-    def above(
-        self, embedded: Tensor, bottom: Tensor, context: Tensor, real: Tensor, states: list
+    def upper_layers(
+        self,
+        embedded: Tensor,
+        bottom: Tensor,
+        context: Tensor,
+        real: Tensor,
+        states: list[LayerState],
     ) -> tuple[Tensor, Tensor]:
-        """The layers above the bottom one, from `states` which they replace: (B, T, D) -> (B, T,
-        D), penalty.
+        """Run the layers above the bottom one: (B, T, D) -> (B, T, D), and the experts' penalty.
+
+        embedded, bottom, context: (B, T, D). real: (B, T), true at tokens. states: those of each
+        layer, (1, B, D) and (1, B, H), which are replaced by the last ones.
         """
         penalty = torch.zeros((), device=bottom.device)
         x = embedded + bottom if self.narrow else bottom
-        for number, layer in enumerate(list(self.decoder)[1:], start=1):
+        for number in range(1, len(self.decoder)):
             if self.target_mixture is not None and number == len(self.decoder) - 1:
                 x, penalty = self.target_mixture(x, real)
-            below = self.dropout(x)
-            found, states[number] = layer(
-                below if self.narrow else torch.cat([below, context], -1), states[number]
-            )
-            x = x + found if number >= self.residual_from else found
+            layer_input = self.dropout(x)
+            if not self.narrow:
+                layer_input = torch.cat([layer_input, context], -1)
+            layer_output, states[number] = self.decoder[number](layer_input, states[number])
+            x = x + layer_output if number >= self.residual_from else layer_output
         return self.dropout(x), penalty
 
     def decode(
-        self, memory: Memory, first: list[Last], target_in: Tensor
+        self, memory: Memory, first: list[LayerState], target_in: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, T) -> (B, T, D), penalty, weights (B, T, S)"""
-        embedded, length = self.target_embedding(target_in), target_in.size(1)
-        gates = embedding_gates(self.decoder[0], self.dropout(embedded))
+        """Run teacher forcing: (B, T) -> (B, T, D), the experts' penalty, weights (B, T, S).
+
+        first: the state that each layer starts from, (B, D) and (B, H).
+        """
+        embedded = self.target_embedding(target_in)
+        length = target_in.size(1)
+        gates = gates_from_embedding(self.decoder[0], self.dropout(embedded))
         hidden, cell = first[0]
-        outputs, attended = [], [self.context(hidden[:, None], memory)]
+        context, weights = self.context(hidden[:, None], memory)
+        contexts = [context]
+        maps = [weights]
+        outputs = []
         for position in range(length):
-            hidden, cell = self.bottom(gates[:, position], attended[-1][0][:, 0], hidden, cell)
+            hidden, cell = self.bottom_step(gates[:, position], context[:, 0], hidden, cell)
             outputs.append(hidden)
             if self.current or position < length - 1:
-                attended.append(self.context(hidden[:, None], memory))
+                context, weights = self.context(hidden[:, None], memory)
+                contexts.append(context)
+                maps.append(weights)
+        # Contexts of the step before, or with `context: current` of the same step.
+        upper_context = torch.cat(contexts[-length:], 1)
         bottom = torch.stack(outputs, 1)
-        contexts, maps = (torch.cat(parts, 1) for parts in zip(*attended[-length:], strict=True))
-        states = [(h[None], c[None]) for h, c in first]
-        hidden, penalty = self.above(embedded, bottom, contexts, target_in != PAD, states)
-        return hidden, penalty, maps
+        states = [(hidden[None], cell[None]) for hidden, cell in first]
+        top, penalty = self.upper_layers(embedded, bottom, upper_context, target_in != PAD, states)
+        return top, penalty, torch.cat(maps[-length:], 1)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> (B, T, D), and with experts their penalty."""
         memory, first, source_penalty = self.encode(source)
         hidden, penalty, _ = self.decode(memory, first, target_in)
-        return Hidden(
-            hidden, penalty=penalty + source_penalty if self.target_mixture is not None else None
-        )
+        if self.target_mixture is None:
+            return HiddenStates(hidden)
+        return HiddenStates(hidden, penalty=penalty + source_penalty)
 
-    def start(self, memory: tuple[Memory, list[Last], Tensor], beam: int) -> State:
-        hidden, cell = (
-            [part.repeat_interleave(beam, 0) for part in parts]
-            for parts in zip(*memory[1], strict=True)
-        )
-        context = self.context(hidden[0].unflatten(0, (-1, beam)), memory[0])[0].flatten(0, 1)
-        return State(memory[0], hidden, cell, context, beam)
+    def start(self, memory: tuple[Memory, list[LayerState], Tensor], beam: int) -> State:
+        """Return the state before the first step, with each sentence `beam` times."""
+        encoded, last, _ = memory
+        hidden = [hidden_of_layer.repeat_interleave(beam, 0) for hidden_of_layer, _ in last]
+        cell = [cell_of_layer.repeat_interleave(beam, 0) for _, cell_of_layer in last]
+        context, _ = self.context(hidden[0].unflatten(0, (-1, beam)), encoded)
+        return State(encoded, hidden, cell, context.flatten(0, 1), beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Decode one position: (R,) -> (R, D)."""
         embedded = self.target_embedding(tokens)
-        gates = embedding_gates(self.decoder[0], embedded)
-        state.hidden[0], state.cell[0] = self.bottom(
-            gates, state.context, state.hidden[0], state.cell[0]
-        )
-        asked = self.context(state.hidden[0].unflatten(0, (-1, state.beam)), state.memory)[
-            0
-        ].flatten(0, 1)
-        context, state.context = (asked if self.current else state.context), asked
-        states = [(h[None], c[None]) for h, c in zip(state.hidden, state.cell, strict=True)]
+        gates = gates_from_embedding(self.decoder[0], embedded)
+        bottom, cell = self.bottom_step(gates, state.context, state.hidden[0], state.cell[0])
+        state.hidden[0] = bottom
+        state.cell[0] = cell
+        beams = bottom.unflatten(0, (-1, state.beam))  # (R, D) -> (B, beam, D)
+        contexts, _ = self.context(beams, state.memory)
+        next_context = contexts.flatten(0, 1)
+        context = next_context if self.current else state.context
+        state.context = next_context
+        pairs = zip(state.hidden, state.cell, strict=True)
+        states = [(hidden[None], cell[None]) for hidden, cell in pairs]
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
-        x, _ = self.above(
-            embedded[:, None], state.hidden[0][:, None], context[:, None], real, states
+        top, _ = self.upper_layers(
+            embedded[:, None], bottom[:, None], context[:, None], real, states
         )
-        state.hidden, state.cell = (
-            [part[0] for part in parts] for parts in zip(*states, strict=True)
-        )
-        return x[:, 0], state
+        state.hidden = [hidden[0] for hidden, _ in states]
+        state.cell = [cell[0] for _, cell in states]
+        return top[:, 0], state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+        """Return the weights (B, 1, T, S)."""
         memory, first, _ = self.encode(source)
         return {"attention": self.decode(memory, first, target_in)[2][:, None]}

@@ -1,8 +1,7 @@
-"""Where two tokens stand to each other: positions that live inside self-attention instead of in the
-embeddings.
+"""Positions inside self-attention instead of in the embeddings: relative, rotary and ALiBi.
 
-Queries are the last T of the S positions whose keys they meet: all of them in teacher forcing, one
-in a cached step.
+Queries are the last T of the S positions of the keys: all of them in teacher forcing, one in a
+cached step.
 """
 
 import math
@@ -15,106 +14,135 @@ from nmt.configuration import SelfAttention
 # B batch, T queries, S keys, H heads, K key width, U value width, C max_distance
 
 
-def distances(q: Tensor, length: int) -> Tensor:
-    """(T, S): how far each key stands behind (negative) or ahead of its query."""
-    position = torch.arange(length, device=q.device)
-    return position - position[length - q.size(2) :, None]
-
-
 class PositionBias(nn.Module):
-    """Self-attention as in AIAYN, which sees no order; the others change one or more of these."""
+    """Self-attention as in AIAYN, which sees no order: subclasses override what they change."""
 
-    needs_weights = False  # whether there is a `context`, which is made of attention's weights
+    # Whether `context_bias` adds to the weighted sum of values, for which attention has to give
+    # its weights.
+    adds_to_context = False
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
-        """Queries or keys (B, H, T, K) at positions `start` and on."""
+        """Return queries or keys (B, H, T, K) rotated by their positions, `start` and on."""
         return x
 
-    def bias(self, q: Tensor, length: int) -> Tensor | None:
-        """What is added to the scaled scores, to be broadcast to (B, H, T, S)."""
+    def score_bias(self, queries: Tensor, key_count: int) -> Tensor | None:
+        """Return what is added to the scaled scores: (B, H, T, K) -> broadcast to (B, H, T, S)."""
         return None
+
+    def context_bias(self, weights: Tensor) -> Tensor:
+        """Return what is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
+        raise NotImplementedError
 
 
 class RelativePositions(PositionBias):
-    """A vector for each distance up to C, added to keys and to values; each head has its own.
+    """A learned vector for each distance up to C, added to keys and to values.
 
-    Shaw et al. 2018, equations 3 and 4, and the base model of section 4.1. Products with the 2C + 1
-    vectors are made once and then looked up by distance.
+    Shaw et al. 2018, equations 3 and 4, and the base model of section 4.1. Each head has its own
+    vectors. The products with the 2C + 1 vectors are computed once and then looked up by distance.
     """
 
-    needs_weights = True
+    adds_to_context = True
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.limit = config.max_distance
-        self.keys, self.values = (
-            nn.Parameter(torch.empty(config.heads, 2 * self.limit + 1, width))
-            for width in (config.key_width, config.value_width)
-        )
-        for vectors in (*self.keys, *self.values):  # of one head
-            nn.init.xavier_uniform_(vectors)
+        self.max_distance = config.max_distance
+        vectors = 2 * self.max_distance + 1
+        self.keys = nn.Parameter(torch.empty(config.heads, vectors, config.key_width))
+        self.values = nn.Parameter(torch.empty(config.heads, vectors, config.value_width))
+        for vectors_of_head in (*self.keys, *self.values):
+            nn.init.xavier_uniform_(vectors_of_head)
 
-    def places(self, like: Tensor, length: int) -> Tensor:
-        """(B, H, T, S): which of the vectors belongs to each pair."""
-        places = distances(like, length).clamp(-self.limit, self.limit) + self.limit
-        return places.expand(*like.shape[:2], *places.shape)
+    def vector_index(self, queries: Tensor, key_count: int) -> Tensor:
+        """Return which vector belongs to each query and key: (B, H, T, ...) -> (B, H, T, S)."""
+        distance = key_distances(queries, key_count)
+        index = distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return index.expand(*queries.shape[:2], *index.shape)
 
-    def bias(self, q: Tensor, length: int) -> Tensor:
-        scaled = q * (1 / math.sqrt(q.size(-1)))
-        return (scaled @ self.keys.mT.to(q.dtype)).gather(-1, self.places(q, length))
+    def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
+        """Return q . a^K / sqrt(K): (B, H, T, K) -> (B, H, T, S)."""
+        scaled = queries * (1 / math.sqrt(queries.size(-1)))
+        products = scaled @ self.keys.mT.to(queries.dtype)  # (B, H, T, 2C + 1)
+        return products.gather(-1, self.vector_index(queries, key_count))
 
-    def context(self, weights: Tensor) -> Tensor:
-        """What is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
+    def context_bias(self, weights: Tensor) -> Tensor:
+        """Return the weighted sum of a^V: (B, H, T, S) -> (B, H, T, U)."""
+        index = self.vector_index(weights, weights.size(-1))
         by_distance = weights.new_zeros(*weights.shape[:3], self.values.size(1))
-        by_distance = by_distance.scatter_add(-1, self.places(weights, weights.size(-1)), weights)
+        by_distance = by_distance.scatter_add(-1, index, weights)  # (B, H, T, 2C + 1)
         return by_distance @ self.values.to(weights.dtype)
 
 
 class RotaryPositions(PositionBias):
-    """Turns pair i of queries and keys by position * 10000^(-2i/K): Su et al. 2021, equations 14
-    and 15.
+    """Rotation of pair i of queries and keys by the angle position * 10000^(-2i/K).
+
+    Su et al. 2021, equations 14 and 15.
     """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.width = config.key_width
+        self.key_width = config.key_width
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
-        # No buffer: a model that is made bfloat16 would take these along.
+        """Return x rotated by its positions, `start` and on: (B, H, T, K) -> (B, H, T, K)."""
+        # No buffer: it would be converted with a model that is made bfloat16.
         position = torch.arange(start, start + x.size(2), device=x.device, dtype=torch.float64)
-        pairs = torch.arange(0, self.width, 2, device=x.device, dtype=torch.float64)
-        angle = position[:, None] * torch.exp(pairs * (-math.log(10000.0) / self.width))  # (T, K/2)
-        sine, cosine = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
-        even, odd = x[..., ::2], x[..., 1::2]
-        return torch.stack(
-            [even * cosine - odd * sine, even * sine + odd * cosine], dim=-1
-        ).flatten(-2)
+        pairs = torch.arange(0, self.key_width, 2, device=x.device, dtype=torch.float64)
+        frequency = torch.exp(pairs * (-math.log(10000.0) / self.key_width))
+        angle = position[:, None] * frequency  # (T, K/2)
+        sine = angle.sin().to(x.dtype)
+        cosine = angle.cos().to(x.dtype)
+        even = x[..., ::2]
+        odd = x[..., 1::2]
+        rotated = [even * cosine - odd * sine, even * sine + odd * cosine]
+        return torch.stack(rotated, dim=-1).flatten(-2)
 
 
 class ALiBi(PositionBias):
-    """Scores fall with the distance, in each head by a slope of its own: Press et al. 2022, section
-    3.
+    """Scores that fall with the distance, with a slope for each head: Press et al. 2022, section 3.
 
-    Their slopes for H heads, a power of two: 2^(-8/H), 2^(-16/H) and so on; for other H those of
-    the power below, then every second one of the power above. An encoder looks both ways, and falls
-    both ways.
+    An encoder looks both ways, and its scores fall both ways.
     """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.register_buffer("slopes", torch.tensor(slopes(config.heads)), persistent=False)
+        slopes = torch.tensor(alibi_slopes(config.heads))
+        self.register_buffer("slopes", slopes, persistent=False)
 
-    def bias(self, q: Tensor, length: int) -> Tensor:
-        return -self.slopes.to(q.dtype)[:, None, None] * distances(q, length).abs()
+    def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
+        """Return -slope * |distance|: (B, H, T, K) -> (H, T, S)."""
+        slopes = self.slopes.to(queries.dtype)[:, None, None]
+        return -slopes * key_distances(queries, key_count).abs()
 
 
-def slopes(heads: int) -> list[float]:
+def key_distances(queries: Tensor, key_count: int) -> Tensor:
+    """Return how far each key is behind (negative) or ahead of its query: (T, S).
+
+    queries: (B, H, T, ...), at the last T of the S positions.
+    """
+    position = torch.arange(key_count, device=queries.device)
+    return position - position[key_count - queries.size(2) :, None]
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """Return the slope of each of H heads.
+
+    For H a power of two: 2^(-8/H), 2^(-16/H) and so on; for other H those of the power below, then
+    every second one of the power above.
+    """
     power = 2 ** int(math.log2(heads))
-    first = [2.0 ** (-8 * number / power) for number in range(1, power + 1)]
-    more = [2.0 ** (-8 * number / (2 * power)) for number in range(1, 2 * power + 1, 2)]
-    return (first + more)[:heads]
+    slopes = [2.0 ** (-8 * number / power) for number in range(1, power + 1)]
+    between = [2.0 ** (-8 * number / (2 * power)) for number in range(1, 2 * power + 1, 2)]
+    return (slopes + between)[:heads]
 
 
 def position_bias(config: SelfAttention) -> PositionBias:
-    classes = {"relative": RelativePositions, "rotary": RotaryPositions, "alibi": ALiBi}
-    return classes[config.positions](config) if config.positions in classes else PositionBias()
+    """Return the positions that the configuration puts inside self-attention, if any."""
+    match config.positions:
+        case "relative":
+            return RelativePositions(config)
+        case "rotary":
+            return RotaryPositions(config)
+        case "alibi":
+            return ALiBi(config)
+        case _:
+            return PositionBias()

@@ -1,64 +1,89 @@
-"""What training, search, scoring and figures know of a model: nothing but this."""
+"""The interface of models: all that training, search, scoring and figures know of them."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learned
 
-# B sentences, S source length, T target length, V vocabulary, R = B * beam rows
+# B sentences, S source length, T target length, D width of hidden states, V vocabulary,
+# R = B * beam rows
 
 
 @dataclass
-class Hidden:
-    """What teacher forcing gives: states that `output` maps to logits, and what some families add
-    to the loss.
+class HiddenStates:
+    """The result of teacher forcing: the states that `output` maps to logits, and loss terms.
+
+    target: (B, T, D).
+    source: the hidden states (B, S, D) and the tokens that they predict (B, S), of models that
+    predict the source too.
+    penalty: a scalar that is added to the mean loss of a target token: the balance of experts.
     """
 
-    target: Tensor  # (B, T, width of output)
-    # Of models of the source too: their hidden states (B, S, width of output) and the tokens these
-    # predict (B, S)
+    target: Tensor
     source: tuple[Tensor, Tensor] | None = None
-    penalty: Tensor | None = None  # on the mean loss of a target token: the balance of experts
+    penalty: Tensor | None = None
 
 
 class State(Protocol):
-    """What a model carries from step to step for B sentences of `beam` rows each, sentence by
-    sentence.
+    """What a model carries from step to step for B sentences of `beam` rows each.
+
+    The rows of one sentence are adjacent.
     """
 
     def reorder(self, rows: Tensor) -> None:
-        """Keeps rows (B', beam) of the R present: the surviving beams of the sentences still open.
+        """Keep rows (B', beam) of the R present: the surviving beams of the sentences still open.
 
         All rows of one line come from one sentence.
         """
 
 
-class Model(Protocol):
-    """`output` maps the hidden states that teacher forcing and steps give to logits over the target
-    vocabulary.
+class StepModel(Protocol):
+    """What search needs of a model or of an ensemble: cached decoding, one position at a time."""
 
-    Sources end with EOS, target inputs begin with BOS, and both are filled up with PAD.
+    def encode(self, source: Tensor) -> Any:
+        """Return the memory, whatever the decoder needs of the source (B, S)."""
+
+    def start(self, memory: Any, beam: int) -> State:
+        """Return the state before the first step, with each sentence `beam` times."""
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:
+        """Decode one position: last tokens (R,) -> hidden states (R, D), and the next state."""
+
+    def output(self, hidden: Tensor) -> Tensor:
+        """Return the logits of the next token: (R, D) -> (R, V)."""
+
+
+class Model(nn.Module, ABC):
+    """The base class of all families.
+
+    `output` maps the hidden states that teacher forcing and steps give to logits over the target
+    vocabulary. Sources end with EOS, target inputs begin with BOS, and both are padded with PAD.
     """
 
     output: nn.Linear
 
-    def __call__(self, source: Tensor, target_in: Tensor) -> Hidden:
-        """Teacher forcing: (B, S), (B, T)."""
+    @abstractmethod
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
 
-    def encode(self, source: Tensor) -> object:
-        """(B, S) -> memory, whatever the model needs of the source."""
+    @abstractmethod
+    def encode(self, source: Tensor) -> Any:
+        """Return the memory, whatever the decoder needs of the source (B, S)."""
 
-    def start(self, memory: object, beam: int) -> State:
-        """The state before the first step, each sentence `beam` times."""
+    @abstractmethod
+    def start(self, memory: Any, beam: int) -> State:
+        """Return the state before the first step, with each sentence `beam` times."""
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """One position: the rows' last tokens (R,) -> what `output` tells the next from (R, D), and
-        the state.
-        """
+    @abstractmethod
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:
+        """Decode one position: last tokens (R,) -> hidden states (R, D), and the next state."""
 
+    @abstractmethod
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """Named maps, each (B, heads, T, S): every target position's weights over the source; {}
-        without attention.
+        """Return named attention maps (B, heads, T, S), or {} of a model without attention.
+
+        Each holds the weights of every target position over the source.
         """

@@ -1,43 +1,49 @@
-"""What recurrent families share: runs that padding does not change, and gates in parts."""
+"""Parts of recurrent models: runs that ignore padding, initialization, and gates computed in parts.
+
+A recurrent layer's pre-activations are sums of linear maps of its input and of its last hidden
+state. The input is the concatenation of an embedding and a context vector, so that the embedding's
+part needs no loop over time.
+"""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-# B sentences, S source length, T target length, H hidden width, M width of memory's states
+# B sentences, S source length, E embedding width, C context width, H hidden width,
+# M width of the encoder's states, G gates (3 of a GRU, 4 of an LSTM)
 
 
 def run_packed(
     rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
-    """Runs an RNN over (B, S, E) so that padding changes nothing; returns states (B, S, M) and the
-    last ones.
+    """Run an RNN so that padding changes nothing: (B, S, E) -> states (B, S, M), last states.
+
+    lengths: (B,).
     """
     packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-    states, last = rnn(packed)
-    return pad_packed_sequence(states, batch_first=True, total_length=embedded.size(1))[0], last
+    packed_states, last = rnn(packed)
+    states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=embedded.size(1))
+    return states, last
 
 
-def backwards(sequence: Tensor, lengths: Tensor) -> Tensor:
-    """Each row's items in reverse order, its last (EOS) and padding where they were: a b c EOS -> c
-    b a EOS.
+def reverse_before_eos(sequence: Tensor, lengths: Tensor) -> Tensor:
+    """Reverse each row but for EOS and padding, which stay where they are: a b c EOS -> c b a EOS.
 
-    (B, S) or (B, S, M), lengths (B,) with EOS counted. Twice is where it began.
+    (B, S) or (B, S, M), lengths (B,) with EOS counted. Applied twice it changes nothing.
     """
     position = torch.arange(sequence.size(1), device=sequence.device)[None]
     mirrored = lengths[:, None] - 2 - position
     order = torch.where(mirrored >= 0, mirrored, position)
-    return (
-        sequence.gather(1, order)
-        if sequence.dim() == 2
-        else torch.take_along_dim(sequence, order[..., None], 1)
-    )
+    if sequence.dim() == 2:
+        return sequence.gather(1, order)
+    return torch.take_along_dim(sequence, order[..., None], 1)
 
 
-def orthogonal_start(rnn: nn.RNNBase) -> None:
-    """Recurrent matrices orthogonal gate by gate, biases zero (Bahdanau et al. 2015, appendix
-    B.1).
+def init_orthogonal(rnn: nn.RNNBase) -> None:
+    """Initialize recurrent matrices orthogonal, gate by gate, and biases zero.
+
+    Bahdanau et al. 2015, appendix B.1.
     """
     for name, parameter in rnn.named_parameters():
         if "weight_hh" in name:
@@ -47,50 +53,57 @@ def orthogonal_start(rnn: nn.RNNBase) -> None:
             nn.init.zeros_(parameter)
 
 
-def orthogonal_lstm(lstm: nn.LSTM) -> None:
-    """Start an LSTM's recurrent matrices orthogonal, its input matrices by Glorot and Bengio
-    (2010), each gate's by
-    itself, and its biases zero but for the forget gates', which start at 1 (Jozefowicz et al.
-    2015)."""
-    orthogonal_start(lstm)
+def init_orthogonal_lstm(lstm: nn.LSTM) -> None:
+    """Initialize an LSTM for narrow layers, gate by gate.
+
+    Recurrent matrices are orthogonal, input matrices as by Glorot and Bengio (2010), and biases
+    zero but for the forget gates', which are 1 (Jozefowicz et al. 2015).
+    """
+    init_orthogonal(lstm)
     for name, parameter in lstm.named_parameters():
-        gates = parameter.detach().chunk(4)  # views in torch's order: input, forget, cell, output
+        # Views in torch's order of gates: input, forget, cell, output.
+        i, f, g, o = parameter.detach().chunk(4)
         if "weight_ih" in name:
-            for gate in gates:
+            for gate in (i, f, g, o):
                 nn.init.xavier_uniform_(gate)
         elif "bias_ih" in name:
-            gates[1].fill_(1.0)
+            f.fill_(1.0)
 
 
-def embedding_gates(rnn: nn.RNNBase, embedded: Tensor) -> Tensor:
-    """What the first part of an RNN's input, its bias included, adds to the gates: this part needs
-    no time loop.
+def gates_from_embedding(rnn: nn.RNNBase, embedding: Tensor) -> Tensor:
+    """Return what the first part of an RNN's input and its bias add to the pre-activations.
+
+    (..., E) -> (..., G * H)
     """
-    return F.linear(embedded, rnn.weight_ih_l0[:, : embedded.size(-1)], rnn.bias_ih_l0)
+    return F.linear(embedding, rnn.weight_ih_l0[:, : embedding.size(-1)], rnn.bias_ih_l0)
 
 
-def context_gates(rnn: nn.RNNBase, context: Tensor) -> Tensor:
-    """What the last part of its input adds."""
+def gates_from_context(rnn: nn.RNNBase, context: Tensor) -> Tensor:
+    """Return what the last part of the input adds: (..., C) -> (..., G * H)."""
     return F.linear(context, rnn.weight_ih_l0[:, -context.size(-1) :])
 
 
-def state_gates(rnn: nn.RNNBase, hidden: Tensor) -> Tensor:
-    """What its last state and the bias of that add."""
+def gates_from_hidden(rnn: nn.RNNBase, hidden: Tensor) -> Tensor:
+    """Return what the last hidden state and its bias add: (..., H) -> (..., G * H)."""
     return F.linear(hidden, rnn.weight_hh_l0, rnn.bias_hh_l0)
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """One step in torch's order of gates: (..., 4H), (..., H) -> hidden, cell (..., H)."""
-    put, keep, new, show = gates.chunk(4, -1)
-    cell = torch.sigmoid(keep) * cell + torch.sigmoid(put) * torch.tanh(new)
-    return torch.sigmoid(show) * torch.tanh(cell), cell
+    """Return an LSTM's next hidden and cell states: (..., 4H), (..., H) -> (..., H), (..., H).
+
+    gates: pre-activations in torch's order: input, forget, cell, output.
+    """
+    i, f, g, o = gates.chunk(4, -1)
+    cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(cell), cell
 
 
-def one_step(
+def lstm_step(
     lstm: nn.LSTM, x: Tensor, hidden: Tensor, cell: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A step of a stack: x (R, E), hidden and cell (layers, R, H) -> output (R, H), hidden,
-    cell.
+    """Run a stack of LSTMs for one step: x (B, E) -> output (B, H), and its next states.
+
+    hidden, cell: (layers, B, H).
     """
     output, (hidden, cell) = lstm(x[:, None], (hidden, cell))
     return output[:, 0], hidden, cell

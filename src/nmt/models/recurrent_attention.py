@@ -1,95 +1,110 @@
-"""Attention as it was before the Transformer: what is looked at, and how states are compared."""
+"""Attention of a decoder to encoder states: Bahdanau et al. 2015, Luong et al. 2015.
+
+A score function compares decoder states with encoder states; their softmax over the source are the
+weights, and the sum of encoder states with these weights is the context vector.
+"""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-# B sentences, S source length, T target length, H query width, M width of memory's states, A width
-# of alignment
+# B sentences, S source length, T target length, H width of decoder states, M width of encoder
+# states, A width of keys
 
 
 @dataclass
 class Memory:
-    """What decoders with attention look at, computed once a sentence."""
+    """The encoded source, computed once per sentence.
 
-    states: Tensor  # (B, S, M)
-    keys: Tensor  # (B, S, A): the states' share of the alignment's scores
-    padding: Tensor  # (B, S), true at padding
+    encoder_states: (B, S, M), whose weighted sums are contexts.
+    keys: (B, S, A), the part of the scores that depends on encoder states alone.
+    padding: (B, S), true at padding.
+    """
 
-    def follow(self, rows: Tensor, beam: int) -> "Memory":
-        """That of the sentences still open, whose surviving beams are the rows (B', beam)."""
+    encoder_states: Tensor
+    keys: Tensor
+    padding: Tensor
+
+    def select(self, rows: Tensor, beam: int) -> "Memory":
+        """Return the memory of the sentences still open, whose beams are the rows (B', beam)."""
         if len(rows) == len(self.padding):
             return self
         sentences = rows[:, 0] // beam
-        return Memory(self.states[sentences], self.keys[sentences], self.padding[sentences])
+        return Memory(self.encoder_states[sentences], self.keys[sentences], self.padding[sentences])
 
 
-class Additive(nn.Module):
-    """v^T tanh(W query + U state): Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it
-    concat.
+class AdditiveScore(nn.Module):
+    """v^T tanh(W s + U h), with decoder states s and encoder states h.
+
+    Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it concat.
     """
 
-    def __init__(self, query_width: int, state_width: int, width: int):
+    def __init__(self, decoder_width: int, encoder_width: int, width: int):
         super().__init__()
-        self.query = nn.Linear(query_width, width, bias=False)
-        self.key = nn.Linear(state_width, width)
+        self.query = nn.Linear(decoder_width, width, bias=False)
+        self.key = nn.Linear(encoder_width, width)
         self.energy = nn.Linear(width, 1, bias=False)
 
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """(B, T, H), (B, S, A) -> (B, T, S)"""
-        return self.energy(torch.tanh(self.query(queries)[:, :, None] + keys[:, None]))[..., 0]
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S, A) -> (B, T, S)."""
+        queries = self.query(decoder_states)
+        return self.energy(torch.tanh(queries[:, :, None] + keys[:, None]))[..., 0]
 
 
-class Product(nn.Module):
-    """v^T (tanh(W query) * tanh(U state)): Shazeer et al. 2017, appendix G, who save time with
-    it.
+class TanhProductScore(nn.Module):
+    """v^T (tanh(W s) * tanh(U h)), which takes less time than the additive score.
+
+    Shazeer et al. 2017, appendix G.
     """
 
-    def __init__(self, query_width: int, state_width: int, width: int):
+    def __init__(self, decoder_width: int, encoder_width: int, width: int):
         super().__init__()
-        self.query = nn.Linear(query_width, width, bias=False)
-        self.key = nn.Sequential(nn.Linear(state_width, width, bias=False), nn.Tanh())
+        self.query = nn.Linear(decoder_width, width, bias=False)
+        self.key = nn.Sequential(nn.Linear(encoder_width, width, bias=False), nn.Tanh())
         self.energy = nn.Linear(width, 1, bias=False)
 
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """(B, T, H), (B, S, A) -> (B, T, S)"""
-        return (torch.tanh(self.query(queries)) * self.energy.weight[0]) @ keys.mT
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S)."""
+        return (torch.tanh(self.query(decoder_states)) * self.energy.weight[0]) @ keys.mT
 
 
-class Dot(nn.Module):
-    """query^T state, which must be of one width: Luong et al. 2015, equation 8."""
+class DotScore(nn.Module):
+    """s^T h, for states of the same width: Luong et al. 2015, equation 8."""
 
-    def __init__(self, query_width: int, state_width: int, width: int):
+    def __init__(self, decoder_width: int, encoder_width: int, width: int):
         super().__init__()
-        self.key = self.make_key(query_width, state_width)
+        self.key = nn.Identity()
 
-    def make_key(self, query_width: int, state_width: int) -> nn.Module:
-        return nn.Identity()
-
-    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """(B, T, H), (B, S, H) -> (B, T, S)"""
-        return queries @ keys.mT
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, H), (B, S, H) -> (B, T, S)."""
+        return decoder_states @ keys.mT
 
 
-class General(Dot):
-    """query^T W state: Luong et al. 2015, equation 8."""
+class GeneralScore(nn.Module):
+    """s^T W h: Luong et al. 2015, equation 8."""
 
-    def make_key(self, query_width: int, state_width: int) -> nn.Module:
-        return nn.Linear(state_width, query_width, bias=False)
+    def __init__(self, decoder_width: int, encoder_width: int, width: int):
+        super().__init__()
+        self.key = nn.Linear(encoder_width, decoder_width, bias=False)
 
-
-ALIGNMENTS = {"concat": Additive, "general": General, "dot": Dot}
-
-
-def attend(weights: Tensor, memory: Memory) -> Tensor:
-    """(B, T, S) -> context (B, T, M)"""
-    return weights.to(memory.states.dtype) @ memory.states
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, H), (B, S, H) -> (B, T, S)."""
+        return decoder_states @ keys.mT
 
 
-def masked_softmax(scores: Tensor, hidden_places: Tensor) -> Tensor:
-    """(B, T, S), and what is true where no one may look, broadcast to it -> weights in at least
-    float32.
+SCORE_FUNCTIONS = {"concat": AdditiveScore, "general": GeneralScore, "dot": DotScore}
+
+
+def context_vectors(weights: Tensor, memory: Memory) -> Tensor:
+    """Return the weighted sums of encoder states: (B, T, S) -> (B, T, M)."""
+    return weights.to(memory.encoder_states.dtype) @ memory.encoder_states
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return attention's weights, in at least float32: (B, T, S) -> (B, T, S).
+
+    mask: broadcast to the scores, true at positions that get no weight.
     """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return scores.masked_fill(hidden_places, -torch.inf).softmax(-1)
+    return scores.masked_fill(mask, -torch.inf).softmax(-1)

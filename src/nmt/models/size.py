@@ -1,4 +1,4 @@
-"""How many parameters a row has, counted on models whose tensors have shapes but no memory."""
+"""The number of parameters of a row, counted on models whose tensors take no memory."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,25 @@ from nmt.models.protocol import Model
 
 @dataclass(frozen=True)
 class Size:
-    parameters: int  # a tied matrix counts once
-    without_embeddings: (
-        int  # all but the tables that are only looked up; the output's matrix counts, tied or not
-    )
+    """Numbers of parameters; a tied matrix counts once.
+
+    without_embeddings: all but the tables that are only looked up; the output's matrix counts, tied
+    or not.
+    """
+
+    parameters: int
+    without_embeddings: int
 
 
-def count(model: Model) -> Size:
-    every = sum(parameter.numel() for parameter in model.parameters())
+def count_parameters(model: Model) -> Size:
+    """Return the numbers of a model's parameters."""
+    total = sum(parameter.numel() for parameter in model.parameters())
     tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
-    return Size(every, every - sum(table.numel() for table in tables - {model.output.weight}))
+    looked_up = sum(table.numel() for table in tables - {model.output.weight})
+    return Size(total, total - looked_up)
 
 
 def size(config: configuration.Model, source_size: int, target_size: int) -> Size:
-    """Of a model for vocabularies of these sizes; however large, it takes no memory."""
+    """Return the size of a model for vocabularies of these sizes, without any memory for it."""
     with torch.device("meta"):
-        return count(build(config, source_size, target_size))
+        return count_parameters(build(config, source_size, target_size))

@@ -18,102 +18,122 @@ from nmt.models.attention import (
     self_attention,
 )
 from nmt.models.dropout import Dropout
-from nmt.models.positions import positions
-from nmt.models.protocol import PAD, Hidden
+from nmt.models.positions import position_encoding
+from nmt.models.protocol import PAD, HiddenStates, Model
 
-# B sentences, S source length, T target length, D d_model, V vocabulary, R = B * beam rows
+# B sentences, S source length, T target length, D d_model, F d_ff, H heads, K key width,
+# U value width, V vocabulary, R = B * beam rows
 
 
 class FeedForward(nn.Module):
-    """max(0, x W1 + b1) W2 + b2: AIAYN equation 2, or with GELU (Hendrycks and Gimpel 2016) in the
-    place of max.
-    """
+    """max(0, x W1 + b1) W2 + b2: AIAYN equation 2, or with GELU (Hendrycks and Gimpel 2016)."""
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.inner, self.outer = (
-            nn.Linear(config.d_model, config.d_ff),
-            nn.Linear(config.d_ff, config.d_model),
-        )
+        self.inner = nn.Linear(config.d_model, config.d_ff)
+        self.outer = nn.Linear(config.d_ff, config.d_model)
         self.activation = {"relu": F.relu, "gelu": F.gelu}[config.activation]
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Transform each position: (B, T, D) -> (B, T, F) -> (B, T, D)."""
         return self.outer(self.activation(self.inner(x)))
 
 
 class Residual(nn.Module):
-    """Post-LN: LayerNorm(x + Dropout(f(x))), AIAYN sections 3.1 and 5.4. Pre-LN: x +
-    Dropout(f(LayerNorm(x))).
+    """The residual connection, dropout and LayerNorm around a sublayer f.
+
+    Post-LN: LayerNorm(x + Dropout(f(x))), AIAYN sections 3.1 and 5.4.
+    Pre-LN: x + Dropout(f(LayerNorm(x))).
     """
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.norm, self.dropout = nn.LayerNorm(config.d_model), Dropout(config.dropout)
-        self.pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model)
+        self.dropout = Dropout(config.dropout)
+        self.pre_norm = config.norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        if self.pre:
+        """Apply the sublayer: (B, T, D) -> (B, T, D)."""
+        if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-def last_norm(config: SelfAttention) -> nn.Module:
-    """Pre-LN leaves the sum of all layers without a norm, so a stack ends with one (Xiong et al.
-    2020).
+def final_norm(config: SelfAttention) -> nn.Module:
+    """Return the norm at the end of a stack.
+
+    Pre-LN leaves the sum of all layers without a norm, so it needs one (Xiong et al. 2020).
     """
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
-class Cache:
+def token_embedding(size: int, d_model: int) -> nn.Embedding:
+    """Return an embedding table (V, D), initialized normal with deviation 1 / sqrt(D).
+
+    Its rows are multiplied by sqrt(D) when looked up (AIAYN section 3.4): then they have unit
+    variance.
+    """
+    embedding = nn.Embedding(size, d_model)
+    nn.init.normal_(embedding.weight, std=d_model**-0.5)
+    return embedding
+
+
+class KeyValueCache:
     """Keys (R, H, t, K) and values (R, H, t, U) of a layer's t positions so far.
 
-    Following the beams is one copy, which leaves room for one position more: once that is written,
-    both are in one piece, as the products of attention want them.
+    Reordering the beams is one copy, which leaves room for one more position: once that is written,
+    keys and values are contiguous, as the products of attention need them.
     """
 
     def __init__(self, past: tuple[Tensor, ...] = ()):
-        self.past, self.length = past, past[0].size(2) if past else 0
+        self.past = past
+        self.length = past[0].size(2) if past else 0
 
     def append(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """(R, H, n, K), (R, H, n, U) of n more positions -> those of all, (R, H, t + n, ...)."""
+        """Add n positions, and return keys and values of all.
+
+        (R, H, n, K), (R, H, n, U) -> (R, H, t + n, K), (R, H, t + n, U)
+        """
         end = self.length + new[0].size(2)
         if not self.past:
             self.past = new
         elif end <= self.past[0].size(2):
-            for past, more in zip(self.past, new, strict=True):
-                past[:, :, self.length : end] = more
+            for past, added in zip(self.past, new, strict=True):
+                past[:, :, self.length : end] = added
         else:
-            both = zip(self.past, new, strict=True)
+            pairs = zip(self.past, new, strict=True)
             self.past = tuple(
-                torch.cat([past[:, :, : self.length], more], 2) for past, more in both
+                torch.cat([past[:, :, : self.length], added], 2) for past, added in pairs
             )
         self.length = end
         return self.past
 
     @torch.no_grad()
     def reorder(self, rows: Tensor) -> None:
-        """Keeps `rows` (R',) of the R."""
+        """Keep `rows` (R',) of the R."""
         kept = []
         for past in self.past:
             _, heads, _, width = past.shape
-            kept.append(past.new_empty(len(rows), heads, self.length + 1, width))
-            torch.index_select(
-                past[:, :, : self.length], 0, rows, out=kept[-1][:, :, : self.length]
-            )
+            copy = past.new_empty(len(rows), heads, self.length + 1, width)
+            torch.index_select(past[:, :, : self.length], 0, rows, out=copy[:, :, : self.length])
+            kept.append(copy)
         self.past = tuple(kept)
 
 
-def attend_itself(
+def apply_self_attention(
     attention: MultiHeadAttention,
     x: Tensor,
     mask: Tensor | None,
-    cache: Cache | None = None,
+    cache: KeyValueCache | None = None,
     maps: list[Tensor] | None = None,
 ) -> Tensor:
-    """Self-attention of (B, T, D), which stands behind what the cache holds and is added to it."""
+    """Return self-attention of x, which follows what the cache holds and is added to the cache.
+
+    (B, T, D) -> (B, T, D)
+    """
     q, k, v = attention.project(x, cache.length if cache else 0)
     if cache:
         k, v = cache.append(k, v)
@@ -121,25 +141,42 @@ def attend_itself(
 
 
 class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward network: AIAYN section 3.1, left side of figure 1."""
+
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.self_attention, self.after_self = self_attention(config), Residual(config)
-        self.feed_forward, self.after_feed_forward = FeedForward(config), Residual(config)
+        self.self_attention = self_attention(config)
+        self.after_self = Residual(config)
+        self.feed_forward = FeedForward(config)
+        self.after_feed_forward = Residual(config)
 
     def forward(
-        self, x: Tensor, mask: Tensor, cache: Cache | None = None, maps: list[Tensor] | None = None
+        self,
+        x: Tensor,
+        mask: Tensor,
+        cache: KeyValueCache | None = None,
+        maps: list[Tensor] | None = None,
     ) -> Tensor:
-        """(B, S, D) -> (B, S, D)"""
-        x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, mask, cache, maps))
+        """Transform states: (B, S, D) -> (B, S, D)."""
+
+        def attend(y: Tensor) -> Tensor:
+            return apply_self_attention(self.self_attention, y, mask, cache, maps)
+
+        x = self.after_self(x, attend)
         return self.after_feed_forward(x, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention and feed-forward network: AIAYN section 3.1, figure 1."""
+
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.self_attention, self.after_self = self_attention(config), Residual(config)
-        self.cross_attention, self.after_cross = cross_attention(config), Residual(config)
-        self.feed_forward, self.after_feed_forward = FeedForward(config), Residual(config)
+        self.self_attention = self_attention(config)
+        self.after_self = Residual(config)
+        self.cross_attention = cross_attention(config)
+        self.after_cross = Residual(config)
+        self.feed_forward = FeedForward(config)
+        self.after_feed_forward = Residual(config)
 
     def forward(
         self,
@@ -149,42 +186,61 @@ class DecoderLayer(nn.Module):
         padding: Tensor,
         maps: list[Tensor] | None,
     ) -> Tensor:
-        """Teacher forcing: (B, T, D) -> (B, T, D); `memory` holds the source's keys and values."""
-        x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, causal))
-        x = self.after_cross(
-            x,
-            lambda y: self.cross_attention(self.cross_attention.queries(y), *memory, padding, maps),
-        )
+        """Run teacher forcing: (B, T, D) -> (B, T, D).
+
+        memory: keys (B, H, S, K) and values (B, H, S, U) of the source. causal: (T, T).
+        padding: (B, 1, 1, S).
+        """
+
+        def attend(y: Tensor) -> Tensor:
+            return apply_self_attention(self.self_attention, y, causal)
+
+        def attend_to_source(y: Tensor) -> Tensor:
+            queries = self.cross_attention.queries(y)
+            return self.cross_attention(queries, *memory, padding, maps)
+
+        x = self.after_self(x, attend)
+        x = self.after_cross(x, attend_to_source)
         return self.after_feed_forward(x, self.feed_forward)
 
     def step(
-        self, x: Tensor, cache: Cache, memory: tuple[Tensor, Tensor], padding: Tensor
+        self, x: Tensor, cache: KeyValueCache, memory: tuple[Tensor, Tensor], padding: Tensor
     ) -> Tensor:
-        """One position: (R, 1, D) -> (R, 1, D); the cache gains this position's keys and values."""
+        """Decode one position: (R, 1, D) -> (R, 1, D).
 
-        def crossed(y: Tensor) -> Tensor:
-            # All beams of a sentence look at one copy of its memory: they are the queries of one
+        The cache gains this position's keys and values.
+        """
+
+        def attend(y: Tensor) -> Tensor:
+            return apply_self_attention(self.self_attention, y, None, cache)
+
+        def attend_to_source(y: Tensor) -> Tensor:
+            # All beams of a sentence share one copy of its memory: they are the queries of one
             # batch entry.
             beams = y.view(padding.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
-            return self.cross_attention(self.cross_attention.queries(beams), *memory, padding).view(
-                y.shape
-            )
+            queries = self.cross_attention.queries(beams)
+            return self.cross_attention(queries, *memory, padding).view(y.shape)
 
-        x = self.after_self(x, lambda y: attend_itself(self.self_attention, y, None, cache))
-        x = self.after_cross(x, crossed)
+        x = self.after_self(x, attend)
+        x = self.after_cross(x, attend_to_source)
         return self.after_feed_forward(x, self.feed_forward)
 
 
 @dataclass
 class State:
-    caches: list[Cache]
-    memory: list[
-        tuple[Tensor, Tensor]
-    ]  # the source's keys and values for each layer, (B, H, S, ...)
-    padding: Tensor  # (B, 1, 1, S)
+    """The decoder's state between two steps.
+
+    memory: for each layer the source's keys (B, H, S, K) and values (B, H, S, U).
+    padding: (B, 1, 1, S).
+    """
+
+    caches: list[KeyValueCache]
+    memory: list[tuple[Tensor, Tensor]]
+    padding: Tensor
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
+        """Keep rows (B', beam) of the R."""
         for cache in self.caches:
             cache.reorder(rows.flatten())
         if len(rows) < len(self.padding):
@@ -193,45 +249,46 @@ class State:
             self.padding = self.padding[sentences]
 
 
-def table(size: int, d_model: int) -> nn.Embedding:
-    """Its rows are multiplied by sqrt(d_model) as they enter (AIAYN section 3.4): then they have
-    unit variance.
+class Transformer(Model):
+    """The encoder-decoder Transformer: AIAYN section 3.
+
+    Source (B, S) and target (B, T) are embedded as (B, S, D) and (B, T, D), and keep this shape
+    through all layers; `output` maps (B, T, D) to logits (B, T, V).
     """
-    embedding = nn.Embedding(size, d_model)
-    nn.init.normal_(embedding.weight, std=d_model**-0.5)
-    return embedding
 
-
-class Transformer(nn.Module):
     def __init__(self, config: configuration.Transformer, source_size: int, target_size: int):
         super().__init__()
         d_model = config.d_model
-        self.target_embedding = table(target_size, d_model)
-        self.source_embedding = (
-            self.target_embedding if config.tie == "all" else table(source_size, d_model)
-        )
+        self.target_embedding = token_embedding(target_size, d_model)
+        if config.tie == "all":
+            self.source_embedding = self.target_embedding
+        else:
+            self.source_embedding = token_embedding(source_size, d_model)
         self.output = nn.Linear(d_model, target_size, bias=False)
         if config.tie == "none":
             nn.init.normal_(self.output.weight, std=d_model**-0.5)
         else:
             self.output.weight = self.target_embedding.weight
-        self.source_positions, self.target_positions = positions(config), positions(config)
+        self.source_positions = position_encoding(config)
+        self.target_positions = position_encoding(config)
         self.scale = math.sqrt(d_model)
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
-        self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
+        self.encoder_norm = final_norm(config)
+        self.decoder_norm = final_norm(config)
 
     def embed(
         self, tokens: Tensor, embedding: nn.Embedding, positions: nn.Module, start: int = 0
     ) -> Tensor:
-        """(B, T) -> (B, T, D): table times sqrt(d_model) plus positions, then dropout (AIAYN
-        sections 3.4, 5.4).
+        """Embed tokens at positions `start` and on: (B, T) -> (B, T, D).
+
+        Embeddings times sqrt(D), plus positions, then dropout (AIAYN sections 3.4, 3.5 and 5.4).
         """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, S) -> states (B, S, D) and the mask (B, 1, 1, S) of their padding."""
+        """Encode the source: (B, S) -> states (B, S, D), and the mask of padding (B, 1, 1, S)."""
         x = self.embed(source, self.source_embedding, self.source_positions)
         padding = padding_mask(source == PAD, x.dtype)
         for layer in self.encoder:
@@ -241,36 +298,42 @@ class Transformer(nn.Module):
     def decode(
         self, memory: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None
     ) -> Tensor:
-        """(B, T) -> (B, T, D). Padding in the target needs no mask: it stands behind all that
-        matters.
+        """Run teacher forcing on what `encode` returned: (B, T) -> (B, T, D).
+
+        Padding in the target needs no mask: it is behind all tokens. Cross-attention's weights
+        (B, H, T, S) are appended to `maps`, layer by layer.
         """
         states, padding = memory
         x = self.embed(target_in, self.target_embedding, self.target_positions)
         causal = causal_mask(target_in.size(1), x)
         for layer in self.decoder:
-            x = layer(x, layer.cross_attention.keys_values(states), causal, padding, maps)
+            keys_values = layer.cross_attention.keys_values(states)
+            x = layer(x, keys_values, causal, padding, maps)
         return self.decoder_norm(x)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> Hidden:
-        return Hidden(self.decode(self.encode(source), target_in))
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
+        return HiddenStates(self.decode(self.encode(source), target_in))
 
     def start(self, memory: tuple[Tensor, Tensor], beam: int) -> State:
+        """Return the state before the first step, with the keys and values of the source."""
         states, padding = memory
         projected = [layer.cross_attention.keys_values(states) for layer in self.decoder]
-        # Every step multiplies by them: in one piece, they need no copy then.
-        whole = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
-        return State([Cache() for _ in self.decoder], whole, padding, beam)
+        # Every step multiplies by them: contiguous, they need no copy then.
+        contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
+        caches = [KeyValueCache() for _ in self.decoder]
+        return State(caches, contiguous, padding, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        x = self.embed(
-            tokens[:, None], self.target_embedding, self.target_positions, state.caches[0].length
-        )
+        """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
+        position = state.caches[0].length
+        x = self.embed(tokens[:, None], self.target_embedding, self.target_positions, position)
         for layer, cache, memory in zip(self.decoder, state.caches, state.memory, strict=True):
             x = layer.step(x, cache, memory, state.padding)
         return self.decoder_norm(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """Cross-attention of every decoder layer, "layer 1" and so on: (B, H, T, S) each."""
+        """Return cross-attention (B, H, T, S) of each decoder layer: "layer 1" and so on."""
         maps: list[Tensor] = []
         self.decode(self.encode(source), target_in, maps)
         return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}

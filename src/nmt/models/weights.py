@@ -1,6 +1,4 @@
-"""Tensors on disk: safetensors, written whole, with a few words of metadata; nothing loaded can run
-code.
-"""
+"""Tensors on disk: safetensors with metadata, written whole; nothing loaded can run code."""
 
 import json
 import os
@@ -18,23 +16,30 @@ from nmt.files import written_whole
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
-    """Raises OSError when the disk is full, say."""
+    """Write tensors and metadata to a file.
+
+    Raises OSError when the disk is full, for example.
+    """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with written_whole(path) as beside:
+    # One entry: safetensors writes several in any order.
+    entry = {"json": json.dumps([checksum(tensors), metadata or {}])}
+    with written_whole(path) as temporary_path:
         try:
-            # As one entry: safetensors writes several in any order.
-            save_file(tensors, beside, {"json": json.dumps([checksum(tensors), metadata or {}])})
+            save_file(tensors, temporary_path, entry)
         except SafetensorError as error:
-            found = re.search(
-                r"os error (\d+)", str(error)
-            )  # it has the system's error only in words
-            if not found:
+            # The system's error is only in its words.
+            match = re.search(r"os error (\d+)", str(error))
+            if not match:
                 raise
-            raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
+            number = int(match[1])
+            raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
-    """The tensors and the metadata of a file. Raises UserError when it is missing or damaged."""
+    """Return the tensors and the metadata of a file.
+
+    Raises UserError when it is missing or damaged.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             names = file.keys()  # the file itself is no iterable
@@ -45,7 +50,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
         return tensors, metadata
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
-    except OSError as error:  # safetensors' own name no file
+    except OSError as error:  # safetensors' own errors name no file
         raise UserError(f"{path} cannot be read: {error}.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(
@@ -54,7 +59,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
 
 
 def checksum(tensors: dict[str, Tensor]) -> str:
-    """CRC-32 of all values, in the order of their names."""
+    """Return the CRC-32 of all values, in the order of their names."""
     value = 0
     for _, tensor in sorted(tensors.items()):
         value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy(), value)
@@ -62,23 +67,24 @@ def checksum(tensors: dict[str, Tensor]) -> str:
 
 
 def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    """Return the shape of each tensor."""
     return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def parameters(model: nn.Module) -> dict[str, Tensor]:
-    """The model's parameters by name; one that is tied is there once."""
+    """Return the model's parameters by name; a tied one is there once."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-def require_of(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Raises UserError when names or shapes are not the model's."""
-    own = dict(model.named_parameters())
-    for name in own.keys() ^ tensors.keys():
+def require_same_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Raise UserError when names or shapes are not those of the model's parameters."""
+    expected = dict(model.named_parameters())
+    for name in expected.keys() ^ tensors.keys():
         raise UserError(
             f"these weights are not of this model: {name} is only in"
-            f" {'it' if name in own else 'them'}."
+            f" {'it' if name in expected else 'them'}."
         )
-    for name, parameter in own.items():
+    for name, parameter in expected.items():
         if parameter.shape != tensors[name].shape:
             raise UserError(
                 f"these weights are not of this model: {name} is {tuple(tensors[name].shape)}, "
@@ -88,20 +94,23 @@ def require_of(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Raises UserError when names or shapes are not the model's."""
-    require_of(model, tensors)
+    """Copy tensors into the model's parameters.
+
+    Raises UserError when names or shapes are not the model's.
+    """
+    require_same_parameters(model, tensors)
     for name, parameter in model.named_parameters():
         parameter.copy_(tensors[name])
 
 
 def average(checkpoints: list[Path]) -> dict[str, Tensor]:
-    """The mean of each parameter over the checkpoints, summed in float64 (AIAYN section 6.1).
+    """Return the mean of each parameter over checkpoints, summed in float64 (AIAYN section 6.1).
 
     Raises UserError when they are not of the same model.
     """
     total: dict[str, Tensor] = {}
     for path in checkpoints:
-        tensors = load_tensors(path)[0]
+        tensors, _ = load_tensors(path)
         if total and shapes(tensors) != shapes(total):
             raise UserError(
                 f"{path} and {checkpoints[0]} are not of the same model: average one run's alone."

@@ -16,7 +16,7 @@ from nmt.configuration import Experiment, former_spelling, present_spelling
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import read_json, remove, write_json, written_whole
-from nmt.models.size import count
+from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
 from nmt.training.trainer import Trainer
@@ -152,7 +152,7 @@ class RunFolder:
                 "cpu_seconds": round(counters.cpu_seconds, 1),
                 "skipped_updates": counters.skipped,
                 "best_dev_nll": counters.best_dev_nll,
-                "parameters": count(trainer.model).parameters,
+                "parameters": count_parameters(trainer.model).parameters,
                 "made_by": counters.made_by,
                 "settings": self.settings,
             },
