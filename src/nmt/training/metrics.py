@@ -1,4 +1,4 @@
-"""What happened, one line of JSON a time in metrics.jsonl, and the same numbers for TensorBoard."""
+"""A training's log: one JSON object per line in metrics.jsonl, the same numbers for TensorBoard."""
 
 import json
 import os
@@ -8,10 +8,11 @@ from nmt.files import write_lines
 
 
 class Metrics:
-    """Appends lines; on resuming forgets those later than the state, which will be written again.
+    """The writer of a training's log.
 
+    On resuming it forgets the lines later than the state, which will be written again.
     TensorBoard's files are in the folder tensorboard beside metrics.jsonl. Without a path nothing
-    is written: another process does.
+    is written: another process does it.
     """
 
     def __init__(self, path: Path | None, update: int):
@@ -21,13 +22,13 @@ class Metrics:
         kept = [line for line in read_metrics(path) if line["update"] <= update]
         write_lines(path, map(json.dumps, kept))
         self.file = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as training goes on
-        from torch.utils.tensorboard import (
-            SummaryWriter,
-        )  # not above: those who read metrics need no torch
+        # Imported here: those who read metrics need no torch.
+        from torch.utils.tensorboard import SummaryWriter
 
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
     def write(self, update: int, **values: object) -> None:
+        """Write one line; TensorBoard gets its numbers."""
         if self.path is None:
             return
         self.file.write(json.dumps({"update": update, **values}) + "\n")
@@ -36,8 +37,9 @@ class Metrics:
                 self.board.add_scalar(name, value, update)
 
     def flush_to_disk(self) -> None:
-        """Before a state is written: what the state counts as done must outlast a power cut as it
-        does.
+        """Write all lines to the disk itself, before a state is written.
+
+        What the state counts must outlast a power cut as it does.
         """
         if self.path is not None:
             os.fsync(self.file.fileno())
@@ -45,9 +47,11 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> list[dict]:
-    """All whole lines; a kill may have left half of the last one."""
+    """Return all whole lines; a kill may have left half of the last one."""
+    if not path.exists():
+        return []
     lines = []
-    for line in path.read_text().splitlines() if path.exists() else []:
+    for line in path.read_text().splitlines():
         try:
             lines.append(json.loads(line))
         except ValueError:

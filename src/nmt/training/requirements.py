@@ -1,6 +1,4 @@
-"""What training needs of torch, the machine and the data, asked before it begins: later it would
-cost what was done.
-"""
+"""What training needs of torch, the machine and the data, checked before it begins."""
 
 import os
 from pathlib import Path
@@ -16,40 +14,40 @@ from nmt.models.protocol import Model
 
 
 def require_support(model: Model, settings: Training, device: torch.device) -> None:
-    """Raises UserError for what torch cannot do; its own error comes later and names no setting."""
-    plain = any(isinstance(module, nn.LSTM) and not module.proj_size for module in model.modules())
-    if plain and device.type == "cpu" and settings.precision == "float16":
+    """Raise UserError for what torch cannot do.
+
+    Its own error comes later and names no setting.
+    """
+    has_lstm = any(
+        isinstance(module, nn.LSTM) and not module.proj_size for module in model.modules()
+    )
+    if has_lstm and device.type == "cpu" and settings.precision == "float16":
         raise UserError(
             "torch cannot train an LSTM in float16 on a CPU: set precision to bfloat16 or float32."
         )
 
 
 def require_memory(parameters: int, device: torch.device) -> None:
-    """Raises UserError when not even a float32 weight and its gradient fit for each of the
-    parameters.
-    """
+    """Raise UserError when the parameters and their gradients do not fit in float32."""
     if device.type == "cuda":
-        there = torch.cuda.get_device_properties(device).total_memory
+        memory = torch.cuda.get_device_properties(device).total_memory
     else:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if 2 * 4 * parameters > there:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = 2 * 4 * parameters
+    if needed > memory:
         raise UserError(
             f"{parameters / 1e6:,.0f} million parameters and their gradients take"
-            f" {8 * parameters / 2**30:,.1f} GiB, the {device.type} has {there / 2**30:,.1f}:"
+            f" {needed / 2**30:,.1f} GiB, the {device.type} has {memory / 2**30:,.1f}:"
             " choose a smaller row or a larger machine."
         )
 
 
 def require_positions(model: Model, dev: Batches, name: Path) -> None:
-    """Raises UserError for a dev set of which the model cannot say how well it does: it is never
-    cut.
-    """
-    longest, most = (
-        int(max(dev.source_lengths.max(), dev.target_lengths.max())) - 1,
-        reach(model),
-    )  # without EOS
-    if most is not None and longest > most:
+    """Raise UserError when the model has too few positions for the dev set, which is never cut."""
+    limit = reach(model)
+    longest = int(max(dev.source_lengths.max(), dev.target_lengths.max())) - 1  # without EOS
+    if limit is not None and longest > limit:
         raise UserError(
-            f"{name} has a sentence of {longest} subwords, the model positions for {most} a side:"
+            f"{name} has a sentence of {longest} subwords, the model positions for {limit} a side:"
             " raise max_positions."
         )

@@ -12,7 +12,7 @@ from nmt.training.objective import cross_entropy
 
 @pytest.fixture(params=[True, False], ids=["bias", "no-bias"])
 def case(request, monkeypatch):
-    monkeypatch.setitem(objective.ROWS, "cpu", 16)
+    monkeypatch.setitem(objective.ROWS_PER_CHUNK, "cpu", 16)
     torch.manual_seed(0)
     hidden = torch.randn(3, 21, 8, dtype=torch.float64, requires_grad=True)
     output = torch.nn.Linear(8, 37, bias=request.param, dtype=torch.float64)
