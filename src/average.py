@@ -13,7 +13,7 @@ from nmt.configuration import load_catalog
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
-from nmt.models.weights import average, require_of
+from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
 
@@ -33,7 +33,9 @@ def main(args: argparse.Namespace) -> None:
         logging.warning(f"only {len(checkpoints)} of {wanted} checkpoints to average are there")
     weights, subwords = average(checkpoints), SubwordPair.load(args.subwords)
     with torch.device("meta"):
-        require_of(build(experiment.model, subwords.source.size, subwords.target.size), weights)
+        require_same_parameters(
+            build(experiment.model, subwords.source.size, subwords.target.size), weights
+        )
     save_model(
         args.output,
         weights,
@@ -50,7 +52,7 @@ if __name__ == "__main__":
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
     parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml"
+        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
     )
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
