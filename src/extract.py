@@ -1,41 +1,32 @@
-"""Extracts one split of a corpus from its archives to two files of raw text, one sentence a
-line.
-"""
+"""Extract one split of a corpus from its archives to two text files, one sentence per line."""
 
-from argparse import Namespace
-from collections.abc import Iterable
+import argparse
 from pathlib import Path
 
-from nmt.command import arguments, run
-from nmt.configuration import load_catalog
+from nmt import command
+from nmt.configuration import Corpus, load_catalog
 from nmt.errors import UserError
 from nmt.files import written_whole
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
 
 
-def main(args: Namespace) -> None:
+def main(args: argparse.Namespace) -> None:
+    """Extract the split; an error also names the archives to delete once they are corrected."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     try:
-        extract(sentence_pairs(corpus, args.split, args.archives), args)
+        extract(corpus, args)
     except UserError as error:
-        locators = (
-            locator
-            for part in corpus.splits.get(args.split, [])
-            for locator in (part.source, part.target)
-        )
-        archives = dict.fromkeys(
-            str(args.archives / locator.partition(":")[0]) for locator in locators
-        )
-        hint = (
-            f" When the original is corrected, delete the copy: {', '.join(archives)}."
-            if archives
-            else ""
-        )
+        archives = archives_of(corpus, args.split, args.archives)
+        hint = ""
+        if archives:
+            hint = f" When the original is corrected, delete the copy: {', '.join(archives)}."
         raise UserError(f"{error}{hint}") from None
 
 
-def extract(pairs: Iterable[tuple[str, str]], args: Namespace) -> None:
+def extract(corpus: Corpus, args: argparse.Namespace) -> None:
+    """Write both sides of the split."""
+    pairs = sentence_pairs(corpus, args.split, args.archives)
     with (
         written_whole(args.source) as source_path,
         written_whole(args.target) as target_path,
@@ -47,11 +38,21 @@ def extract(pairs: Iterable[tuple[str, str]], args: Namespace) -> None:
             target_file.write(target + "\n")
 
 
+def archives_of(corpus: Corpus, split: str, folder: Path) -> list[str]:
+    """Return the paths of a split's archives, without duplicates."""
+    paths = {}
+    for part in corpus.splits.get(split, []):
+        for locator in (part.source, part.target):
+            archive = locator.partition(":")[0]
+            paths[str(folder / archive)] = None
+    return list(paths)
+
+
 if __name__ == "__main__":
-    parser = arguments(__doc__)
+    parser = command.arguments(__doc__)
     parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml")
-    parser.add_argument("--corpus", required=True)
-    parser.add_argument("--split", required=True)
+    parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
+    parser.add_argument("--split", required=True, help="a split of the corpus")
     parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")
     parser.add_argument(
         "--source", type=Path, required=True, help="the file to write the source sentences to"
@@ -59,4 +60,4 @@ if __name__ == "__main__":
     parser.add_argument(
         "--target", type=Path, required=True, help="the file to write the target sentences to"
     )
-    run(main, parser)
+    command.run(main, parser)

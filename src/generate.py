@@ -1,7 +1,6 @@
-"""Writes the demo corpus: sentence pairs that a grammar generates. It is generated text, not a
-benchmark.
+"""Generate the demo corpus: sentence pairs from a grammar, not a benchmark.
 
-The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence a line; no sentence comes
+The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence per line; no sentence occurs
 twice.
 """
 
@@ -9,7 +8,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from nmt.command import arguments, run, whole_number
+from nmt import command
 from nmt.configuration import MOST_SEED
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
@@ -18,17 +17,17 @@ SPLITS = ("train", "dev", "test")
 
 
 def main(args: argparse.Namespace) -> None:
+    """Generate all splits for which a size is given."""
     grammar = Grammar.load(args.grammar, args.source_language, args.target_language)
-    sizes = {split: getattr(args, split) for split in SPLITS}
-    corpus = generate(grammar, {split: size for split, size in sizes.items() if size}, args.seed)
-    for split, pairs in corpus.items():
+    sizes = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
+    for split, pairs in generate(grammar, sizes, args.seed).items():
         logging.info(f"{args.output}: {len(pairs)} generated pairs for {split}")
         for side, language in enumerate(grammar.languages):
             write_lines(args.output / f"{split}.{language}", (pair[side] for pair in pairs))
 
 
 if __name__ == "__main__":
-    parser = arguments("Generate sentence pairs from a grammar: generated text, not a benchmark.")
+    parser = command.arguments(__doc__)
     parser.add_argument(
         "--grammar", type=Path, required=True, help="YAML file with words, tables and rules"
     )
@@ -36,15 +35,19 @@ if __name__ == "__main__":
     parser.add_argument("--target-language", default="de", help="default: %(default)s")
     parser.add_argument(
         "--seed",
-        type=whole_number(0, MOST_SEED),
+        type=command.whole_number(0, MOST_SEED),
         required=True,
         help="the same seed gives the same text",
     )
     for split in SPLITS:
         parser.add_argument(
-            f"--{split}", type=whole_number(1), required=split != "test", metavar="N"
+            f"--{split}",
+            type=command.whole_number(1),
+            required=split != "test",
+            metavar="N",
+            help=f"number of pairs in the {split} split",
         )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FOLDER", help="where the files go"
     )
-    run(main, parser)
+    command.run(main, parser)

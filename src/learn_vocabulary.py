@@ -1,33 +1,34 @@
-"""Learns the subwords of a corpus from the normalized training text: of both languages together, or
-of each by itself.
+"""Learn subwords from normalized training text, of both languages together or of each separately.
 
-OUTPUT gets source.model and target.model, which are the same where they are learned together.
+The output is FOLDER/source.model and FOLDER/target.model, which are the same when both languages
+are learned together.
 """
 
-from argparse import Namespace
+import argparse
 from contextlib import nullcontext
 from pathlib import Path
 
-from nmt.command import arguments, run, whole_number
+from nmt import command
 from nmt.configuration import load_catalog
 from nmt.files import written_whole
 from nmt.text.subwords import SUBWORD_FILES, learn_pair
 
 
-def main(args: Namespace) -> None:
+def main(args: argparse.Namespace) -> None:
+    """Learn the subwords; the messages of sentencepiece go to the log."""
     vocabulary = load_catalog(args.catalog).vocabulary(args.vocabulary)
     with open(args.log, "a", encoding="utf-8") if args.log else nullcontext() as log:
         models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
-    with written_whole(args.output) as beside:
-        beside.mkdir()
+    with written_whole(args.output) as temporary:
+        temporary.mkdir()
         for name, model in zip(SUBWORD_FILES, models, strict=True):
-            (beside / name).write_bytes(model)
+            (temporary / name).write_bytes(model)
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of experiments")
-    parser.add_argument("--vocabulary", required=True)
+    parser = command.arguments(__doc__)
+    parser.add_argument("--catalog", type=Path, required=True, help="the folder of experiments/")
+    parser.add_argument("--vocabulary", required=True, help="a vocabulary of experiments/")
     parser.add_argument(
         "--source", type=Path, required=True, metavar="FILE", help="normalized source text"
     )
@@ -38,6 +39,9 @@ if __name__ == "__main__":
         "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write"
     )
     parser.add_argument(
-        "--jobs", type=whole_number(1), default=1, help="threads (default: %(default)s)"
+        "--jobs",
+        type=command.whole_number(1),
+        default=1,
+        help="number of threads (default: %(default)s)",
     )
-    run(main, parser)
+    command.run(main, parser)

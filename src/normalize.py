@@ -1,11 +1,12 @@
-"""Turns raw text of one language into what a vocabulary is learned from and encodes, line by
-line.
+"""Preprocess raw text of one language line by line, as a vocabulary asks for.
+
+The output is the text that the vocabulary is learned from and that it encodes.
 """
 
-from argparse import Namespace
+import argparse
 from pathlib import Path
 
-from nmt.command import arguments, run, whole_number
+from nmt import command
 from nmt.configuration import load_catalog
 from nmt.errors import UserError, nearest
 from nmt.files import read_lines, write_lines
@@ -13,7 +14,8 @@ from nmt.progress import progress
 from nmt.text.preprocessing import preprocess_lines
 
 
-def main(args: Namespace) -> None:
+def main(args: argparse.Namespace) -> None:
+    """Preprocess the input file."""
     catalog = load_catalog(args.catalog)
     languages = catalog.corpus(args.corpus).languages.values()
     if args.language not in languages:
@@ -24,19 +26,22 @@ def main(args: Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__)
+    parser = command.arguments(__doc__)
     parser.add_argument(
         "--catalog",
         type=Path,
         required=True,
-        help="the folder of corpora.yaml and experiments.yaml",
+        help="the folder of corpora.yaml and experiments/",
     )
-    parser.add_argument("--corpus", required=True)
-    parser.add_argument("--vocabulary", required=True)
-    parser.add_argument("--language", required=True, help="a language of the corpus, as en")
-    parser.add_argument("--input", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
+    parser.add_argument("--vocabulary", required=True, help="a vocabulary of experiments/")
+    parser.add_argument("--language", required=True, help="a language of the corpus, such as en")
+    parser.add_argument("--input", type=Path, required=True, help="raw text, plain or .gz")
+    parser.add_argument("--output", type=Path, required=True, help="the file to write")
     parser.add_argument(
-        "--jobs", type=whole_number(1), default=1, help="processes (default: %(default)s)"
+        "--jobs",
+        type=command.whole_number(1),
+        default=1,
+        help="number of processes (default: %(default)s)",
     )
-    run(main, parser)
+    command.run(main, parser)

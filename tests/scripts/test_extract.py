@@ -7,22 +7,19 @@ import pytest
 
 @pytest.fixture
 def corpus(tmp_path, catalog):
-    """corpus(source bytes, target bytes, ...): a corpus whose splits hold one part for each pair of
-    arguments.
-    """
+    """corpus(source bytes, target bytes, ...): the command to extract a split of such parts."""
 
-    def make(*contents: bytes, **part: object) -> list[str]:
+    def make(*contents: bytes) -> list[str]:
         archives = tmp_path / "archives"
         archives.mkdir()
-        names = [
-            f"part{number // 2}.{'de' if number % 2 else 'en'}.gz"
-            for number in range(len(contents))
-        ]
+        names = []
+        parts = []
+        for number in range(len(contents) // 2):
+            part = {"source": f"part{number}.en.gz", "target": f"part{number}.de.gz"}
+            parts.append(part)
+            names += part.values()
         for name, content in zip(names, contents, strict=True):
             (archives / name).write_bytes(gzip.compress(content))
-        parts = [
-            {"source": s, "target": t, **part} for s, t in zip(names[::2], names[1::2], strict=True)
-        ]
         folder = catalog(
             {
                 "tiny": {
@@ -45,12 +42,21 @@ def corpus(tmp_path, catalog):
                 },
             }
         )
-        out = tmp_path / "raw"
-        named = {"catalog": folder, "corpus": "tiny", "split": "train", "archives": archives}
-        named |= {"source": out / "train.en", "target": out / "train.de"}
-        return ["extract", *(f"--{name}={value}" for name, value in named.items())]
+        return command(folder, "tiny", archives, tmp_path / "raw")
 
     return make
+
+
+def command(catalog, corpus, archives, output):
+    options = {
+        "catalog": catalog,
+        "corpus": corpus,
+        "split": "train",
+        "archives": archives,
+        "source": output / "train.en",
+        "target": output / "train.de",
+    }
+    return ["extract", *(f"--{name}={value}" for name, value in options.items())]
 
 
 def raw(tmp_path, language):
@@ -62,8 +68,8 @@ def nothing_written(tmp_path):
 
 
 def test_parts_follow_one_another(corpus, run_script, tmp_path):
-    done = run_script(*corpus(b"a\nb\n", b"x\ny\n", b"c", b"z\n"))
-    assert done.returncode == 0, done
+    result = run_script(*corpus(b"a\nb\n", b"x\ny\n", b"c", b"z\n"))
+    assert result.returncode == 0, result
     assert raw(tmp_path, "en") == "a\nb\nc\n"
     assert raw(tmp_path, "de") == "x\ny\nz\n"
 
@@ -71,14 +77,14 @@ def test_parts_follow_one_another(corpus, run_script, tmp_path):
 def test_no_character_shifts_the_alignment(corpus, run_script, tmp_path):
     source = "\ufeffa\r\nb\u2028b\n\nd\x0cd\x0bd\ne\x85e\rf\n"
     target = "v\nw\tw\nx\u00a0x\n y \n\n"
-    done = run_script(*corpus(source.encode(), target.encode()))
-    assert done.returncode == 0, done
+    result = run_script(*corpus(source.encode(), target.encode()))
+    assert result.returncode == 0, result
     assert raw(tmp_path, "en") == "a\nb b\n\nd d d\ne e f\n"
     assert raw(tmp_path, "de") == "v\nw w\nx\u00a0x\ny\n\n"
     assert len(raw(tmp_path, "en").splitlines()) == len(raw(tmp_path, "de").splitlines()) == 5
 
 
-def test_differing_line_counts_name_both_sides(corpus, run_failing, tmp_path):
+def test_different_line_counts_are_an_error_that_names_both_sides(corpus, run_failing, tmp_path):
     error = run_failing(*corpus(b"a\n" * 3, b"x\n" * 3, b"a\n" * 5, b"x\n" * 2))
     assert "part1.en.gz has 5 lines but part1.de.gz has 2" in error
     assert nothing_written(tmp_path)
@@ -86,10 +92,10 @@ def test_differing_line_counts_name_both_sides(corpus, run_failing, tmp_path):
 
 
 def test_a_truncated_gzip_is_named(corpus, run_failing, tmp_path):
-    command = corpus(b"a\n", bytes(range(32, 120)) * 50)
+    extract = corpus(b"a\n", bytes(range(32, 120)) * 50)
     path = tmp_path / "archives" / "part0.de.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    assert "part0.de.gz is damaged or truncated" in run_failing(*command)
+    assert "part0.de.gz is damaged or truncated" in run_failing(*extract)
     assert nothing_written(tmp_path)
 
 
@@ -100,20 +106,20 @@ def test_invalid_utf8_is_named_with_its_line(corpus, run_failing, tmp_path):
 
 
 def test_a_missing_archive_is_named(corpus, run_failing, tmp_path):
-    command = corpus(b"a\n", b"x\n")
+    extract = corpus(b"a\n", b"x\n")
     (tmp_path / "archives" / "part0.en.gz").unlink()
-    assert "part0.en.gz is not there: download it first" in run_failing(*command)
+    assert "part0.en.gz is not there: download it first" in run_failing(*extract)
     assert nothing_written(tmp_path)
 
 
 def test_unknown_names_are_errors(corpus, run_failing):
-    command = corpus(b"a\n", b"x\n")
-    assert "unknown corpus 'tny': did you mean 'tiny'?" in run_failing(*command, "--corpus=tny")
-    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*command, "--split=tran")
-    assert "is generated" in run_failing(*command, "--corpus=made")
+    extract = corpus(b"a\n", b"x\n")
+    assert "unknown corpus 'tny': did you mean 'tiny'?" in run_failing(*extract, "--corpus=tny")
+    assert "unknown split 'tran': did you mean 'train'?" in run_failing(*extract, "--split=tran")
+    assert "is generated" in run_failing(*extract, "--corpus=made")
 
 
-def test_multi30k_extracts_whole(mirror, run_script, catalog, tmp_path):
+def test_all_of_multi30k_is_extracted(mirror, run_script, catalog, tmp_path):
     names = {language: f"multi30k/train.{language}.gz" for language in ("en", "de")}
     part = {"source": "train.en.gz", "target": "train.de.gz"}
     folder = catalog(
@@ -131,15 +137,8 @@ def test_multi30k_extracts_whole(mirror, run_script, catalog, tmp_path):
             }
         }
     )
-    named = {
-        "catalog": folder,
-        "corpus": "multi30k",
-        "split": "train",
-        "archives": mirror / "multi30k",
-    }
-    named |= {"source": tmp_path / "raw" / "train.en", "target": tmp_path / "raw" / "train.de"}
-    done = run_script("extract", *(f"--{name}={value}" for name, value in named.items()))
-    assert done.returncode == 0, done
+    result = run_script(*command(folder, "multi30k", mirror / "multi30k", tmp_path / "raw"))
+    assert result.returncode == 0, result
     for language in ("en", "de"):
         text = raw(tmp_path, language)
         assert text.count("\n") == len(text.splitlines()) == 29_000

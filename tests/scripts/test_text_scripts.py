@@ -54,30 +54,40 @@ def write(path, lines):
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def normalize(folder, **others):
-    named = {"corpus": "tiny", "vocabulary": "small", "language": "en", "input": folder / "text.en"}
-    return command("normalize", folder, named, others)
+def normalize(folder, **changes):
+    options = {
+        "corpus": "tiny",
+        "vocabulary": "small",
+        "language": "en",
+        "input": folder / "text.en",
+    }
+    return command("normalize", folder, **options | changes)
 
 
-def learn(folder, **others):
-    named = {"vocabulary": "small", "source": folder / "text.en", "target": folder / "text.de"}
-    return command("learn_vocabulary", folder, named, others)
+def learn(folder, **changes):
+    options = {
+        "vocabulary": "small",
+        "source": folder / "text.en",
+        "target": folder / "text.de",
+    }
+    return command("learn_vocabulary", folder, **options | changes)
 
 
-def binarize(folder, **others):
-    named = {
+def binarize(folder, **changes):
+    options = {
         "corpus": "tiny",
         "vocabulary": "small",
         "split": "train",
         "subwords": folder / "model",
+        "source": folder / "text.en",
+        "target": folder / "text.de",
     }
-    named |= {"source": folder / "text.en", "target": folder / "text.de"}
-    return command("binarize", folder, named, others)
+    return command("binarize", folder, **options | changes)
 
 
-def command(script, folder, named, others):
-    named = {"catalog": folder / "catalog", "output": folder / "out" / "made", **named, **others}
-    return [script, *(f"--{name}={value}" for name, value in named.items())]
+def command(script, folder, **options):
+    options = {"catalog": folder / "catalog", "output": folder / "out" / "made", **options}
+    return [script, *(f"--{name}={value}" for name, value in options.items())]
 
 
 def nothing_written(folder):
@@ -86,15 +96,15 @@ def nothing_written(folder):
 
 @pytest.fixture
 def model(folder, run_script):
-    done = run_script(*learn(folder, output=folder / "model"))
-    assert done.returncode == 0, done
+    result = run_script(*learn(folder, output=folder / "model"))
+    assert result.returncode == 0, result
     return folder / "model"
 
 
 def test_normalize_keeps_every_line(folder, run_script):
     for jobs in (1, 2):
-        done = run_script(*normalize(folder, jobs=jobs))
-        assert done.returncode == 0, done
+        result = run_script(*normalize(folder, jobs=jobs))
+        assert result.returncode == 0, result
         lines = (folder / "out" / "made").read_text().split("\n")
         assert lines[:4] == ["a man sits on a bench .", "two dogs run .", "", "a dog sits ."]
         assert len(lines) == len(ENGLISH) + 1
@@ -103,36 +113,40 @@ def test_normalize_keeps_every_line(folder, run_script):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_normalize_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs):
     (folder / "text.en").write_bytes(b"good\n\xff\n")
-    assert f"{folder}/text.en, line 2: not valid UTF-8" in run_failing(
-        *normalize(folder, jobs=jobs)
-    )
+    error = run_failing(*normalize(folder, jobs=jobs))
+    assert f"{folder}/text.en, line 2: not valid UTF-8" in error
     assert nothing_written(folder)
 
 
 def test_normalize_refuses_unknown_names(folder, run_failing):
-    assert "unknown corpus 'tinny': did you mean 'tiny'?" in run_failing(
-        *normalize(folder, corpus="tinny")
-    )
-    assert "unknown vocabulary 'smal'" in run_failing(*normalize(folder, vocabulary="smal"))
-    assert "unknown language 'fr'" in run_failing(*normalize(folder, language="fr"))
-    assert "none is not there" in run_failing(*normalize(folder, input="none"))
+    error = run_failing(*normalize(folder, corpus="tinny"))
+    assert "unknown corpus 'tinny': did you mean 'tiny'?" in error
+    error = run_failing(*normalize(folder, vocabulary="smal"))
+    assert "unknown vocabulary 'smal'" in error
+    error = run_failing(*normalize(folder, language="fr"))
+    assert "unknown language 'fr'" in error
+    error = run_failing(*normalize(folder, input="none"))
+    assert "none is not there" in error
     assert nothing_written(folder)
 
 
-def test_learn_vocabulary_writes_its_model_and_logs_apart(folder, run_script):
-    done = run_script(*learn(folder, log=folder / "log" / "learn.log"))
-    assert done.returncode == 0, done
-    assert done.stderr == ""
+def test_learn_vocabulary_writes_its_models_and_logs_to_a_file_only(folder, run_script):
+    result = run_script(*learn(folder, log=folder / "log" / "learn.log"))
+    assert result.returncode == 0, result
+    assert result.stderr == ""
     assert "trainer_interface" in (folder / "log" / "learn.log").read_text()
-    made = folder / "out" / "made"
-    first = [(made / name).read_bytes() for name in SUBWORD_FILES]
-    assert [Subwords(model).size for model in first] == [60, 60]
-    assert first[0] == first[1]
+    models = read_models(folder)
+    assert [Subwords(model).size for model in models] == [60, 60]
+    assert models[0] == models[1]
     assert run_script(*learn(folder, jobs=2)).stderr == ""
-    assert [(made / name).read_bytes() for name in SUBWORD_FILES] == first
+    assert read_models(folder) == models
 
 
-def test_each_side_may_have_subwords_of_its_own(folder, run_script):
+def read_models(folder):
+    return [(folder / "out" / "made" / name).read_bytes() for name in SUBWORD_FILES]
+
+
+def test_source_and_target_may_have_separate_subwords(folder, run_script):
     assert run_script(*learn(folder, vocabulary="apart")).stderr == ""
     pair = SubwordPair.load(folder / "out" / "made")
     assert (pair.source.size, pair.target.size) == (50, 60)
@@ -141,40 +155,37 @@ def test_each_side_may_have_subwords_of_its_own(folder, run_script):
     assert UNK not in pair.target.encode(["ä"])[0]
 
 
-def test_learn_vocabulary_says_what_the_text_supports(folder, run_failing):
+def test_learn_vocabulary_refuses_text_that_does_not_fit(folder, run_failing):
     log = folder / "learn.log"
     error = run_failing(*learn(folder, vocabulary="large", log=log))
     assert "60000 is larger than the text supports: the largest possible is" in error
-    assert error in log.read_text().replace(" error:", "\nerror:")
+    assert error in log.read_text()
     write(folder / "none", [])
-    assert "there is no text in" in run_failing(
-        *learn(folder, source=folder / "none", target=folder / "none")
-    )
+    error = run_failing(*learn(folder, source=folder / "none", target=folder / "none"))
+    assert "there is no text in" in error
     (folder / "bad").write_bytes(b"a\nb\xff\n")
-    assert f"{folder}/bad, line 2: not valid UTF-8" in run_failing(
-        *learn(folder, target=folder / "bad")
-    )
+    error = run_failing(*learn(folder, target=folder / "bad"))
+    assert f"{folder}/bad, line 2: not valid UTF-8" in error
     assert nothing_written(folder)
 
 
-def test_binarize_cleans_training_text_alone(folder, model, run_script):
-    for split, sentences in (("train", 16), ("dev", 20)):
-        done = run_script(*binarize(folder, split=split))
-        assert done.returncode == 0, done
+def test_binarize_cleans_only_training_text(folder, model, run_script):
+    train_dropped = {"empty": 4, "too_long": 0, "ratio": 0}
+    for split, sentences, dropped in (("train", 16, train_dropped), ("dev", 20, {})):
+        result = run_script(*binarize(folder, split=split))
+        assert result.returncode == 0, result
         tokens = ParallelTokens.load(folder / "out" / "made")
         assert len(tokens) == sentences
-        assert tokens.meta["dropped"] == (
-            {"empty": 4, "too_long": 0, "ratio": 0} if split == "train" else {}
-        )
+        assert tokens.meta["dropped"] == dropped
         assert [path.name for path in (folder / "out").iterdir()] == ["made"]
 
 
-def test_a_vocabulary_may_have_a_limit_of_its_own(folder, model, run_failing):
+def test_a_vocabulary_may_have_its_own_length_limit(folder, model, run_failing):
     error = run_failing(*binarize(folder, vocabulary="brief"))
     assert "after cleaning (dropped: 4 empty, 16 too_long, 0 ratio)" in error
 
 
-def test_binarize_refuses_what_it_cannot_use(folder, model, run_failing):
+def test_binarize_refuses_unusable_input(folder, model, run_failing):
     write(folder / "blank", [""] * len(ENGLISH))
     error = run_failing(*binarize(folder, target=folder / "blank"))
     assert "no sentence pair is left" in error
@@ -182,22 +193,24 @@ def test_binarize_refuses_what_it_cannot_use(folder, model, run_failing):
     write(folder / "short", GERMAN[:-1])
     error = run_failing(*binarize(folder, target=folder / "short"))
     assert f"{folder}/text.en has 20 lines but {folder}/short has 19" in error
-    assert "unknown corpus 'tinny'" in run_failing(*binarize(folder, corpus="tinny"))
-    assert "unknown split 'tran': did you mean 'train'?" in run_failing(
-        *binarize(folder, split="tran")
-    )
-    assert "nowhere/source.model is not there: learn the vocabulary first" in run_failing(
-        *binarize(folder, subwords="nowhere")
-    )
+    error = run_failing(*binarize(folder, corpus="tinny"))
+    assert "unknown corpus 'tinny'" in error
+    error = run_failing(*binarize(folder, split="tran"))
+    assert "unknown split 'tran': did you mean 'train'?" in error
+    error = run_failing(*binarize(folder, subwords="nowhere"))
+    assert "nowhere/source.model is not there: learn the vocabulary first" in error
     assert nothing_written(folder)
 
 
 @pytest.mark.parametrize("make", [normalize, binarize])
-def test_a_file_over_the_limit_of_its_size_leaves_nothing(folder, model, run_failing, make):
+def test_a_file_size_limit_leaves_no_partial_output(folder, model, run_failing, make):
     write(folder / "text.en", ENGLISH * 100)
     write(folder / "text.de", GERMAN * 100)
-    limit = resource.RLIMIT_FSIZE
-    error = run_failing(*make(folder), preexec_fn=lambda: resource.setrlimit(limit, (4096, 4096)))
+
+    def limit_file_size():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    error = run_failing(*make(folder), preexec_fn=limit_file_size)
     assert "File too large" in error
     assert nothing_written(folder)
 
@@ -214,7 +227,7 @@ def tiny_disk(tmp_path):
 
 
 @pytest.mark.parametrize("make", [normalize, learn, binarize])
-def test_a_full_disk_leaves_nothing(folder, model, run_failing, tiny_disk, make):
+def test_a_full_disk_leaves_no_partial_output(folder, model, run_failing, tiny_disk, make):
     write(folder / "text.en", ENGLISH * 100)
     write(folder / "text.de", GERMAN * 100)
     if make is learn:
