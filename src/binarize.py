@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import load_catalog, lookup
 from nmt.data.tokens import write_tokens
-from nmt.files import written_whole
+from nmt.files import atomic_write
 from nmt.text.subwords import SubwordPair
 
 
@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> None:
         max_length = vocabulary.max_length or corpus.cleaning.max_length
         cleaning = corpus.cleaning.model_copy(update={"max_length": max_length})
     subwords = SubwordPair.load(args.subwords)
-    with written_whole(args.output) as temporary:
+    with atomic_write(args.output) as temporary:
         meta = write_tokens(temporary, subwords, args.source, args.target, cleaning, args.jobs)
     logging.info(f"{args.split}: {meta['sentences']} pairs, dropped {meta['dropped']}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import Corpus, load_catalog
 from nmt.errors import UserError
-from nmt.files import written_whole
+from nmt.files import atomic_write
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
 
@@ -28,8 +28,8 @@ def extract(corpus: Corpus, args: argparse.Namespace) -> None:
     """Write both sides of the split."""
     pairs = sentence_pairs(corpus, args.split, args.archives)
     with (
-        written_whole(args.source) as source_path,
-        written_whole(args.target) as target_path,
+        atomic_write(args.source) as source_path,
+        atomic_write(args.target) as target_path,
         open(source_path, "w", encoding="utf-8", newline="") as source_file,
         open(target_path, "w", encoding="utf-8", newline="") as target_file,
     ):

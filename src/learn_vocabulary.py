@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog
-from nmt.files import written_whole
+from nmt.files import atomic_write
 from nmt.text.subwords import SUBWORD_FILES, learn_pair
 
 
@@ -19,7 +19,7 @@ def main(args: argparse.Namespace) -> None:
     vocabulary = load_catalog(args.catalog).vocabulary(args.vocabulary)
     with open(args.log, "a", encoding="utf-8") if args.log else nullcontext() as log:
         models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
-    with written_whole(args.output) as temporary:
+    with atomic_write(args.output) as temporary:
         temporary.mkdir()
         for name, model in zip(SUBWORD_FILES, models, strict=True):
             (temporary / name).write_bytes(model)

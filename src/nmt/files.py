@@ -17,7 +17,7 @@ os.umask(UMASK)
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` to write to; on success it replaces `path` atomically.
 
     Whatever happens, `path` is either what it was or the whole new file, flushed to disk. It may
@@ -71,14 +71,14 @@ def remove(path: Path) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically, in UTF-8."""
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     r"""Write lines, to each of which "\n" is added, to a text file atomically, in UTF-8."""
     with (
-        written_whole(path) as temporary,
+        atomic_write(path) as temporary,
         open(temporary, "w", encoding="utf-8", newline="") as file,
     ):
         file.writelines(f"{line}\n" for line in lines)

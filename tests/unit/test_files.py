@@ -5,11 +5,11 @@ import os
 import pytest
 
 from nmt import files
-from nmt.files import written_whole
+from nmt.files import atomic_write
 
 
 def make(folder, content):
-    with written_whole(folder) as temporary:
+    with atomic_write(folder) as temporary:
         temporary.mkdir()
         (temporary / content).write_text(content)
 
@@ -25,10 +25,10 @@ def test_a_folder_is_replaced_whole(tmp_path):
 
 
 def test_all_files_get_the_permissions_of_the_umask(tmp_path):
-    with written_whole(tmp_path / "folder") as temporary:
+    with atomic_write(tmp_path / "folder") as temporary:
         temporary.mkdir()
         (temporary / "inside").touch(0o600)
-    with written_whole(tmp_path / "alone") as temporary:
+    with atomic_write(tmp_path / "alone") as temporary:
         temporary.touch(0o600)
     (tmp_path / "usual").touch()
     usual = (tmp_path / "usual").stat().st_mode
@@ -37,7 +37,7 @@ def test_all_files_get_the_permissions_of_the_umask(tmp_path):
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):
-    with pytest.raises(IsADirectoryError) as error, written_whole(tmp_path) as temporary:
+    with pytest.raises(IsADirectoryError) as error, atomic_write(tmp_path) as temporary:
         temporary.touch()
     assert error.value.filename == str(tmp_path)
     assert list(tmp_path.parent.glob(".*partial")) == []

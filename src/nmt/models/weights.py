@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from nmt.errors import UserError
-from nmt.files import written_whole
+from nmt.files import atomic_write
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
@@ -23,7 +23,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in any order.
     entry = {"json": json.dumps([checksum(tensors), metadata or {}])}
-    with written_whole(path) as temporary_path:
+    with atomic_write(path) as temporary_path:
         try:
             save_file(tensors, temporary_path, entry)
         except SafetensorError as error:

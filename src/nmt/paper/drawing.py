@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nmt.configuration import Catalog, Reproduction, Table
-from nmt.files import written_whole
+from nmt.files import atomic_write
 from nmt.paper.results import Run, commits, find_runs
 
 logging.getLogger("fontTools").setLevel(
@@ -155,5 +155,5 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
         "png": (png, {"Software": None}),
     }
     for form, (path, metadata) in forms.items():
-        with written_whole(path) as beside, matplotlib.rc_context(STYLE):
+        with atomic_write(path) as beside, matplotlib.rc_context(STYLE):
             figure.savefig(beside, format=form, metadata=metadata)

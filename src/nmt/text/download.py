@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import flush_to_disk, written_whole
+from nmt.files import atomic_write, flush_to_disk
 from nmt.progress import Progress
 
 TIMEOUT = 60  # seconds without an answer or a byte
@@ -77,7 +77,7 @@ def copy(path: Path, archive: Archive, output: Path) -> None:
     """
     if not path.is_file():
         raise SourceError("not there")
-    with written_whole(output) as temporary:
+    with atomic_write(output) as temporary:
         shutil.copyfile(path, temporary)
         verify(temporary, archive, output)
 

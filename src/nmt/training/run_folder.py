@@ -15,7 +15,7 @@ from pathlib import Path
 from nmt.configuration import Experiment, former_spelling, present_spelling
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import read_json, remove, write_json, written_whole
+from nmt.files import atomic_write, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
@@ -133,11 +133,11 @@ class RunFolder:
 
     def publish(self, trainer: Trainer, counters: Counters) -> None:
         """Give checkpoints (as hard links), metrics and training.json their places, the last last."""
-        with written_whole(self.output / "checkpoints") as beside:
+        with atomic_write(self.output / "checkpoints") as beside:
             beside.mkdir()
             for path in self.checkpoints() + self.checkpoints("best-*")[-1:]:
                 os.link(path, beside / path.name)
-        with written_whole(self.output / "metrics.jsonl") as beside:
+        with atomic_write(self.output / "metrics.jsonl") as beside:
             beside.write_bytes(self.metrics.read_bytes())
         write_json(
             self.output / "training.json",
