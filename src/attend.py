@@ -1,8 +1,8 @@
-"""Translates one sentence and writes the model's attention to it, for every subword of its own
-translation.
+"""Translate one sentence and write the model's attention to it.
 
-OUTPUT gets {"source": subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s>
-at the end of both; maps is {} for a model without attention.
+There is attention for every subword of the model's own translation. OUTPUT gets {"source":
+subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s> at the end of both;
+maps is {} for a model without attention.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import torch
 
 from nmt import command
 from nmt.data.batches import pad_sources
-from nmt.decoding.translator import translate_tokens
+from nmt.decoding.translator import in_order, translate_tokens
 from nmt.errors import UserError
 from nmt.files import write_json
 from nmt.models.protocol import BOS, EOS
@@ -23,30 +23,32 @@ DECIMALS = 5
 
 
 def main(args: argparse.Namespace) -> None:
+    """Translate the sentence, then compute the attention of its best translation."""
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(args.model)
     (source,) = model.encode([args.sentence])
     if not source:
         raise UserError("the sentence is empty: give one with words in it.")
-    ((_, ((best,),)),) = translate_tokens(model.model, [source], model.experiment.decoding)
+    batches = translate_tokens(model.model, [source], model.experiment.decoding)
+    ((best,),) = in_order(batches, 1)
     logging.info(f"{args.sentence} -> {model.decode(best.tokens)}")
 
-    inputs = pad_sources([source]), torch.tensor([[BOS, *best.tokens]])
     device = next(model.model.parameters()).device
+    source_batch = pad_sources([source]).to(device)
+    target_in = torch.tensor([[BOS, *best.tokens]]).to(device)
     with torch.inference_mode():
-        maps = model.model.attention(*(part.to(device) for part in inputs))
-    write_json(
-        args.output,
-        {
-            "source": model.subwords.source.pieces([*source, EOS]),
-            "target": model.subwords.target.pieces([*best.tokens, EOS]),
-            "maps": {name: rounded(weights[0].tolist()) for name, weights in maps.items()},
-        },
-    )
+        maps = model.model.attention(source_batch, target_in)
+    attention = {
+        "source": model.subwords.source.pieces([*source, EOS]),
+        "target": model.subwords.target.pieces([*best.tokens, EOS]),
+        "maps": {name: rounded(weights[0].tolist()) for name, weights in maps.items()},
+    }
+    write_json(args.output, attention)
 
 
 def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:
+    """Return the weights [heads][target][source] with DECIMALS decimals."""
     return [[[round(weight, DECIMALS) for weight in row] for row in head] for head in heads]
 
 

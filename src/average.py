@@ -1,5 +1,6 @@
-"""Averages a run's last checkpoints, or takes its best one, into a model's folder that translate.py
-and others use.
+"""Average a run's last checkpoints, or take its best one, as the row asks for.
+
+OUTPUT becomes a model's folder, which translate.py and others use.
 """
 
 import argparse
@@ -9,7 +10,7 @@ from pathlib import Path
 import torch
 
 from nmt import command
-from nmt.configuration import load_catalog
+from nmt.configuration import Training, load_catalog
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
@@ -19,32 +20,39 @@ from nmt.text.subwords import SubwordPair
 
 
 def main(args: argparse.Namespace) -> None:
+    """Average the checkpoints, check that they are the row's, and write the folder."""
     catalog = load_catalog(args.catalog)
-    corpus, experiment = catalog.corpus(args.corpus), catalog.experiment(args.experiment)
-    best = experiment.training.checkpoint == "best"
-    pattern, wanted = ("best-*", 1) if best else ("[0-9]*", experiment.training.average)
-    checkpoints = sorted(args.checkpoints.glob(f"{pattern}.safetensors"))[-wanted:]
-    if not checkpoints:
-        raise UserError(
-            f"{args.checkpoints} holds no {'best checkpoint' if best else 'checkpoints'}: train"
-            " first."
-        )
-    if len(checkpoints) < wanted:
-        logging.warning(f"only {len(checkpoints)} of {wanted} checkpoints to average are there")
-    weights, subwords = average(checkpoints), SubwordPair.load(args.subwords)
+    corpus = catalog.corpus(args.corpus)
+    experiment = catalog.experiment(args.experiment)
+    checkpoints = checkpoints_to_average(args.checkpoints, experiment.training)
+    weights = average(checkpoints)
+    subwords = SubwordPair.load(args.subwords)
     with torch.device("meta"):
-        require_same_parameters(
-            build(experiment.model, subwords.source.size, subwords.target.size), weights
-        )
-    save_model(
-        args.output,
-        weights,
-        args.subwords,
-        experiment,
-        catalog.vocabulary(experiment.vocabulary),
-        corpus,
-        {"checkpoints": [path.name for path in checkpoints], "training": read_json(args.training)},
-    )
+        model = build(experiment.model, subwords.source.size, subwords.target.size)
+    require_same_parameters(model, weights)
+    vocabulary = catalog.vocabulary(experiment.vocabulary)
+    provenance = {
+        "checkpoints": [path.name for path in checkpoints],
+        "training": read_json(args.training),
+    }
+    save_model(args.output, weights, args.subwords, experiment, vocabulary, corpus, provenance)
+
+
+def checkpoints_to_average(folder: Path, training: Training) -> list[Path]:
+    """Return the last checkpoints that the row averages, or its best one.
+
+    Raises UserError when there is none, and warns when there are too few.
+    """
+    best = training.checkpoint == "best"
+    pattern = "best-*" if best else "[0-9]*"
+    count = 1 if best else training.average
+    checkpoints = sorted(folder.glob(f"{pattern}.safetensors"))[-count:]
+    if not checkpoints:
+        kind = "best checkpoint" if best else "checkpoints"
+        raise UserError(f"{folder} holds no {kind}: train first.")
+    if len(checkpoints) < count:
+        logging.warning(f"only {len(checkpoints)} of {count} checkpoints to average are there")
+    return checkpoints
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Writes the model card of a model's folder: README.md in it, with the scores that are given, and a
-copy.
+"""Write the model card of a model's folder, with the scores that are given.
+
+It becomes README.md in the folder; OUTPUT gets a copy.
 """
 
 import argparse
@@ -7,17 +8,18 @@ from pathlib import Path
 
 from nmt import command
 from nmt.files import read_json, write_text
-from nmt.serving.card import card
+from nmt.serving.card import model_card
 from nmt.serving.folder import read_configuration
 
 SUFFIX = ".scores.json"
 
 
 def main(args: argparse.Namespace) -> None:
+    """Write the card into the folder and to the output."""
     scores = {path.name.removesuffix(SUFFIX): read_json(path) for path in args.scores}
-    text = card(read_configuration(args.model), scores)
-    write_text(args.model / "README.md", text)
-    write_text(args.output, text)
+    card = model_card(read_configuration(args.model), scores)
+    write_text(args.model / "README.md", card)
+    write_text(args.output, card)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes a model's folder in the format of another library, to serve or share it.
+"""Write a model's folder in the format of another library, to serve or share it.
 
 OUTPUT gets the weights, source.model and target.model (subwords, as sentencepiece reads them) and
 README.md, which says how to use them and what has to be done to text.
@@ -9,19 +9,21 @@ from pathlib import Path
 
 from nmt import command
 from nmt.errors import UserError
-from nmt.files import write_text, written_whole
-from nmt.serving.card import usage
+from nmt.files import atomic_write, write_text
+from nmt.serving.card import export_card
 from nmt.serving.exports import export
 from nmt.serving.folder import TranslationModel
 
 
 def main(args: argparse.Namespace) -> None:
+    """Load the model and write its export, whole or not at all."""
     if args.output.exists():
         raise UserError(f"{args.output} is there already: delete it, or name another folder.")
     model = TranslationModel(args.model)
-    with written_whole(args.output) as beside:
-        export(model, args.model, args.to, args.precision, beside)
-        write_text(beside / "README.md", usage(model.configuration, args.to, args.precision))
+    with atomic_write(args.output) as temporary:
+        export(model, args.model, args.to, args.precision, temporary)
+        card = export_card(model.configuration, args.to, args.precision)
+        write_text(temporary / "README.md", card)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Measures a model's perplexity on a binarized split: per subword, end of sentence counted, without
-smoothing.
+"""Measure a model's perplexity on a binarized split.
+
+It is that per subword, with the end of sentence counted and without label smoothing.
 """
 
 import argparse
@@ -20,21 +21,22 @@ from nmt.training.validation import dev_nll
 
 
 def main(args: argparse.Namespace) -> None:
+    """Check that model and split have one vocabulary, measure the loss, and write the result."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model, tokens = TranslationModel(args.model), ParallelTokens.load(args.tokens)
+    model = TranslationModel(args.model)
+    tokens = ParallelTokens.load(args.tokens)
     sizes = [model.subwords.source.size, model.subwords.target.size]
     if tokens.meta["vocabulary_sizes"] != sizes:
         raise UserError(
             f"{args.tokens} was made with vocabularies of {tokens.meta['vocabulary_sizes']}"
             f" subwords, the model's have {sizes}: binarize with the model's own."
         )
-    # Training may have run in half precision; what is printed is measured in full.
-    training = model.experiment.training.model_copy(update={"precision": "float32"})
+    # Training may have run in half precision; what is reported is measured in full.
+    settings = model.experiment.training.model_copy(update={"precision": "float32"})
     batches = Batches.for_evaluation(tokens)
-    nll = dev_nll(
-        model.model, batches, training, ProcessGroup(next(model.model.parameters()).device)
-    )
+    group = ProcessGroup(next(model.model.parameters()).device)
+    nll = dev_nll(model.model, batches, settings, group)
     result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
     write_json(args.output, result)
     logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")

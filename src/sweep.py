@@ -1,5 +1,4 @@
-"""Translates the same text with several beams and several exponents of the length penalty, and
-scores each.
+"""Score translations of the same text with several beams and exponents of the length penalty.
 
 OUTPUT gets {"signature", "beam": [...], "alpha": [...]}, lists of {"beam", "alpha", "bleu",
 "length"}: length is that of the translations, in words, divided by the references'. What is not
@@ -21,28 +20,34 @@ from nmt.serving.folder import TranslationModel
 
 
 def main(args: argparse.Namespace) -> None:
+    """Translate and score with each setting, and write all scores as JSON."""
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(args.model)
-    lines, references = list(read_lines(args.source)), list(read_lines(args.references))
+    lines = list(read_lines(args.source))
+    references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])
-    bleu = BLEU(lowercase=model.before.lowercase)
-    own = model.experiment.decoding
-    settings = [own.model_copy(update={"beam": beam}) for beam in args.beams]
-    settings += [own.model_copy(update={"alpha": alpha}) for alpha in args.alphas]
-    found = []
+    bleu = BLEU(lowercase=model.source_preprocessing.lowercase)
+    default = model.experiment.decoding
+    settings = [default.model_copy(update={"beam": beam}) for beam in args.beams]
+    settings += [default.model_copy(update={"alpha": alpha}) for alpha in args.alphas]
+
+    points = []
     for decoding in progress(settings, "sweeping", len(settings), "settings"):
-        texts = dict(pair for batch in model.translate(lines, decoding) for pair in batch)
-        score = bleu.corpus_score([texts[number] for number in range(len(lines))], [references])
-        length = score.sys_len / score.ref_len
-        found.append(
-            {"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score, "length": length}
-        )
-    count = len(args.beams)
-    write_json(
-        args.output,
-        {"signature": str(bleu.get_signature()), "beam": found[:count], "alpha": found[count:]},
-    )
+        score = bleu.corpus_score(model.translate(lines, decoding), [references])
+        point = {
+            "beam": decoding.beam,
+            "alpha": decoding.alpha,
+            "bleu": score.score,
+            "length": score.sys_len / score.ref_len,
+        }
+        points.append(point)
+    sweep = {
+        "signature": str(bleu.get_signature()),
+        "beam": points[: len(args.beams)],
+        "alpha": points[len(args.beams) :],
+    }
+    write_json(args.output, sweep)
 
 
 if __name__ == "__main__":

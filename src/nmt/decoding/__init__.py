@@ -1,1 +1,1 @@
-"""Beam search over the model protocol."""
+"""Search, sampling and forced decoding over the model protocol."""

@@ -1,4 +1,4 @@
-"""Several models as one: AIAYN Table 2's ensembles."""
+"""Several models that translate as one: the ensembles of AIAYN Table 2."""
 
 import math
 from dataclasses import dataclass
@@ -9,21 +9,25 @@ from torch import Tensor, nn
 from nmt.decoding.search import log_softmax
 from nmt.models.protocol import Model, State
 
-# B sentences, S source length, R = B * beam rows, V vocabulary
+# B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
 
 
 @dataclass
-class Together:
+class EnsembleState:
+    """The members' states, one after the other."""
+
     states: list[State]
 
     def reorder(self, rows: Tensor) -> None:
+        """Keep rows (B', beam) of the R present, in every member's state."""
         for state in self.states:
             state.reorder(rows)
 
 
 class Ensemble(nn.Module):
-    """What search needs of the protocol; the probabilities of a step are the mean of the
-    members'.
+    """The part of the model protocol that search needs, over several members.
+
+    The probabilities of a step are the mean of the members'.
     """
 
     def __init__(self, members: list[Model]):
@@ -31,24 +35,24 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(members)
 
     def encode(self, source: Tensor) -> list[object]:
+        """Return each member's memory of sources (B, S)."""
         return [model.encode(source) for model in self.members]
 
-    def start(self, memory: list[object], beam: int) -> Together:
-        return Together(
-            [model.start(own, beam) for model, own in zip(self.members, memory, strict=True)]
-        )
+    def start(self, memory: list[object], beam: int) -> EnsembleState:
+        """Return the state before the first step, each sentence `beam` times."""
+        pairs = zip(self.members, memory, strict=True)
+        return EnsembleState([model.start(member_memory, beam) for model, member_memory in pairs])
 
-    def step(self, tokens: Tensor, state: Together) -> tuple[Tensor, Together]:
-        """(R,) -> (R, D), the members' own states side by side"""
-        steps = [
-            model.step(tokens, own) for model, own in zip(self.members, state.states, strict=True)
-        ]
-        return torch.cat([hidden for hidden, _ in steps], -1), Together([own for _, own in steps])
+    def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
+        """Return the members' hidden states (R, D), side by side, after tokens (R,)."""
+        pairs = zip(self.members, state.states, strict=True)
+        steps = [model.step(tokens, member_state) for model, member_state in pairs]
+        hidden = torch.cat([member_hidden for member_hidden, _ in steps], -1)
+        return hidden, EnsembleState([member_state for _, member_state in steps])
 
     def output(self, hidden: Tensor) -> Tensor:
-        """(R, D) -> (R, V): logits that are log probabilities already"""
-        own = hidden.split([model.output.in_features for model in self.members], -1)
-        each = [
-            log_softmax(model.output(part)) for model, part in zip(self.members, own, strict=True)
-        ]
-        return torch.stack(each).logsumexp(0) - math.log(len(each))
+        """Return logits (R, V) of states (R, D); they are log probabilities already."""
+        widths = [model.output.in_features for model in self.members]
+        pairs = zip(self.members, hidden.split(widths, -1), strict=True)
+        log_probs = [log_softmax(model.output(member_hidden)) for model, member_hidden in pairs]
+        return torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))

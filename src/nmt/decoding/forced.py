@@ -1,4 +1,4 @@
-"""What a model thinks of translations that are given."""
+"""Forced decoding: the scores that a model gives to translations from elsewhere."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from nmt.data.batches import pad
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
-# B sentences, T longest target
+# B sentences, S source length, T longest target, R rows of a chunk, V vocabulary
 
 
 @torch.inference_mode()
@@ -17,24 +17,24 @@ from nmt.models.protocol import BOS, EOS, PAD, Model
 def force(
     model: Model, source: Tensor, targets: list[list[int]], decoding: Decoding
 ) -> list[list[Hypothesis]]:
-    """The target of each source (B, S), scored as search scores what it finds: a list of one for
-    each.
+    """Return the target of each source (B, S), scored as search scores: one hypothesis a list.
 
-    Step by step, as search does: so it serves all that search serves, ensembles too.
+    The model takes a step for each token, as in search, so that this works with all models that
+    search works with, ensembles too.
     """
-    wanted = pad([[*target, EOS] for target in targets]).to(source.device)
+    target_out = pad([[*target, EOS] for target in targets]).to(source.device)  # (B, T)
     state = model.start(model.encode(source), beam=1)
-    tokens = torch.full_like(wanted[:, 0], BOS)
-    total = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
-    for following in wanted.unbind(1):
-        hidden, state = model.step(tokens, state)
-        steps = [
-            found.gather(1, right[:, None])[:, 0]
-            for found, right in log_prob_chunks(model.output, hidden, following)
+    last_tokens = torch.full_like(target_out[:, 0], BOS)
+    totals = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
+    for next_tokens in target_out.unbind(1):
+        hidden, state = model.step(last_tokens, state)
+        step_log_probs = [
+            log_probs.gather(1, tokens[:, None])[:, 0]  # (R, V) -> (R,)
+            for log_probs, tokens in log_prob_chunks(model.output, hidden, next_tokens)
         ]
-        total += torch.cat(steps).where(following != PAD, 0.0)
-        tokens = following
+        totals += torch.cat(step_log_probs).where(next_tokens != PAD, 0.0)
+        last_tokens = next_tokens
     return [
         [make_hypothesis(target, log_prob, decoding)]
-        for target, log_prob in zip(targets, total.tolist(), strict=True)
+        for target, log_prob in zip(targets, totals.tolist(), strict=True)
     ]

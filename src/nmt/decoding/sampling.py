@@ -1,7 +1,6 @@
-"""Translations drawn at random from a model's distribution, cut to its top_k_tokens part where
-wanted.
-"""
+"""Translations drawn at random from a model's distribution, or from its most probable part."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +12,19 @@ from nmt.configuration import Decoding
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, Model
 
-# B sentences still open, N samples of each, R = B * N rows, V vocabulary
+# B sentences still open, N samples of each, R = B * N rows, D width of hidden states, V vocabulary
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """temperature: what logits are divided by. top_k: only among so many tokens, 0 for all. top_p:
-    only among the
-    fewest tokens that together have this probability (Holtzman et al. 2020).
+    """The settings of sampling.
 
-    The random numbers of a sentence depend on the seed and its number alone, so batches change
-    nothing.
+    temperature: what logits are divided by.
+    top_k: draw only among so many tokens, 0 for all.
+    top_p: draw only among the fewest tokens that together have this probability (Holtzman et al.
+      2020).
+    seed: with a sentence's number, the only thing that its random numbers depend on, so that
+      batching changes nothing.
     """
 
     temperature: float = 1.0
@@ -43,66 +44,90 @@ def sample(
     sampling: Sampling,
     samples: int,
 ) -> list[list[Hypothesis]]:
-    """`samples` translations of each source (B, S), the top_k_tokens first; `limits` as in search.
+    """Return `samples` translations of each source (B, S), the best score first.
 
-    Their log probabilities are the model's own, whatever the distribution was cut to.
+    numbers: the sentences' numbers, which their random numbers depend on. limits: the most tokens
+    each translation may have, EOS not counted. Log probabilities are the model's own, whatever part
+    of the distribution the translations were drawn from.
     """
     device = source.device
-    randoms = [np.random.default_rng([sampling.seed, number]) for number in numbers]
+    generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
     state = model.start(model.encode(source), samples)
-    sentences = torch.arange(len(source), device=device)
+    sentences = torch.arange(len(source), device=device)  # (B,): the index of each open sentence
     limit = torch.tensor(limits, device=device)
-    tokens = torch.full((len(source) * samples,), BOS, device=device)
-    said = []  # (B, N) for each position, EOS where nothing is said any more
-    total = torch.zeros(len(source), samples, dtype=torch.float64, device=device)
-    open_rows = torch.ones(len(source), samples, dtype=torch.bool, device=device)
+    tokens = torch.full((len(source) * samples,), BOS, device=device)  # (R,)
+    sampled = []  # for each position tokens (all sentences, N), EOS behind what has ended
+    totals = torch.zeros(len(source), samples, dtype=torch.float64, device=device)
+    unfinished = torch.ones(len(source), samples, dtype=torch.bool, device=device)  # (B, N)
 
     length = 0
     while len(sentences):
         hidden, state = model.step(tokens, state)
-        draws = [randoms[sentence].random(samples) for sentence in sentences.tolist()]
+        draws = [generators[sentence].random(samples) for sentence in sentences.tolist()]
         draws = torch.tensor(np.concatenate(draws), device=device)
-        tokens, steps = drawn(
-            model, hidden, draws, (limit == length).repeat_interleave(samples), sampling
-        )
+        at_limit = (limit == length).repeat_interleave(samples)
+        tokens, log_probs = draw_tokens(model.output, hidden, draws, at_limit, sampling)
         length += 1
-        tokens, steps = tokens.view(-1, samples), steps.view(-1, samples)
-        total[sentences] += steps.where(open_rows, 0.0)
-        said.append(
-            torch.full((len(source), samples), EOS, device=device).index_copy(0, sentences, tokens)
-        )
-        open_rows = open_rows & (tokens != EOS)
-        places = torch.nonzero(open_rows.any(1))[:, 0]
-        rows = places[:, None] * samples + torch.arange(samples, device=device)
-        tokens = tokens[places].flatten()
-        sentences, limit, open_rows = sentences[places], limit[places], open_rows[places]
+
+        tokens = tokens.view(-1, samples)
+        totals[sentences] += log_probs.view(-1, samples).where(unfinished, 0.0)
+        ended = torch.full((len(source), samples), EOS, device=device)
+        sampled.append(ended.index_copy(0, sentences, tokens))
+        unfinished = unfinished & (tokens != EOS)
+
+        still_open = torch.nonzero(unfinished.any(1))[:, 0]
+        rows = still_open[:, None] * samples + torch.arange(samples, device=device)
+        tokens = tokens[still_open].flatten()
+        sentences = sentences[still_open]
+        limit = limit[still_open]
+        unfinished = unfinished[still_open]
         if len(sentences):
             state.reorder(rows)
-    found = []
-    for sentence, values in zip(torch.stack(said, -1).tolist(), total.tolist(), strict=True):
-        words = [[*row, EOS][: [*row, EOS].index(EOS)] for row in sentence]
-        each = [make_hypothesis(*pair, decoding) for pair in zip(words, values, strict=True)]
-        found.append(sorted(each, key=lambda one: -one.score))
-    return found
+
+    hypotheses = []
+    sampled_tokens = torch.stack(sampled, -1).tolist()
+    for sentence_tokens, log_probs in zip(sampled_tokens, totals.tolist(), strict=True):
+        sentence_hypotheses = [
+            make_hypothesis(until_end(row), log_prob, decoding)
+            for row, log_prob in zip(sentence_tokens, log_probs, strict=True)
+        ]
+        hypotheses.append(sorted(sentence_hypotheses, key=lambda hypothesis: -hypothesis.score))
+    return hypotheses
 
 
-def drawn(
-    model: Model, hidden: Tensor, draws: Tensor, at_limit: Tensor, sampling: Sampling
+def until_end(tokens: list[int]) -> list[int]:
+    """Return the tokens before the first EOS, or all of them when there is none."""
+    return tokens[: tokens.index(EOS)] if EOS in tokens else tokens
+
+
+def draw_tokens(
+    output: Callable[[Tensor], Tensor],
+    hidden: Tensor,
+    draws: Tensor,
+    at_limit: Tensor,
+    sampling: Sampling,
 ) -> tuple[Tensor, Tensor]:
-    """Tokens (R,) and their log probabilities (R,): the place where a uniform draw falls among
-    them, sorted.
+    """Return the next token of each row and its log probability: (R,) both.
+
+    hidden: (R, D). draws: (R,), uniform in 0 .. 1; a draw selects the token within whose share of
+    the distribution it falls, tokens being sorted by probability. at_limit: (R,), rows that may
+    only end.
     """
-    parts = []
-    for log_probs, draw, ending in log_prob_chunks(model.output, hidden, draws, at_limit):
+    tokens = []
+    token_log_probs = []
+    chunks = log_prob_chunks(output, hidden, draws, at_limit)
+    for log_probs, chunk_draws, only_end in chunks:
         allowed = log_probs.clone()
         allowed[:, [PAD, BOS]] = -torch.inf
         p = (allowed / sampling.temperature).softmax(1).double()
         p, order = p.topk(min(sampling.top_k or p.size(1), p.size(1)))  # the most probable first
         p = p.where(p.cumsum(1) - p < sampling.top_p, 0.0)
-        reached = p.cumsum(1)
-        place = torch.searchsorted(reached, draw[:, None] * reached[:, -1:], right=True)
-        token = order.gather(1, place.clamp(max=(p > 0).sum(1, keepdim=True) - 1))[:, 0]
-        token = token.masked_fill(ending, EOS)
-        parts.append((token, log_probs.gather(1, token[:, None])[:, 0].double()))
-    tokens, steps = zip(*parts, strict=True)
-    return torch.cat(tokens), torch.cat(steps)
+        cumulative = p.cumsum(1)
+        point = chunk_draws[:, None] * cumulative[:, -1:]
+        rank = torch.searchsorted(cumulative, point, right=True)
+        last_rank = (p > 0).sum(1, keepdim=True) - 1
+        token = order.gather(1, rank.clamp(max=last_rank))[:, 0]
+        token = token.masked_fill(only_end, EOS)
+        tokens.append(token)
+        token_log_probs.append(log_probs.gather(1, token[:, None])[:, 0].double())
+    return torch.cat(tokens), torch.cat(token_log_probs)

@@ -29,10 +29,10 @@ class Hypothesis:
 
 
 def length_penalty(length: int | Tensor, decoding: Decoding) -> float | Tensor:
-    """Return what a log probability is divided by; `length` is |Y|, EOS counted. It never falls
-    with the length.
+    """Return the divisor of a log probability, which never falls with the length.
 
-    wu: ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14); power: |Y|^alpha; none: 1.
+    length: |Y|, EOS counted. Penalties: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14);
+    power, |Y|^alpha; none, 1.
     """
     match decoding.penalty:
         case "wu":
@@ -53,8 +53,7 @@ def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> H
 def search(
     model: Model, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:
-    """Return the `n_best` best hypotheses of each source, the best first; fewer where fewer were
-    finished.
+    """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
     source: (B, S). limits: the most tokens each translation may have, EOS not counted. n_best: at
     most the beam. A hypothesis is finished when EOS is among its sentence's best `beam`
@@ -70,9 +69,7 @@ def search(
     sentences = torch.arange(len(source), device=device)  # (B,): the number of each open sentence
     limit = torch.tensor(limits, device=device)
     largest_penalty = length_penalty(limit + 1, decoding)
-    log_probs = torch.full(
-        (len(source), beam), -torch.inf, device=device
-    )  # (B, K) of open hypotheses
+    log_probs = torch.full((len(source), beam), -torch.inf, device=device)  # (B, K) of open ones
     log_probs[:, 0] = 0.0  # all beams of a sentence begin alike: only the first is continued
     prefixes = torch.empty(
         (len(source), beam, 0), dtype=torch.long, device=device
@@ -122,12 +119,11 @@ def search(
         rows = still_open[:, None] * beam + origin[still_open]  # (B', K)
         prefixes = torch.cat([prefixes.flatten(0, 1)[rows], tokens[still_open][..., None]], dim=-1)
         tokens = tokens[still_open].flatten()
-        sentences, limit, largest_penalty = (
-            sentences[still_open],
-            limit[still_open],
-            largest_penalty[still_open],
-        )
-        log_probs, best_scores = log_probs[still_open], best_scores[still_open]
+        sentences = sentences[still_open]
+        limit = limit[still_open]
+        largest_penalty = largest_penalty[still_open]
+        log_probs = log_probs[still_open]
+        best_scores = best_scores[still_open]
         finished_count = finished_count[still_open]
         if len(sentences):
             state.reorder(rows)
@@ -140,10 +136,9 @@ def search(
 def top_next_tokens(
     output: Callable[[Tensor], Tensor], hidden: Tensor, count: int, at_limit: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the log probabilities of each row's most probable next tokens, and these: (R, C) both,
-    C <= count.
+    """Return the log probabilities of each row's most probable next tokens, and these tokens.
 
-    hidden (R, D), at_limit (R,): rows that may only end.
+    Both are (R, C), C <= count. hidden: (R, D). at_limit: (R,), rows that may only end.
     """
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
@@ -169,23 +164,23 @@ def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
     starts = torch.arange(0, height * width, width, device=x.device)[:, None]
     indices = (columns + starts).flatten(1)
-    rest = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
+    # Columns that do not fill a row of the table
+    left_over = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
     values, chosen = torch.cat([values, x[:, height * width :]], 1).topk(k)
-    return values, torch.cat([indices, rest], 1).gather(1, chosen)
+    return values, torch.cat([indices, left_over], 1).gather(1, chosen)
 
 
 def log_prob_chunks(
-    output: Callable[[Tensor], Tensor], hidden: Tensor, *others: Tensor
+    output: Callable[[Tensor], Tensor], hidden: Tensor, *row_tensors: Tensor
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Yield log probabilities (., V) of some rows after the other, with the same rows of `others`.
+    """Yield the log probabilities (., V) of a chunk of rows, with its rows of `row_tensors`.
 
     Those of all rows are never held together.
     """
     size = ROWS_PER_CHUNK[hidden.device.type]
-    for chunk, *rest in zip(
-        hidden.split(size), *(other.split(size) for other in others), strict=True
-    ):
-        yield log_softmax(output(chunk)), *rest
+    splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
+    for hidden_chunk, *chunks in zip(*splits, strict=True):
+        yield log_softmax(output(hidden_chunk)), *chunks
 
 
 def log_softmax(logits: Tensor) -> Tensor:

@@ -1,6 +1,4 @@
-"""From many source sentences in tokens to translations in tokens: sorting, batching, order
-restored.
-"""
+"""Translation of many sentences in tokens: sorted by length, batched, and put back in order."""
 
 import logging
 import math
@@ -17,25 +15,29 @@ from nmt.decoding.search import Hypothesis, search
 from nmt.models.positions import reach
 from nmt.models.protocol import Model
 
+# B sentences, S longest source, EOS counted
+
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
 
 Item = TypeVar("Item")
 
-# Of a batch, by the numbers of its sentences: the hypotheses of each
-Batch = tuple[list[int], list[list[Hypothesis]]]
+# The numbers of a batch's sentences, and the hypotheses of each
+TranslatedBatch = tuple[list[int], list[list[Hypothesis]]]
 
 
 def translate_tokens(
     model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1
-) -> Iterator[Batch]:
-    """Yields the best hypotheses of sentences batch by batch. An empty source gives an empty
-    translation.
+) -> Iterator[TranslatedBatch]:
+    """Yield the `n_best` best hypotheses of each sentence, batch by batch, found by beam search.
+
+    An empty source has an empty translation.
     """
 
-    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
-        return search(model, source, limits(model, sentences, numbers, decoding), decoding, n_best)
+    def decode(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+        limits = length_limits(model, sentences, numbers, decoding)
+        return search(model, source, limits, decoding, n_best)
 
-    yield from in_batches(model, sentences, decoding.beam, method)
+    yield from decode_in_batches(model, sentences, decoding.beam, decode)
 
 
 def sample_tokens(
@@ -44,37 +46,30 @@ def sample_tokens(
     decoding: Decoding,
     sampling: Sampling,
     samples: int = 1,
-    first: int = 0,
-) -> Iterator[Batch]:
-    """The same with translations drawn at random; `first` is the number of the first sentence, on
-    which they depend.
+    first_number: int = 0,
+) -> Iterator[TranslatedBatch]:
+    """Yield `samples` random translations of each sentence, batch by batch.
+
+    first_number: what sentences are numbered from where their random numbers depend on that. An
+    empty source has one translation, an empty one.
     """
 
-    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
-        return sample(
-            model,
-            source,
-            [first + number for number in numbers],
-            limits(model, sentences, numbers, decoding),
-            decoding,
-            sampling,
-            samples,
-        )
+    def decode(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+        limits = length_limits(model, sentences, numbers, decoding)
+        absolute_numbers = [first_number + number for number in numbers]
+        return sample(model, source, absolute_numbers, limits, decoding, sampling, samples)
 
-    yield from in_batches(model, sentences, samples, method)
+    yield from decode_in_batches(model, sentences, samples, decode)
 
 
 def force_tokens(
     model: Model, sentences: list[list[int]], targets: list[list[int]], decoding: Decoding
-) -> Iterator[Batch]:
-    """The same with translations that are given, of empty sources too."""
-
-    def method(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
-        return force(model, source, [targets[number] for number in numbers], decoding)
-
-    longest = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
-    for numbers in batches(longest, 1):
-        yield numbers, method(together(model, sentences, numbers), numbers)
+) -> Iterator[TranslatedBatch]:
+    """Yield the given targets with their scores, batch by batch; those of empty sources too."""
+    longer_sides = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
+    for numbers in length_sorted_batches(longer_sides, 1):
+        source = pad_batch(model, sentences, numbers)
+        yield numbers, force(model, source, [targets[number] for number in numbers], decoding)
 
 
 def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
@@ -85,54 +80,61 @@ def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> lis
     return [items[number] for number in range(count)]
 
 
-def fitted(model: Model, sentences: list[list[int]]) -> list[list[int]]:
-    """The sentences, cut where they are longer than the model's positions reach."""
-    most = reach(model)
-    if too_long := sum(len(sentence) > most for sentence in sentences) if most else 0:
+def truncate(model: Model, sentences: list[list[int]]) -> list[list[int]]:
+    """Return the sentences, cut where they are longer than the model's positions reach."""
+    limit = reach(model)
+    too_long = sum(len(sentence) > limit for sentence in sentences) if limit else 0
+    if too_long:
         logging.warning(
             f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's"
-            f" learned positions: only the first {most} subwords are translated. Split such lines"
+            f" learned positions: only the first {limit} subwords are translated. Split such lines"
             " into sentences."
         )
-    return [sentence[:most] for sentence in sentences]
+    return [sentence[:limit] for sentence in sentences]
 
 
-def limits(
+def length_limits(
     model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding
 ) -> list[int]:
-    """The most tokens of each translation."""
-    most = reach(model) or math.inf
-    return [min(len(sentences[number]) + decoding.max_extra, most) for number in numbers]
+    """Return the most tokens that each translation may have, EOS not counted."""
+    limit = reach(model) or math.inf
+    return [min(len(sentences[number]) + decoding.max_extra, limit) for number in numbers]
 
 
-def in_batches(
+def decode_in_batches(
     model: Model,
     sentences: list[list[int]],
     rows: int,
-    method: Callable[[Tensor, list[int]], list[list[Hypothesis]]],
-) -> Iterator[Batch]:
-    for numbers in batches(sentences, rows):
-        full = [number for number in numbers if sentences[number]]
-        if full:
-            yield full, method(together(model, sentences, full), full)
-        if len(full) < len(numbers):
+    decode: Callable[[Tensor, list[int]], list[list[Hypothesis]]],
+) -> Iterator[TranslatedBatch]:
+    """Yield what `decode` makes of padded sources (B, S) and their numbers, batch by batch.
+
+    rows: how many a sentence has while it is decoded. Empty sentences get one empty hypothesis.
+    """
+    for numbers in length_sorted_batches(sentences, rows):
+        nonempty = [number for number in numbers if sentences[number]]
+        if nonempty:
+            yield nonempty, decode(pad_batch(model, sentences, nonempty), nonempty)
+        if len(nonempty) < len(numbers):
             empty = [number for number in numbers if not sentences[number]]
             yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
 
 
-def batches(sentences: list[list[int]], rows: int) -> Iterator[list[int]]:
-    """Numbers of sentences of like lengths, the longest first, so that too large a batch fails at
-    once.
+def length_sorted_batches(sentences: list[list[int]], rows: int) -> Iterator[list[int]]:
+    """Yield the numbers of sentences of similar lengths, the longest first.
+
+    A batch that is too large for the machine thus fails at once.
     """
     order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
     while order:
-        size = max(1, ROW_TOKENS // (rows * (len(sentences[order[0]]) + 1)))
-        numbers, order = order[:size], order[size:]
-        yield numbers
+        longest = len(sentences[order[0]]) + 1
+        size = max(1, ROW_TOKENS // (rows * longest))
+        yield order[:size]
+        order = order[size:]
 
 
-def together(model: Model, sentences: list[list[int]], numbers: list[int]) -> Tensor:
-    """(B, S)"""
+def pad_batch(model: Model, sentences: list[list[int]], numbers: list[int]) -> Tensor:
+    """Put the model into evaluation mode; return sources (B, S), padded, on its device."""
     model.eval()
     source = pad_sources([sentences[number] for number in numbers])
     return source.to(next(model.parameters()).device)

@@ -1,4 +1,4 @@
-"""Which words of a source a translation's words come from, as the model's attention has it."""
+"""Word alignments: the source word that the model's attention gives to each translated word."""
 
 import torch
 from torch import Tensor
@@ -8,47 +8,53 @@ from nmt.errors import UserError
 from nmt.models.protocol import BOS, Model
 from nmt.text.subwords import UNK, Subwords
 
-# S source subwords, T target subwords, H heads
+# B sentences, S longest source in subwords, T longest target, H heads
 
-WORD = "▁"  # which begins the first subword of a word
+WORD_START = "▁"  # begins the first subword of a word
 
 
 @torch.inference_mode()
 def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> list[list[int]]:
-    """For each token of each target, EOS left out, the place of the source token that it attends to
-    most.
+    """Return for each target token the position of the source token that it attends to most.
 
-    The mean over heads, in the last layer but one where there are several: there attention is
-    nearest to what people align (Garg et al. 2019, section 4.1). Raises UserError for a model
-    without attention.
+    EOS is left out on both sides; an empty source has no positions. Attention is the mean over
+    heads, in the last layer but one where there are several: there it is nearest to what people
+    align (Garg et al. 2019, section 4.1). Raises UserError for a model without attention.
     """
     device = next(model.parameters()).device
-    inputs = pad_sources(sources), pad([[BOS, *target] for target in targets])
-    maps = list(model.attention(*(part.to(device) for part in inputs)).values())
+    source = pad_sources(sources).to(device)
+    target_in = pad([[BOS, *target] for target in targets]).to(device)
+    maps = list(model.attention(source, target_in).values())
     if not maps:
         raise UserError(
             "this model has no attention, so there are no alignments: leave --alignments out."
         )
-    weights: Tensor = maps[max(len(maps) - 2, 0)].mean(1)  # (B, T + 1, S + 1)
+    weights: Tensor = maps[max(len(maps) - 2, 0)].mean(1)  # (B, H, T + 1, S + 1) -> without H
     return [
-        one[: len(target), : len(source)].argmax(1).tolist() if source else []
-        for one, source, target in zip(weights, sources, targets, strict=True)
+        attended[: len(target), : len(source)].argmax(1).tolist() if source else []
+        for attended, source, target in zip(weights, sources, targets, strict=True)
     ]
 
 
-def words_of(tokens: list[int], subwords: Subwords) -> list[int]:
-    """The number of the word, from 0, that each subword is part of."""
-    numbers, number = [], -1
+def word_numbers(tokens: list[int], subwords: Subwords) -> list[int]:
+    """Return the number, from 0, of the word that each subword is part of."""
+    numbers = []
+    number = -1
     for token, piece in zip(tokens, subwords.pieces(tokens), strict=True):
-        whole = token == UNK and subwords.unknown_is_a_word
-        number += whole or piece.startswith(WORD) or number < 0
+        unknown_word = token == UNK and subwords.unknown_is_a_word
+        number += unknown_word or piece.startswith(WORD_START) or number < 0
         numbers.append(number)
     return numbers
 
 
-def word_links(links: list[int], source: list[int], target: list[int]) -> list[tuple[int, int]]:
-    """Pairs of numbers of words, of source and target, each once. From the source place of each
-    target subword and the
-    number of each subword's word (`words_of`). An empty source has no links."""
-    pairs = {(word, source[place]) for word, place in zip(target, links, strict=bool(source))}
-    return [(there, here) for here, there in sorted(pairs)]
+def word_links(
+    links: list[int], source_words: list[int], target_words: list[int]
+) -> list[tuple[int, int]]:
+    """Return pairs of word numbers (source, target), sorted by target, each pair once.
+
+    links: the source position of each target subword, as from `align`. source_words, target_words:
+    the number of each subword's word, as from `word_numbers`. An empty source has no links.
+    """
+    linked = zip(target_words, links, strict=bool(source_words))
+    pairs = {(target_word, source_words[position]) for target_word, position in linked}
+    return [(source_word, target_word) for target_word, source_word in sorted(pairs)]

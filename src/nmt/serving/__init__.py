@@ -1,1 +1,1 @@
-"""A trained model's folder, its exports, and plain text in and out."""
+"""A trained model's folder, its cards and exports, and the translation of plain text."""

@@ -1,4 +1,4 @@
-"""What a model's folder, or its export, says of itself in its README.md."""
+"""Model cards: the README.md of a model's folder, and that of an export."""
 
 import json
 import textwrap
@@ -6,9 +6,9 @@ import textwrap
 from nmt.configuration import Decoding, Vocabulary
 from nmt.evaluation.metrics import METRICS
 
+# Code that runs in an export's folder
 USAGE = {
-    "ctranslate2": (
-        """
+    "ctranslate2": """
         import ctranslate2
         import sentencepiece
 
@@ -18,19 +18,15 @@ USAGE = {
         options = {{"beam_size": {beam}, "length_penalty": {penalty:g}, "max_decoding_length": len(pieces) + {extra}}}
         found = translator.translate_batch([pieces], **options)
         print(target.decode(found[0].hypotheses[0]))
-        """
-    ),
-    "huggingface": (
-        """
+        """,  # noqa: E501
+    "huggingface": """
         from transformers import MarianMTModel, MarianTokenizer
 
         tokenizer, model = (each.from_pretrained(".") for each in (MarianTokenizer, MarianMTModel))
         found = model.generate(**tokenizer("{text}", return_tensors="pt"))
         print(tokenizer.decode(found[0], skip_special_tokens=True))
-        """
-    ),
-    "safetensors": (
-        """
+        """,
+    "safetensors": """
         import json
         from safetensors import safe_open
 
@@ -38,17 +34,19 @@ USAGE = {
             weights = {{name: file.get_tensor(name) for name in file.keys()}}
             configuration = json.loads(file.metadata()["configuration"])
         print(configuration["experiment"]["title"], sum(tensor.numel() for tensor in weights.values()))
-        """
-    ),
+        """,  # noqa: E501
 }
 
 
-def card(configuration: dict, scores: dict[str, dict]) -> str:
-    """Of a model's folder: `configuration` is its configuration.json, `scores` what score.py wrote,
-    by split.
+def model_card(configuration: dict, scores: dict[str, dict]) -> str:
+    """Return the card of a model's folder.
+
+    configuration: its configuration.json. scores: what score.py wrote, by split.
     """
-    experiment, provenance = configuration["experiment"], configuration["provenance"]
+    experiment = configuration["experiment"]
+    provenance = configuration["provenance"]
     training = provenance["training"]
+    settings = {key: experiment[key] for key in ("model", "training", "decoding")}
     lines = [
         f"# {experiment['title']}, {configuration['source']} to {configuration['target']}",
         "",
@@ -63,71 +61,80 @@ def card(configuration: dict, scores: dict[str, dict]) -> str:
         "",
         "## Scores",
         "",
-        *(score_table(scores) or ["None have been written here."]),
+        *score_table(scores),
         "",
         "## How it was made",
         "",
-        *(
-            f"- commit {call['commit']}, torch {call['torch']}, {call['processes']} process(es) of"
-            f" {call['threads']} thread(s) on {call['device']}"
-            + (f": `{call['command']}`" if "command" in call else "")
-            for call in training["made_by"]
-        ),
+        *map(call_line, training["made_by"]),
         "",
         "Packages: envs/requirements.txt of that commit.",
         "",
         "## Use",
         "",
-        text_needs(configuration),
+        text_requirements(configuration),
         "",
         "    python src/translate.py --model FOLDER < source.txt > translations.txt",
         "",
         "## Settings",
         "",
         "```json",
-        json.dumps({key: experiment[key] for key in ("model", "training", "decoding")}, indent=1),
+        json.dumps(settings, indent=1),
         "```",
     ]
     return "\n".join(lines) + "\n"
 
 
 def score_table(scores: dict[str, dict]) -> list[str]:
-    rows = [
-        f"| {split} | {found['sentences']} | {name} | {score['score']:.2f} |"
-        f" {score['signature'].replace('|', ' ')} |"
-        for split, found in scores.items()
-        for name, score in ((name, found[name]) for name in METRICS if name in found)
-    ]
-    return rows and [
-        "| split | sentences | score | value | signature |",
-        "|---|---:|---|---:|---|",
-        *rows,
-    ]
+    """Return the lines of a table of all splits' scores, or one that says there are none."""
+    rows = []
+    for split, split_scores in scores.items():
+        for metric in METRICS:
+            if metric in split_scores:
+                score = split_scores[metric]
+                signature = score["signature"].replace("|", " ")
+                sentences = split_scores["sentences"]
+                rows.append(
+                    f"| {split} | {sentences} | {metric} | {score['score']:.2f} | {signature} |"
+                )
+    if not rows:
+        return ["None have been written here."]
+    header = ["| split | sentences | score | value | signature |", "|---|---:|---|---:|---|"]
+    return [*header, *rows]
 
 
-def usage(configuration: dict, to: str, precision: str) -> str:
-    """Of an export: code that runs in its folder, and what its text must be like."""
+def call_line(call: dict) -> str:
+    """Return the line that describes the code and machine of one call of train.py."""
+    line = (
+        f"- commit {call['commit']}, torch {call['torch']}, {call['processes']} process(es) of"
+        f" {call['threads']} thread(s) on {call['device']}"
+    )
+    # Trainings of earlier versions have not kept the command.
+    return f"{line}: `{call['command']}`" if "command" in call else line
+
+
+def export_card(configuration: dict, to: str, precision: str) -> str:
+    """Return the card of an export: code that runs in its folder, and what text it requires."""
     decoding = Decoding(**configuration["experiment"]["decoding"])
-    text = "a dog is running" if configuration["source"] == "en" else "..."
+    power = length_power(decoding)
     code = textwrap.dedent(USAGE[to]).strip()
     code = code.format(
-        beam=decoding.beam, penalty=length_power(decoding), extra=decoding.max_extra, text=text
+        beam=decoding.beam,
+        penalty=power,
+        extra=decoding.max_extra,
+        text="a dog is running" if configuration["source"] == "en" else "...",
     )
+    title = configuration["experiment"]["title"]
     lines = [
-        (
-            f"# {configuration['experiment']['title']}, {configuration['source']} to"
-            f" {configuration['target']}, for {to}"
-        ),
+        f"# {title}, {configuration['source']} to {configuration['target']}, for {to}",
         "",
         f"Trained on: {configuration['corpus']}. License of the data: {configuration['license']}.",
         (
             f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty"
             f" {decoding.penalty} with alpha {decoding.alpha:g} made the scores of the model's own"
-            " card; other libraries divide by |Y|^length_penalty, here with"
-            f" {length_power(decoding):g}."
+            f" card; other libraries divide by |Y|^length_penalty, here with {power:g}."
         ),
         "",
-        text_needs(configuration),
+        text_requirements(configuration),
         "",
         "```python",
         code,
@@ -137,27 +144,27 @@ def usage(configuration: dict, to: str, precision: str) -> str:
 
 
 def length_power(decoding: Decoding) -> float:
-    """The power of |Y| that other libraries call length_penalty; Wu et al.'s is none, and gets
-    their usual 1.
+    """Return the exponent of |Y| that other libraries call length_penalty.
+
+    The penalty of Wu et al. has none, and gets the usual 1.
     """
     return {"power": decoding.alpha, "none": 0.0, "wu": 1.0}[decoding.penalty]
 
 
-def text_needs(configuration: dict) -> str:
+def text_requirements(configuration: dict) -> str:
+    """Return the sentence that says how text has to be preprocessed for the model."""
     vocabulary = Vocabulary(**configuration["vocabulary"])
-    done = [
-        what
-        for what, wanted in (
-            ("lower-cased", vocabulary.lowercase),
-            ("with Moses's punctuation normalization", vocabulary.normalize),
-            ("tokenized by Moses", vocabulary.tokenize),
-        )
-        if wanted
-    ]
-    if not done:
+    steps = []
+    if vocabulary.lowercase:
+        steps.append("lower-cased")
+    if vocabulary.normalize:
+        steps.append("with Moses's punctuation normalization")
+    if vocabulary.tokenize:
+        steps.append("tokenized by Moses")
+    if not steps:
         return "Text goes in as it is, a sentence a line."
-    after = ", and detokenize what comes out" if vocabulary.tokenize else ""
+    afterwards = ", and detokenize what comes out" if vocabulary.tokenize else ""
     return (
-        f"Subwords are of text {', '.join(done)} (sacremoses). translate.py sees to that; anything"
-        f" else has to do it before{after}."
+        f"Subwords are of text {', '.join(steps)} (sacremoses). translate.py sees to that; anything"
+        f" else has to do it before{afterwards}."
     )

@@ -1,25 +1,29 @@
-"""A model's folder: weights, vocabulary and configuration together, plain text in and plain text
-out.
-"""
+"""A model's folder: weights, vocabulary and configuration, for translating plain text."""
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, present_spelling, validated
 from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.translator import fitted, translate_tokens
-from nmt.decoding.word_alignment import align, word_links, words_of
+from nmt.decoding.translator import in_order, translate_tokens, truncate
+from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.errors import UserError
-from nmt.files import read_json, write_json, write_text, written_whole
+from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build
 from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
-from nmt.serving.card import card
+from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SUBWORD_FILES, SubwordPair
+
+CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
+# Pairs of a source and a target token in one batch of alignments: the attention maps of all layers
+# and heads are held.
+ALIGNED_TOKEN_PAIRS = 2**17
 
 
 def save_model(
@@ -31,156 +35,167 @@ def save_model(
     corpus: Corpus,
     provenance: dict,
 ) -> None:
-    """Writes a folder, whole or not at all: model.safetensors, source.model, target.model,
-    configuration.json and
-    README.md."""
-    with written_whole(folder) as beside:
-        beside.mkdir()
-        save_tensors(beside / "model.safetensors", weights)
+    """Write a model's folder, whole or not at all.
+
+    It has model.safetensors, source.model, target.model, configuration.json and README.md.
+    """
+    configuration = {
+        "experiment": experiment.model_dump(),
+        "vocabulary": vocabulary.model_dump(),
+        "source": corpus.source,
+        "target": corpus.target,
+        "corpus": corpus.title,
+        "license": corpus.license,
+        "provenance": provenance,
+    }
+    with atomic_write(folder) as temporary:
+        temporary.mkdir()
+        save_tensors(temporary / "model.safetensors", weights)
         for name in SUBWORD_FILES:
-            (beside / name).write_bytes((subwords / name).read_bytes())
-        write_json(
-            beside / "configuration.json",
-            {
-                "experiment": experiment.model_dump(),
-                "vocabulary": vocabulary.model_dump(),
-                "source": corpus.source,
-                "target": corpus.target,
-                "corpus": corpus.title,
-                "license": corpus.license,
-                "provenance": provenance,
-            },
-        )
-        write_text(beside / "README.md", card(read_json(beside / "configuration.json"), {}))
+            (temporary / name).write_bytes((subwords / name).read_bytes())
+        write_json(temporary / "configuration.json", configuration)
+        card = model_card(read_json(temporary / "configuration.json"), {})
+        write_text(temporary / "README.md", card)
 
 
 def read_configuration(folder: Path) -> dict:
+    """Return the folder's configuration.json. Raises UserError when it is not a model's folder."""
     if not (folder / "configuration.json").exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    found = present_spelling(read_json(folder / "configuration.json"))
-    if not isinstance(found, dict):
+    configuration = present_spelling(read_json(folder / "configuration.json"))
+    if not isinstance(configuration, dict):
         raise UserError(
             f"{folder} is no model's folder: its configuration.json has no keys and values."
         )
     for key in ("experiment", "vocabulary", "source", "target"):
-        if key not in found:
+        if key not in configuration:
             raise UserError(
                 f"{folder} is no model's folder: its configuration.json has no {key!r}."
             )
-    return found
-
-
-CONTROL = re.compile(r"[\n\r\t]")
-ALIGNED_AT_ONCE = (
-    2**17
-)  # pairs of a source and a target token: the maps of all layers and heads are held
+    return configuration
 
 
 class TranslationModel:
-    """A model, or several as an ensemble, with all it needs to read and write plain text.
+    """A model, or an ensemble of several, with all that it takes to translate plain text.
 
     experiment: the first folder's. precision: of weights and states; probabilities are in float32
-    at least. Raises UserError for a folder that is no model's, and for one that does not read and
-    write as the first does.
+    at least. Raises UserError for a folder that is not a model's, and for one whose vocabulary or
+    languages are not those of the first.
     """
 
     def __init__(self, *folders: Path, precision: torch.dtype = torch.float32):
-        found = [read_configuration(folder) for folder in folders]
-        self.configuration, first = found[0], folders[0]
-        for folder, other in zip(folders, found, strict=True):
-            same = all(
-                other[key] == self.configuration[key] for key in ("vocabulary", "source", "target")
-            )
-            if not same or any(
-                (folder / name).read_bytes() != (first / name).read_bytes()
-                for name in SUBWORD_FILES
-            ):
-                raise UserError(
-                    f"{folder} has not the vocabulary and languages of {first}: they cannot"
-                    " translate as one."
-                )
-        where = str(first / "configuration.json")
-        vocabulary = validated(Vocabulary, self.configuration["vocabulary"], where)
-        self.experiment = validated(Experiment, self.configuration["experiment"], where)
-        self.before = Preprocessing(vocabulary, self.configuration["source"])
-        self.after = Preprocessing(vocabulary, self.configuration["target"])
-        self.subwords = SubwordPair.load(first)
+        configurations = [read_configuration(folder) for folder in folders]
+        self.configuration = configurations[0]
+        for folder, configuration in zip(folders, configurations, strict=True):
+            self.require_same_text(folders[0], folder, configuration)
+        path = str(folders[0] / "configuration.json")
+        vocabulary = validated(Vocabulary, self.configuration["vocabulary"], path)
+        self.experiment = validated(Experiment, self.configuration["experiment"], path)
+        self.source_preprocessing = Preprocessing(vocabulary, self.configuration["source"])
+        self.target_preprocessing = Preprocessing(vocabulary, self.configuration["target"])
+        self.subwords = SubwordPair.load(folders[0])
         self.precision = precision
-        models = [self.load(folder, other) for folder, other in zip(folders, found, strict=True)]
+        models = [
+            self.load(folder, configuration)
+            for folder, configuration in zip(folders, configurations, strict=True)
+        ]
         self.model: Model = models[0] if len(models) == 1 else Ensemble(models)
 
+    def require_same_text(self, first: Path, folder: Path, configuration: dict) -> None:
+        """Raise UserError when a folder's vocabulary or languages are not those of the first."""
+        same_configuration = all(
+            configuration[key] == self.configuration[key]
+            for key in ("vocabulary", "source", "target")
+        )
+        if not same_configuration or any(
+            (folder / name).read_bytes() != (first / name).read_bytes() for name in SUBWORD_FILES
+        ):
+            raise UserError(
+                f"{folder} has not the vocabulary and languages of {first}: they cannot translate"
+                " as one."
+            )
+
     def load(self, folder: Path, configuration: dict) -> Model:
-        experiment = validated(
-            Experiment, configuration["experiment"], str(folder / "configuration.json")
-        )
+        """Return a folder's model in evaluation mode, on a GPU if there is one."""
+        path = str(folder / "configuration.json")
+        experiment = validated(Experiment, configuration["experiment"], path)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        model = build(experiment.model, self.subwords.source.size, self.subwords.target.size).to(
-            device
-        )
+        model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
+        model = model.to(device)
         set_parameters(model, load_tensors(folder / "model.safetensors")[0])
         return model.to(self.precision).eval()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """The tokens of each line, at most as many as the model has positions for."""
-        return fitted(
-            self.model, self.subwords.source.encode([self.before.apply(line) for line in lines])
-        )
+        """Return the tokens of source lines, at most as many as the model has positions for."""
+        texts = [self.source_preprocessing.apply(line) for line in lines]
+        return truncate(self.model, self.subwords.source.encode(texts))
 
     def encode_target(self, lines: list[str]) -> list[list[int]]:
-        return self.subwords.target.encode([self.after.apply(line) for line in lines])
+        """Return the tokens of target lines."""
+        texts = [self.target_preprocessing.apply(line) for line in lines]
+        return self.subwords.target.encode(texts)
 
     def decode(self, tokens: list[int]) -> str:
-        """One line, whatever the tokens: bytes that stand for unknown letters can spell line ends
-        and tabs.
+        """Return the text of a translation, as one line whatever the tokens.
+
+        Bytes that stand for unknown characters can spell line ends and tabs.
         """
-        return CONTROL.sub(" ", self.after.undo(self.subwords.target.decode(tokens)))
+        text = self.target_preprocessing.undo(self.subwords.target.decode(tokens))
+        return CONTROL_CHARACTERS.sub(" ", text)
 
     def align(
         self, sources: list[list[int]], targets: list[list[list[int]]]
     ) -> list[list[list[tuple[int, int]]]]:
-        """For each target of each source pairs of word numbers, of texts as subwords see them.
+        """Return for each target of each source pairs of word numbers (source, target).
 
-        Raises UserError as nmt.decoding.word_alignment.align does.
+        Words are those of the text that subwords are made from. Raises UserError for a model
+        without attention.
         """
         pairs = [
             (source, target)
-            for source, several in zip(sources, targets, strict=True)
-            for target in several
+            for source, source_targets in zip(sources, targets, strict=True)
+            for target in source_targets
         ]
-        links = [
-            each
-            for chunk in chunks(pairs)
-            for each in align(self.model, *map(list, zip(*chunk, strict=True)))
-        ]
-        found = iter(
+        links = []
+        for batch in alignment_batches(pairs):
+            batch_sources = [source for source, _ in batch]
+            batch_targets = [target for _, target in batch]
+            links += align(self.model, batch_sources, batch_targets)
+        aligned = (
             word_links(
-                each, words_of(source, self.subwords.source), words_of(target, self.subwords.target)
+                pair_links,
+                word_numbers(source, self.subwords.source),
+                word_numbers(target, self.subwords.target),
             )
-            for each, (source, target) in zip(links, pairs, strict=True)
+            for pair_links, (source, target) in zip(links, pairs, strict=True)
         )
-        return [[next(found) for _ in several] for several in targets]
+        return [list(islice(aligned, len(source_targets))) for source_targets in targets]
 
-    def translate(self, lines: list[str], decoding: Decoding) -> Iterator[list[tuple[int, str]]]:
-        """Yields (line number, translation) batch by batch, in the order that suits the model."""
-        for numbers, hypotheses in translate_tokens(self.model, self.encode(lines), decoding):
-            yield [
-                (number, self.decode(best.tokens))
-                for number, (best,) in zip(numbers, hypotheses, strict=True)
-            ]
+    def translate(self, lines: list[str], decoding: Decoding) -> list[str]:
+        """Return the translations of the lines, in their order."""
+        batches = translate_tokens(self.model, self.encode(lines), decoding)
+        return [self.decode(best.tokens) for (best,) in in_order(batches, len(lines))]
 
 
-def chunks(pairs: list[tuple[list[int], list[int]]]) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """Consecutive pairs whose maps fit together: their number times the longest source times the
-    longest target.
+def alignment_batches(
+    pairs: list[tuple[list[int], list[int]]],
+) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """Yield consecutive pairs of source and target whose attention maps fit into memory together.
+
+    What counts is the number of pairs times the longest source times the longest target.
     """
-    chunk, longest = [], (0, 0)
-    for pair in pairs:
-        longest = tuple(
-            max(most, len(tokens) + 1) for most, tokens in zip(longest, pair, strict=True)
-        )
-        if chunk and (len(chunk) + 1) * longest[0] * longest[1] > ALIGNED_AT_ONCE:
-            yield chunk
-            chunk, longest = [], tuple(len(tokens) + 1 for tokens in pair)
-        chunk.append(pair)
-    if chunk:
-        yield chunk
+    batch = []
+    longest_source = 0
+    longest_target = 0
+    for source, target in pairs:
+        longest_source = max(longest_source, len(source) + 1)
+        longest_target = max(longest_target, len(target) + 1)
+        token_pairs = (len(batch) + 1) * longest_source * longest_target
+        if batch and token_pairs > ALIGNED_TOKEN_PAIRS:
+            yield batch
+            batch = []
+            longest_source = len(source) + 1
+            longest_target = len(target) + 1
+        batch.append((source, target))
+    if batch:
+        yield batch

@@ -1,4 +1,4 @@
-"""Models that translate together: the mean of their probabilities, whatever their families."""
+"""Ensembles: the mean of the members' probabilities, whatever their families."""
 
 import math
 
@@ -12,23 +12,22 @@ from nmt.decoding.search import search
 from nmt.models.protocol import BOS, EOS
 
 SENTENCES = random_sentences([5, 1, 9, 4])
+LIMITS = [12] * 4
 
 
 def probabilities(model, source: torch.Tensor, tokens: list[int]) -> torch.Tensor:
-    """(T, V), by teacher forcing."""
+    """Return the model's probabilities (T, V) of next tokens, by teacher forcing."""
     return model.output(model(source, torch.tensor([[BOS, *tokens]])).target)[0].softmax(-1)
 
 
 def test_a_model_with_itself_is_itself():
     model = random_model("transformer")
-    alone, twice = (
-        search(one, sources(SENTENCES), [12] * 4, Decoding())
-        for one in (model, Ensemble([model, model]))
-    )
-    assert [best.tokens for (best,) in alone] == [best.tokens for (best,) in twice]
-    assert [best.score for (best,) in alone] == pytest.approx(
-        [best.score for (best,) in twice], abs=1e-9
-    )
+    twice = Ensemble([model, model])
+    hypotheses = search(model, sources(SENTENCES), LIMITS, Decoding())
+    hypotheses_of_twice = search(twice, sources(SENTENCES), LIMITS, Decoding())
+    for (best,), (best_of_twice,) in zip(hypotheses, hypotheses_of_twice, strict=True):
+        assert best.tokens == best_of_twice.tokens
+        assert best.score == pytest.approx(best_of_twice.score, abs=1e-9)
 
 
 @torch.no_grad()
@@ -37,9 +36,12 @@ def test_a_model_with_itself_is_itself():
 )
 def test_a_score_is_that_of_mean_probabilities(families):
     members = [random_model(family, seed) for seed, family in enumerate(families)]
-    found = search(Ensemble(members), sources(SENTENCES), [12] * 4, Decoding())
-    for sentence, (best,) in zip(SENTENCES, found, strict=True):
-        of_each = [probabilities(model, sources([sentence]), best.tokens) for model in members]
-        steps = torch.stack(of_each).mean(0)
-        expected = sum(math.log(steps[at, token]) for at, token in enumerate([*best.tokens, EOS]))
-        assert best.log_prob == pytest.approx(expected, abs=1e-9)
+    hypotheses = search(Ensemble(members), sources(SENTENCES), LIMITS, Decoding())
+    for sentence, (best,) in zip(SENTENCES, hypotheses, strict=True):
+        source = sources([sentence])
+        by_member = [probabilities(model, source, best.tokens) for model in members]
+        mean = torch.stack(by_member).mean(0)
+        log_probs = [
+            math.log(mean[position, token]) for position, token in enumerate([*best.tokens, EOS])
+        ]
+        assert best.log_prob == pytest.approx(sum(log_probs), abs=1e-9)

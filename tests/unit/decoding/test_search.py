@@ -8,11 +8,12 @@ from families import FAMILIES, VOCABULARY, random_model, random_sentences, rows,
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search, top_k
-from nmt.decoding.translator import fitted, translate_tokens
+from nmt.decoding.translator import in_order, translate_tokens, truncate
 from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
 
 LENGTHS = [5, 1, 9, 4]
+LIMITS = [12] * 4
 
 
 @pytest.fixture(params=FAMILIES)
@@ -20,8 +21,8 @@ def model(request):
     return random_model(request.param)
 
 
-def forced(model, source: torch.Tensor, tokens: list[int]) -> float:
-    """Log probability of a translation and its EOS, by teacher forcing."""
+def forced_log_prob(model, source: torch.Tensor, tokens: list[int]) -> float:
+    """Return the log probability of a translation and its EOS, by teacher forcing."""
     logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target)
     target = torch.tensor([[*tokens, EOS]])
     return logits.log_softmax(-1).gather(2, target[..., None]).sum().item()
@@ -42,50 +43,41 @@ def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
 
 def test_a_beam_of_one_is_greedy(model):
     sentences = random_sentences(LENGTHS)
-    found = search(model, sources(sentences), [12] * 4, Decoding(beam=1))
-    assert [best.tokens for (best,) in found] == [
-        greedy(model, sources([s]), 12) for s in sentences
-    ]
+    hypotheses = search(model, sources(sentences), LIMITS, Decoding(beam=1))
+    expected = [greedy(model, sources([sentence]), 12) for sentence in sentences]
+    assert [best.tokens for (best,) in hypotheses] == expected
 
 
 def test_the_score_is_that_of_forced_decoding(model):
     sentences = random_sentences(LENGTHS)
-    for sentence, found in zip(
-        sentences, search(model, sources(sentences), [12] * 4, Decoding(), 3), strict=True
-    ):
-        assert [each.score for each in found] == sorted(
-            (each.score for each in found), reverse=True
-        )
-        for each in found:
-            assert each.log_prob == pytest.approx(
-                forced(model, sources([sentence]), each.tokens), abs=1e-9
-            )
-            assert each.score == pytest.approx(
-                each.log_prob / ((6 + len(each.tokens)) / 6) ** 0.6, abs=1e-9
-            )
+    n_best = search(model, sources(sentences), LIMITS, Decoding(), 3)
+    for sentence, hypotheses in zip(sentences, n_best, strict=True):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        for hypothesis in hypotheses:
+            log_prob = forced_log_prob(model, sources([sentence]), hypothesis.tokens)
+            assert hypothesis.log_prob == pytest.approx(log_prob, abs=1e-9)
+            penalty = ((6 + len(hypothesis.tokens)) / 6) ** 0.6
+            assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty, abs=1e-9)
 
 
 @pytest.mark.parametrize("family", ["transformer-learned", "decoder-only-learned"])
 def test_what_is_longer_than_the_positions_is_cut(family, caplog):
-    model, decoding = random_model(family), Decoding(beam=2, max_extra=50)
+    model = random_model(family)
+    decoding = Decoding(beam=2, max_extra=50)
+    limit = reach(model)
+    assert limit == 62
     short, long = random_sentences([5, 200])
-    found, most = {}, reach(model)
-    cut = fitted(model, [short, long])
-    assert cut == [short, long[:most]]
-    for numbers, hypotheses in translate_tokens(model, cut, decoding):
-        found.update(zip(numbers, hypotheses, strict=True))
-    assert most == {"transformer-learned": 62, "decoder-only-learned": 62}[family]
-    assert (
-        f"1 source is longer than the model's learned positions: only the first {most} subwords"
-        in caplog.text
-    )
-    assert (
-        found[1][0].tokens == search(model, sources([long[:most]]), [most], decoding)[0][0].tokens
-    )
-    assert (
-        found[0][0].tokens
-        == search(model, sources([short]), [min(55, most)], decoding)[0][0].tokens
-    )
+    cut = truncate(model, [short, long])
+    assert cut == [short, long[:limit]]
+    message = "1 source is longer than the model's learned positions: only the first 62 subwords"
+    assert message in caplog.text
+
+    (best_of_short,), (best_of_long,) = in_order(translate_tokens(model, cut, decoding), 2)
+    ((expected,),) = search(model, sources([short]), [55], decoding)
+    assert best_of_short.tokens == expected.tokens
+    ((expected,),) = search(model, sources([long[:limit]]), [limit], decoding)
+    assert best_of_long.tokens == expected.tokens
 
 
 @pytest.mark.parametrize(("dtype", "accuracy"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
@@ -94,29 +86,27 @@ def test_batching_and_order_change_nothing(model, dtype, accuracy):
     sentences = random_sentences([*LENGTHS, 0, 7, 7, 2])
     decoding = Decoding(beam=3, alpha=0.6, max_extra=6)
 
-    def all_found(items):
-        found = {}
-        for numbers, hypotheses in translate_tokens(model, items, decoding):
-            found.update(zip(numbers, hypotheses, strict=True))
-        return [found[n] for n in range(len(items))]
+    def translate_all(items):
+        return in_order(translate_tokens(model, items, decoding), len(items))
 
-    together = all_found(sentences)
-    alone = [all_found([sentence])[0] for sentence in sentences]
-    assert [best.tokens for (best,) in together] == [best.tokens for (best,) in alone]
-    assert [best.score for (best,) in together] == pytest.approx(
-        [best.score for (best,) in alone], abs=accuracy
-    )
-    assert together[4][0].tokens == []
+    batched = [best for (best,) in translate_all(sentences)]
+    alone = [best for sentence in sentences for (best,) in translate_all([sentence])]
+    assert [best.tokens for best in batched] == [best.tokens for best in alone]
+    scores = [best.score for best in alone]
+    assert [best.score for best in batched] == pytest.approx(scores, abs=accuracy)
+    assert batched[4].tokens == []
 
 
 class ThreeWords:
-    """A model with a vocabulary of three words, so that every translation can be tried."""
+    """A model with a vocabulary of three words, so small that every translation can be tried."""
 
     words = (1, EOS + 1, EOS + 2)
 
     def __init__(self, family: str, seed: int):
         self.model = random_model(family, seed)
-        self.encode, self.start, self.step = self.model.encode, self.model.start, self.model.step
+        self.encode = self.model.encode
+        self.start = self.model.start
+        self.step = self.model.step
         self.source = sources(random_sentences([4], seed))
         self.allowed = torch.full((VOCABULARY,), -1e4, dtype=torch.float64)
         self.allowed[[EOS, *self.words]] = 0
@@ -125,11 +115,11 @@ class ThreeWords:
         return (self.model.output(hidden) + self.allowed).log_softmax(-1)
 
     @torch.no_grad()
-    def following(self, tokens: tuple[int, ...]) -> dict[int, float]:
-        """Log probabilities of what may come next."""
+    def next_log_probs(self, tokens: tuple[int, ...]) -> dict[int, float]:
+        """Return the log probabilities of the tokens that may come next."""
         hidden = self.model(self.source, torch.tensor([[BOS, *tokens]])).target[0, -1]
-        steps = self.output(hidden).tolist()
-        return {token: steps[token] for token in (EOS, *self.words)}
+        log_probs = self.output(hidden).tolist()
+        return {token: log_probs[token] for token in (EOS, *self.words)}
 
 
 PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("none", 0.0)]
@@ -141,47 +131,48 @@ PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("none", 0.0)]
 def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all(family, seed, penalty, alpha):
     # Of three words, 27 prefixes are open in the end, with 4 continuations each while there is
     # room: none is cut off.
-    limit, decoding = 3, Decoding(beam=36, penalty=penalty, alpha=alpha)
+    limit = 3
+    decoding = Decoding(beam=36, penalty=penalty, alpha=alpha)
     model = ThreeWords(family, seed)
 
     def score(tokens):
-        steps = [
-            model.following(tokens[:place])[token] for place, token in enumerate((*tokens, EOS))
+        log_probs = [
+            model.next_log_probs(tokens[:position])[token]
+            for position, token in enumerate((*tokens, EOS))
         ]
-        return sum(steps) / length_penalty(len(steps), decoding)
+        return sum(log_probs) / length_penalty(len(log_probs), decoding)
 
-    every = [tokens for n in range(limit + 1) for tokens in product(model.words, repeat=n)]
-    best = sorted(every, key=score, reverse=True)[:3]
-    (found,) = search(model, model.source, [limit], decoding, n_best=3)
-    assert [each.tokens for each in found] == [list(tokens) for tokens in best]
-    assert [each.score for each in found] == pytest.approx(
-        [score(tokens) for tokens in best], abs=1e-9
-    )
+    translations = [tokens for n in range(limit + 1) for tokens in product(model.words, repeat=n)]
+    best = sorted(translations, key=score, reverse=True)[:3]
+    (hypotheses,) = search(model, model.source, [limit], decoding, n_best=3)
+    assert [tuple(hypothesis.tokens) for hypothesis in hypotheses] == best
+    scores = [score(tokens) for tokens in best]
+    assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(scores, abs=1e-9)
 
 
 def never_stopping(
     model: ThreeWords, limit: int, decoding: Decoding
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Beam search that goes on until the limit, whatever is finished: scores and tokens, the best
-    first.
-    """
-    open_ones, finished = [(0.0, ())], []
+    """Return scores and tokens, best first, of a beam search that always goes on to the limit."""
+    unfinished = [(0.0, ())]
+    finished = []
     for length in range(1, limit + 2):
-        every = [
-            (so_far + step, tokens, token)
-            for so_far, tokens in open_ones
-            for token, step in model.following(tokens).items()
+        candidates = [
+            (log_prob + step_log_prob, tokens, token)
+            for log_prob, tokens in unfinished
+            for token, step_log_prob in model.next_log_probs(tokens).items()
             if length <= limit or token == EOS
         ]
-        every = sorted(every, reverse=True)[: 2 * decoding.beam]
-        ended = [
-            (total / length_penalty(length, decoding), tokens)
-            for total, tokens, token in every[: decoding.beam]
+        candidates = sorted(candidates, reverse=True)[: 2 * decoding.beam]
+        finished += [
+            (log_prob / length_penalty(length, decoding), tokens)
+            for log_prob, tokens, token in candidates[: decoding.beam]
+            if token == EOS
         ]
-        finished += [one for one, (_, _, token) in zip(ended, every, strict=False) if token == EOS]
-        open_ones = [(total, (*tokens, token)) for total, tokens, token in every if token != EOS][
-            : decoding.beam
+        continued = [
+            (log_prob, (*tokens, token)) for log_prob, tokens, token in candidates if token != EOS
         ]
+        unfinished = continued[: decoding.beam]
     return sorted(finished, reverse=True)
 
 
@@ -189,17 +180,15 @@ def never_stopping(
 @pytest.mark.parametrize("beam", [2, 3])
 @pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
 def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
-    decoding, model = (
-        Decoding(beam=beam, penalty=penalty, alpha=alpha),
-        ThreeWords("transformer", seed),
-    )
+    decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha)
+    model = ThreeWords("transformer", seed)
     for n_best in (1, beam):
-        (found,) = search(model, model.source, [6], decoding, n_best)
+        (hypotheses,) = search(model, model.source, [6], decoding, n_best)
         expected = never_stopping(model, 6, decoding)[:n_best]
-        assert [tuple(each.tokens) for each in found] == [tokens for _, tokens in expected]
-        assert [each.score for each in found] == pytest.approx(
-            [score for score, _ in expected], abs=1e-9
-        )
+        tokens = [tuple(hypothesis.tokens) for hypothesis in hypotheses]
+        assert tokens == [tokens for _, tokens in expected]
+        scores = [score for score, _ in expected]
+        assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(scores, abs=1e-9)
 
 
 def test_the_looser_rule_stops_at_as_many_as_the_beam():
@@ -214,24 +203,17 @@ def test_the_looser_rule_stops_at_as_many_as_the_beam():
     longest = {}
     for stop in ("beam", "exact"):
         decoding = Decoding(beam=4, penalty="power", alpha=3.0, stop=stop)
-        (found,) = search(model, model.source, [12], decoding, n_best=4)
-        longest[stop] = max(len(each.tokens) for each in found)
+        (hypotheses,) = search(model, model.source, [12], decoding, n_best=4)
+        longest[stop] = max(len(hypothesis.tokens) for hypothesis in hypotheses)
     assert longest["beam"] <= 4 < longest["exact"]
 
 
 def test_no_translation_is_longer_than_its_limit(model):
-    found = search(
-        model,
-        sources(random_sentences(LENGTHS)),
-        [0, 1, 2, 3],
-        Decoding(beam=4, alpha=5.0),
-        n_best=4,
-    )
-    assert all(
-        len(each.tokens) <= limit
-        for of_one, limit in zip(found, range(4), strict=True)
-        for each in of_one
-    )
+    limits = [0, 1, 2, 3]
+    decoding = Decoding(beam=4, alpha=5.0)
+    n_best = search(model, sources(random_sentences(LENGTHS)), limits, decoding, n_best=4)
+    for limit, hypotheses in zip(limits, n_best, strict=True):
+        assert all(len(hypothesis.tokens) <= limit for hypothesis in hypotheses)
 
 
 def test_rows_helper_pads_behind():
@@ -242,5 +224,5 @@ def test_rows_helper_pads_behind():
 def test_the_largest_are_those_of_topk(size):
     x = torch.randn(5, size, generator=torch.Generator().manual_seed(size))
     for count in {1, min(2, size), min(8, size), size}:
-        for found, expected in zip(top_k(x, count), x.topk(count), strict=True):
-            assert torch.equal(found, expected)
+        for actual, expected in zip(top_k(x, count), x.topk(count), strict=True):
+            assert torch.equal(actual, expected)

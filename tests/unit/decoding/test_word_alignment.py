@@ -5,33 +5,33 @@ import torch
 from families import random_model, random_sentences
 
 from nmt.configuration import Vocabulary
-from nmt.decoding.word_alignment import align, word_links, words_of
+from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.errors import UserError
 from nmt.files import write_lines
 from nmt.text.subwords import Subwords, learn
 
 
 class Pieces:
-    """Subwords that are known; number 1 is the unknown one."""
+    """A small vocabulary; number 1 is the unknown symbol."""
 
-    known = ("<pad>", "<unk>", "<s>", "</s>", "▁a", "b", "▁", "c")
+    names = ("<pad>", "<unk>", "<s>", "</s>", "▁a", "b", "▁", "c")
 
     def __init__(self, unknown_is_a_word=False):
         self.unknown_is_a_word = unknown_is_a_word
 
     def pieces(self, tokens):
-        return [self.known[token] for token in tokens]
+        return [self.names[token] for token in tokens]
 
 
 def test_each_subword_knows_its_word():
-    assert words_of([4, 5, 4, 6, 5], Pieces()) == [0, 0, 1, 2, 2]
-    assert words_of([5, 4], Pieces()) == [0, 1]
-    assert words_of([], Pieces()) == []
+    assert word_numbers([4, 5, 4, 6, 5], Pieces()) == [0, 0, 1, 2, 2]
+    assert word_numbers([5, 4], Pieces()) == [0, 1]
+    assert word_numbers([], Pieces()) == []
 
 
 def test_an_unknown_word_is_a_word_and_an_unknown_letter_is_none():
-    assert words_of([4, 1, 1, 4], Pieces(unknown_is_a_word=True)) == [0, 1, 2, 3]
-    assert words_of([4, 1, 5, 4], Pieces()) == [0, 0, 0, 1]
+    assert word_numbers([4, 1, 1, 4], Pieces(unknown_is_a_word=True)) == [0, 1, 2, 3]
+    assert word_numbers([4, 1, 5, 4], Pieces()) == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -40,20 +40,19 @@ def test_an_unknown_word_is_a_word_and_an_unknown_letter_is_none():
 def test_vocabularies_say_what_their_unknown_symbol_is(tmp_path, kind, expected):
     text = tmp_path / "text"
     write_lines(text, ["the old man sees a dog", "the dog sees the man"])
-    (tmp_path / "model").write_bytes(
-        learn(Vocabulary(size=40 if kind != "word" else 12, kind=kind), [text], jobs=1)
-    )
+    vocabulary = Vocabulary(size=12 if kind == "word" else 40, kind=kind)
+    (tmp_path / "model").write_bytes(learn(vocabulary, [text], jobs=1))
     subwords = Subwords.load(tmp_path / "model")
     (tokens,) = subwords.encode(["the ÜÄ sees"])
     assert subwords.unknown_is_a_word == expected
-    assert words_of(tokens, subwords)[-1] == 2
+    assert word_numbers(tokens, subwords)[-1] == 2
 
 
 def test_links_join_words_once():
     assert word_links([0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 2]) == [(0, 0), (1, 1), (1, 2)]
 
 
-class Named:
+class FixedAttention:
     """A model whose attention is known: maps of (1, H, T + 1, S + 1)."""
 
     def __init__(self, *maps):
@@ -64,30 +63,29 @@ class Named:
 
     def attention(self, source, target_in):
         assert (target_in.shape[1], source.shape[1]) == self.maps[0].shape[2:]
-        return {str(number): each for number, each in enumerate(self.maps)}
+        return {str(number): weights for number, weights in enumerate(self.maps)}
 
 
-def test_it_is_the_likeliest_source_token_of_the_last_layer_but_one():
-    right = torch.tensor(
-        [
-            [[0.1, 0.6, 0.3], [0.2, 0.0, 0.8], [1, 0, 0]],
-            [[0.1, 0.8, 0.1], [0.5, 0.4, 0.1], [1, 0, 0]],
-        ]
-    )
+def test_it_is_the_most_attended_source_token_of_the_last_layer_but_one():
+    heads = [
+        [[0.1, 0.6, 0.3], [0.2, 0.0, 0.8], [1, 0, 0]],
+        [[0.1, 0.8, 0.1], [0.5, 0.4, 0.1], [1, 0, 0]],
+    ]
+    right = torch.tensor([heads])
     wrong = torch.eye(3).expand(1, 2, 3, 3)
-    assert align(Named(wrong, right[None], wrong), [[7, 8]], [[5, 6]]) == [
-        [1, 0]
-    ]  # the third source token is EOS
-    assert align(Named(right[None]), [[7, 8]], [[5, 6]]) == [[1, 0]]
+    # The third source token is EOS.
+    assert align(FixedAttention(wrong, right, wrong), [[7, 8]], [[5, 6]]) == [[1, 0]]
+    assert align(FixedAttention(right), [[7, 8]], [[5, 6]]) == [[1, 0]]
 
 
 @pytest.mark.parametrize("family", ["transformer", "decoder-only", "rnnsearch", "convs2s"])
-def test_together_is_as_alone(family):
+def test_batching_changes_nothing(family):
     model = random_model(family)
-    sources, targets = random_sentences([5, 1, 9, 0]), random_sentences([3, 8, 0, 2], seed=1)
-    together = align(model, sources, targets)
-    assert [len(links) for links in together] == [3, 8, 0, 0]
-    for source, target, links in zip(sources[:3], targets, together, strict=False):
+    sources = random_sentences([5, 1, 9, 0])
+    targets = random_sentences([3, 8, 0, 2], seed=1)
+    batched = align(model, sources, targets)
+    assert [len(links) for links in batched] == [3, 8, 0, 0]
+    for source, target, links in zip(sources[:3], targets[:3], batched[:3], strict=True):
         assert align(model, [source], [target]) == [links]
 
 

@@ -1,0 +1,176 @@
+"""Streams of text: lines are gathered into blocks as they come, and blocks become output lines."""
+
+import queue
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, repeat, zip_longest
+from pathlib import Path
+from threading import Thread
+from typing import BinaryIO, TypeVar
+
+from nmt.decoding.search import Hypothesis
+from nmt.decoding.translator import TranslatedBatch, in_order
+from nmt.errors import UserError
+from nmt.files import decode_lines, read_lines
+from nmt.progress import Progress
+from nmt.serving.folder import TranslationModel
+
+LINES_PER_BLOCK = 4000  # which are sorted by length among each other
+GATHERING_SECONDS = 0.1  # for which a block of lines from a pipe is gathered
+
+Item = TypeVar("Item")
+Block = list[tuple[str, str]]  # source lines and the translations to score, "" where none are given
+# From a block's sources in tokens, its translations to score, and the number of its first line to
+# batches of hypotheses
+Method = Callable[[list[list[int]], list[str], int], Iterator[TranslatedBatch]]
+
+
+@dataclass(frozen=True)
+class OutputFields:
+    """What an output line has beside the translation: number and score before it, links behind."""
+
+    numbers: bool
+    scores: bool
+    alignments: bool
+
+
+def translated_lines(
+    model: TranslationModel,
+    blocks: Iterable[Block],
+    method: Method,
+    fields: OutputFields,
+    progress: Progress,
+) -> Iterator[str]:
+    """Yield the output lines, in the order of the input; a line of it may have several."""
+    first_number = 0
+    for block in blocks:
+        sources = model.encode([line for line, _ in block])
+        given = [translation for _, translation in block]
+        batches = method(sources, given, first_number)
+        linked = with_links(model, sources, batches, fields.alignments, progress)
+        for number, translations in enumerate(in_order(linked, len(block)), first_number):
+            for hypothesis, links in translations:
+                yield output_line(model, number, hypothesis, links, fields)
+        first_number += len(block)
+
+
+def with_links(
+    model: TranslationModel,
+    sources: list[list[int]],
+    batches: Iterable[TranslatedBatch],
+    alignments: bool,
+    progress: Progress,
+) -> Iterator[tuple[list[int], list[list[tuple[Hypothesis, list[tuple[int, int]]]]]]]:
+    """Yield each batch with the word links of every hypothesis, none without `alignments`."""
+    for numbers, hypotheses in batches:
+        links = [[[] for _ in n_best] for n_best in hypotheses]
+        if alignments:
+            targets = [[hypothesis.tokens for hypothesis in n_best] for n_best in hypotheses]
+            links = model.align([sources[number] for number in numbers], targets)
+        progress.update(len(numbers))
+        pairs = zip(hypotheses, links, strict=True)
+        yield numbers, [list(zip(n_best, its_links, strict=True)) for n_best, its_links in pairs]
+
+
+def output_line(
+    model: TranslationModel,
+    number: int,
+    hypothesis: Hypothesis,
+    links: list[tuple[int, int]],
+    fields: OutputFields,
+) -> str:
+    """Return the fields of one translation, separated by tabs."""
+    columns = []
+    if fields.numbers:
+        columns.append(str(number))
+    if fields.scores:
+        columns.append(f"{hypothesis.score:.4f}")
+    columns.append(model.decode(hypothesis.tokens))
+    if fields.alignments:
+        columns.append(" ".join(f"{source}-{target}" for source, target in links))
+    return "\t".join(columns)
+
+
+def read_blocks(source: Path | None, given: Path | None) -> Iterator[Block]:
+    """Return the blocks of a file, or of standard input as it comes.
+
+    given: the file of translations to score, if any. Reading raises UserError when the two sides
+    differ in their number of lines.
+    """
+    from_file = source is not None
+    lines = read_lines(source) if from_file else decode_lines(standard_input(), "standard input")
+    pairs = parallel_lines(lines, read_lines(given)) if given else zip(lines, repeat(""))
+    return full_blocks(pairs) if from_file else blocks_as_they_come(pairs)
+
+
+def parallel_lines(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of lines. Raises UserError when one side has fewer."""
+    for pair in zip_longest(lines, given):
+        if None in pair:
+            raise UserError(
+                "the source and the file of --forced differ in their number of lines: make them"
+                " parallel."
+            )
+        yield pair
+
+
+def full_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield blocks of LINES_PER_BLOCK items; the last may have fewer."""
+    items = iter(items)
+    while block := list(islice(items, LINES_PER_BLOCK)):
+        yield block
+
+
+def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield blocks of what comes within GATHERING_SECONDS of a block's first item.
+
+    So a writer gets its translations while it still holds the pipe open.
+    """
+    arrived: queue.Queue = queue.Queue(LINES_PER_BLOCK)
+    end = object()
+    nothing = object()
+
+    def read() -> None:
+        try:
+            for item in items:
+                arrived.put(item)
+            arrived.put(end)
+        except Exception as error:  # raised again where it is received
+            arrived.put(error)
+
+    def receive(seconds: float) -> Item | object:
+        try:
+            item = arrived.get(timeout=seconds)
+        except queue.Empty:
+            return nothing
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def wait() -> Item | object:
+        # A wait without a timeout would miss an interrupt that comes just before it.
+        while (item := receive(1.0)) is nothing:
+            pass
+        return item
+
+    Thread(target=read, daemon=True).start()
+    item = wait()
+    while item is not end:
+        block = []
+        deadline = time.monotonic() + GATHERING_SECONDS
+        while item is not end and item is not nothing and len(block) < LINES_PER_BLOCK:
+            block.append(item)
+            item = receive(max(0.0, deadline - time.monotonic()))
+        yield block
+        if item is nothing:
+            item = wait()
+
+
+def standard_input() -> BinaryIO:
+    """Open standard input once more, for the thread that reads it.
+
+    Python waits for the lock of sys.stdin when it ends, and aborts when a thread holds it.
+    """
+    return open(sys.stdin.fileno(), "rb", closefd=False)
