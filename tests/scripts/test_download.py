@@ -240,12 +240,12 @@ def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog
 
 
 def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
-    own = Archive(mirror="mine/file")
+    local = Archive(mirror="mine/file")
     with pytest.raises(UserError, match="it has no address"):
-        download("file", own, output)
+        download("file", local, output)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_bytes(CONTENT)
-    download("file", own, output, tmp_path)
+    download("file", local, output, tmp_path)
     assert output.read_bytes() == CONTENT
 
 

@@ -1,1 +1,1 @@
-"""Text: readers, normalization, cleaning, the demo grammar and subwords."""
+"""Text: downloads, readers, preprocessing, the grammar of the demo corpus, and subwords."""
