@@ -1,4 +1,4 @@
-"""Draws one figure of a reproduction from what its runs have left, as PDF and PNG."""
+"""Draw one figure of a reproduction from the files of its runs, as PDF and PNG."""
 
 import argparse
 from pathlib import Path
@@ -10,10 +10,13 @@ from nmt.paper.figures import FIGURES, draw
 
 
 def main(args: argparse.Namespace) -> None:
+    """Draw the figure and write both files."""
     values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
     reproduction, catalog = load_reproduction(values, str(args.reproduction))
-    table = lookup(reproduction.tables, args.table or next(iter(reproduction.tables)), "table")
-    save(draw(args.figure, Drawing(reproduction, catalog, table, args.runs)), args.pdf, args.png)
+    table_name = args.table or next(iter(reproduction.tables))
+    table = lookup(reproduction.tables, table_name, "table")
+    drawing = Drawing(reproduction, catalog, table, args.runs)
+    save(draw(args.figure, drawing), args.pdf, args.png)
 
 
 if __name__ == "__main__":
@@ -24,7 +27,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--figure", required=True, choices=FIGURES)
     parser.add_argument(
-        "--table", metavar="NAME", help="whose rows are drawn; the first table's without it"
+        "--table", metavar="NAME", help="the table whose rows are drawn; by default the first"
     )
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
     parser.add_argument("--pdf", type=Path, required=True, metavar="FILE")

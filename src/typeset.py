@@ -1,6 +1,4 @@
-"""Makes one table of a reproduction from the scores and costs of its runs, as CSV, Markdown, HTML
-and LaTeX.
-"""
+"""Make one table of a reproduction from its runs, as CSV, Markdown, HTML and LaTeX."""
 
 import argparse
 from pathlib import Path
@@ -9,14 +7,15 @@ from nmt import command
 from nmt.configuration import load_reproduction, present_spelling, read_yaml
 from nmt.files import read_json, write_text
 from nmt.paper.markup import csv, html, latex, markdown
-from nmt.paper.tables import printed
+from nmt.paper.tables import make_table
 
 
 def main(args: argparse.Namespace) -> None:
+    """Make the table and write it in its four forms."""
     values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
     reproduction, catalog = load_reproduction(values, str(args.reproduction))
     significance = present_spelling(read_json(args.significance)) if args.significance else {}
-    table = printed(args.table, reproduction, catalog, args.runs, significance)
+    table = make_table(args.table, reproduction, catalog, args.runs, significance)
     write_text(args.csv, csv(table))
     write_text(args.markdown, markdown(table))
     write_text(args.html, html(table))
@@ -32,7 +31,10 @@ if __name__ == "__main__":
     parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
     parser.add_argument(
-        "--significance", type=Path, metavar="FILE", help="made by compare.py of the table's rows"
+        "--significance",
+        type=Path,
+        metavar="FILE",
+        help="the output of compare.py for the table's rows",
     )
     parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
     parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")

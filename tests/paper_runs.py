@@ -1,15 +1,13 @@
-"""Run folders as training and scoring leave them, but made up: small, quick and the same every
-time.
-"""
+"""Run folders as training and scoring leave them, but made up: small, quick and always the same."""
 
 import json
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from nmt.configuration import (
-    METRICS,
     Catalog,
     Experiment,
     Reproduction,
@@ -17,18 +15,20 @@ from nmt.configuration import (
     Transformer,
     load_catalog,
 )
+from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
 from nmt.training.schedule import learning_rate
 
 UPDATES = 400
-SCORES = tuple(name for name in METRICS if name != "perplexity")
+SCORES = [name for name, metric in METRICS.items() if metric.scorer]
 FINGERPRINT = "f" * 64
 
 
 def reproduction(
     seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table
 ) -> Reproduction:
+    """Return a reproduction of these tables, by default of three rows on the demo corpus."""
     rows = ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
     systems = Table(
         title="Systems & scores, 100% made up",
@@ -47,43 +47,45 @@ def reproduction(
 
 
 def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
-    """Writes FOLDER/runs for all rows and seeds of `chosen`; returns the repository's catalog."""
+    """Write FOLDER/runs for all rows and seeds of `chosen`; return the repository's catalog."""
     catalog = repository_catalog(root)
     splits = {table.split for table in chosen.tables.values()}
     for name in chosen.experiments:
         experiment = catalog.experiment(name)
         for seed in chosen.seeds:
-            make_run(
-                folder / "runs" / chosen.corpus / name / f"seed-{seed}",
-                name,
-                experiment,
-                seed,
-                splits,
-            )
+            run_folder = folder / "runs" / chosen.corpus / name / f"seed-{seed}"
+            make_run(run_folder, name, experiment, seed, splits)
     return catalog
 
 
 @cache
 def repository_catalog(root: Path) -> Catalog:
-    """Read once: it cannot change."""
+    """Return the catalog of the repository, which is read once."""
     return load_catalog(root / "config")
 
 
 def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:
-    random = np.random.default_rng([seed, *name.encode()])
-    skill = 20 + 30 * random.random()
+    """Write the files of one run, all with scores that depend on the name and the seed."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    skill = 20 + 30 * rng.random()
+    write_json(folder / "training.json", training(experiment, seed))
+    lines = [json.dumps(line) for line in metrics(experiment, rng)]
+    write_lines(folder / "metrics.jsonl", lines)
+    perplexity = {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000}
+    write_json(folder / "dev.perplexity.json", perplexity)
+    for split in splits:
+        write_json(folder / f"{split}.scores.json", scores(skill))
+    write_json(folder / "attention.json", attention(experiment, rng))
+    write_json(folder / "dev.sweep.json", sweep(skill))
+
+
+def training(experiment: Experiment, seed: int) -> dict:
     settings = {
         "model": experiment.model.model_dump(),
         "training": experiment.training.model_dump(),
+        "seed": seed,
+        "tokens": FINGERPRINT,
     }
-    training = {
-        "updates": UPDATES,
-        "epochs": 3,
-        "target_tokens": 33_000,
-        "flops": 1.5e15,
-        "best_dev_nll": 1.5,
-    }
-    training |= dict.fromkeys(("seconds", "device_seconds"), 90.0 + seed)
     made_by = {
         "device": "made-up CPU",
         "processes": 1,
@@ -91,68 +93,76 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
         "torch": "2",
         "commit": "abcdef0123",
     }
-    training |= {"parameters": 1_234_567, "made_by": [made_by]}
-    write_json(
-        folder / "training.json",
-        training | {"settings": settings | {"seed": seed, "tokens": FINGERPRINT}},
-    )
-    write_lines(
-        folder / "metrics.jsonl", (json.dumps(line) for line in metrics(experiment, random))
-    )
-    write_json(
-        folder / "dev.perplexity.json", {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000}
-    )
-    for split in splits:
-        scores: dict = {
-            metric: vars(Score(skill, f"nrefs:1|made-up:{metric}")) for metric in SCORES
-        }
-        buckets = [
-            {
-                "from": low,
-                "to": high,
-                "sentences": 100 - low,
-                "bleu": skill - low / 4,
-                "lowercased_bleu": skill,
-            }
-            for low, high in ((0, 10), (10, 20), (20, 96), (96, None))
-        ]
-        scores |= {"sentences": 250, "target_language": "de", "bleu_by_source_length": buckets}
-        write_json(folder / f"{split}.scores.json", scores)
-    write_json(folder / "attention.json", attention(experiment, random))
-    sweep = {
-        key: [{key: value, "bleu": skill - 1 / (1 + value), "length": 1.0} for value in values]
-        for key, values in (("beam", [1, 2, 4, 8]), ("alpha", [0, 0.6, 1.2]))
+    return {
+        "updates": UPDATES,
+        "epochs": 3,
+        "target_tokens": 33_000,
+        "flops": 1.5e15,
+        "best_dev_nll": 1.5,
+        "seconds": 90.0 + seed,
+        "device_seconds": 90.0 + seed,
+        "parameters": 1_234_567,
+        "made_by": [made_by],
+        "settings": settings,
     }
-    write_json(folder / "dev.sweep.json", sweep | {"signature": "nrefs:1|made-up:bleu"})
 
 
-def metrics(experiment: Experiment, random: np.random.Generator) -> list[dict]:
-    training, lines = experiment.training, []
+def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
+    lines = []
     for update in range(20, UPDATES + 1, 20):
-        nll = 1 + 6 * np.exp(-update / 100) + 0.1 * random.random()
-        rate = learning_rate(update, training, experiment.peak_learning_rate)
+        nll = 1 + 6 * np.exp(-update / 100) + 0.1 * rng.random()
+        rate = learning_rate(update, experiment.training, experiment.peak_learning_rate)
         lines.append(
             {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
         )
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
-            if update % 200 == 0:
-                lines[-1]["dev_bleu"] = 30 * (1 - np.exp(-update / 300))
+        if update % 200 == 0:
+            lines[-1]["dev_bleu"] = 30 * (1 - np.exp(-update / 300))
     return lines
 
 
-def attention(experiment: Experiment, random: np.random.Generator) -> dict:
+def scores(skill: float) -> dict:
+    by_metric = {name: asdict(Score(skill, f"nrefs:1|made-up:{name}")) for name in SCORES}
+    buckets = [
+        {
+            "from": low,
+            "to": high,
+            "sentences": 100 - low,
+            "bleu": skill - low / 4,
+            "lowercased_bleu": skill,
+        }
+        for low, high in ((0, 10), (10, 20), (20, 96), (96, None))
+    ]
+    return {
+        **by_metric,
+        "sentences": 250,
+        "target_language": "de",
+        "bleu_by_source_length": buckets,
+    }
+
+
+def sweep(skill: float) -> dict:
+    settings = {"beam": [1, 2, 4, 8], "alpha": [0, 0.6, 1.2]}
+    points = {
+        key: [{key: value, "bleu": skill - 1 / (1 + value), "length": 1.0} for value in values]
+        for key, values in settings.items()
+    }
+    return points | {"signature": "nrefs:1|made-up:bleu"}
+
+
+def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
     source = ["▁the", "▁old", "▁man", "▁sle", "eps", "▁.", "</s>"]
     target = ["▁der", "▁alte", "▁Mann", "▁schläft", "▁.", "</s>"]
-    maps: dict = {}
-    if isinstance(experiment.model, Transformer):
-        names, heads = (
-            [f"layer {number + 1}" for number in range(experiment.model.layers)],
-            experiment.model.heads,
-        )
+    model = experiment.model
+    if isinstance(model, Transformer):
+        names = [f"layer {number + 1}" for number in range(model.layers)]
+        heads = model.heads
     else:
-        names, heads = ["attention"] if experiment.model.attention != "none" else [], 1
+        names = [] if model.attention == "none" else ["attention"]
+        heads = 1
+    maps: dict = {}
     for name in names:
-        raw = random.random((heads, len(target), len(source))) ** 6
-        maps[name] = (raw / raw.sum(-1, keepdims=True)).round(5).tolist()
+        weights = rng.random((heads, len(target), len(source))) ** 6
+        maps[name] = (weights / weights.sum(-1, keepdims=True)).round(5).tolist()
     return {"source": source, "target": target, "maps": maps}

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from nmt.paper.drawing import COLORS, PAGE, STYLE, finish, sheet
+from nmt.paper.drawing import COLORS, PAGE, STYLE, finish, new_figure
 
 PHASES = ("data", "forward", "backward", "optimizer")
 NOTE = (
@@ -73,7 +73,7 @@ def drawn(measurements: pd.DataFrame, about: str) -> Figure:
     """A bar for each experiment: where the time goes."""
     table = medians(measurements)
     with rc_context(STYLE):
-        figure = sheet(PAGE, 0.5 + 0.2 * len(table))
+        figure = new_figure(PAGE, 0.5 + 0.2 * len(table))
         axes = figure.subplots()
         left = 0
         for phase, color in zip(PHASES, COLORS, strict=False):

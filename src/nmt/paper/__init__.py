@@ -1,1 +1,1 @@
-"""From scores to tables and figures, with provenance."""
+"""Tables and figures of a paper, made from the files of runs, with their provenance."""

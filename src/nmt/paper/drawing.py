@@ -1,5 +1,6 @@
-"""What all figures share: the runs they show, size, type, colors, small print, and files that never
-change.
+"""What all figures share: their runs, sizes, fonts, colors and small print, and how they are saved.
+
+Saved files do not change from one call to the next.
 """
 
 import logging
@@ -16,14 +17,15 @@ from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
 from nmt.paper.results import Run, commits, find_runs
 
-logging.getLogger("fontTools").setLevel(
-    logging.WARNING
-)  # it reports every font that is embedded, at length
+# It reports every font that is embedded, at length.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
 
-COLUMN, PAGE = 3.4, 7.0  # widths in inches: one column of a two-column paper, and both
+# Widths in inches: one column of a two-column paper, and both.
+COLUMN = 3.4
+PAGE = 7.0
 SMALL_PRINT = 5.5  # points
-# Okabe and Ito's colors, told apart with any color vision; when they are used up, the same with
-# other dashes.
+# The colors of Okabe and Ito, which any color vision can distinguish; when they are used up, the
+# same with other dashes.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
 
@@ -45,14 +47,14 @@ STYLE = {
     "axes.axisbelow": True,
     "lines.linewidth": 1.1,
     "savefig.dpi": 300,
-    "text.parse_math": False,  # titles and subwords have dollar signs of their own
+    "text.parse_math": False,  # titles and subwords may contain dollar signs
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text
 }
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a figure is drawn of: the rows of a reproduction's table, and the folder of all runs."""
+    """What a figure shows: the rows of a reproduction's table, and the folder of all runs."""
 
     reproduction: Reproduction
     catalog: Catalog
@@ -61,99 +63,114 @@ class Drawing:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Of the table's rows in their order, every seed of experiments. Raises UserError as
-        `find_runs` does.
+        """The runs of the table's rows in their order, with every seed of experiments.
+
+        Raises UserError as `find_runs` does.
         """
         return find_runs(self.folder, self.reproduction, self.catalog, self.table.experiments)
 
     @property
-    def single(self) -> list[Run]:
-        """The runs that are no ensembles: what a training leaves can be drawn of them."""
+    def single_runs(self) -> list[Run]:
+        """The runs that are not ensembles: only these have files of a training."""
         return [run for run in self.runs if not run.members]
 
-    def of(self, experiment: str) -> list[Run]:
+    def runs_of(self, experiment: str) -> list[Run]:
+        """Return the runs of one row."""
         return [run for run in self.runs if run.experiment == experiment]
 
     def title(self, experiment: str) -> str:
+        """Return the title of one row."""
         return self.catalog.rows[experiment].title
 
     @property
-    def lowercased(self) -> list[str]:
+    def lowercased_titles(self) -> list[str]:
         """The titles of the rows that learn lower-cased text."""
-        rows = dict.fromkeys(run.experiment for all_of in self.runs for run in all_of.trained)
-        experiments = {row: self.catalog.experiment(row) for row in rows}
+        names = dict.fromkeys(
+            trained.experiment for run in self.runs for trained in run.trained_runs
+        )
+        experiments = [self.catalog.experiment(name) for name in names]
         return [
             experiment.title
-            for experiment in experiments.values()
+            for experiment in experiments
             if self.catalog.vocabulary(experiment.vocabulary).lowercase
         ]
 
-    def caseless(self) -> str:
-        """What the small print says of BLEU that train.py and sweep.py measure: like the text that
-        a row learns.
-        """
-        return (
-            f" BLEU takes no account of case for: {'; '.join(self.lowercased)}."
-            if self.lowercased
-            else ""
-        )
+    def case_note(self) -> str:
+        """Return the small print on the case of BLEU that train.py and sweep.py measure.
 
-    def look(self, experiment: str) -> dict:
-        """An experiment's color and dashes: the same in every figure of a reproduction."""
+        They ignore case where a row learns lower-cased text.
+        """
+        if not self.lowercased_titles:
+            return ""
+        return f" BLEU takes no account of case for: {'; '.join(self.lowercased_titles)}."
+
+    def line_style(self, experiment: str) -> dict:
+        """Return a row's color and dashes, the same in every figure of a reproduction."""
         number = self.reproduction.experiments.index(experiment)
         return {
             "color": COLORS[number % len(COLORS)],
             "linestyle": DASHES[number // len(COLORS) % len(DASHES)],
         }
 
-    def small_print(self, split: str, runs: list[Run], more: str) -> str:
-        """Where the figure comes from; `more` says what else a reader must know."""
+    def small_print(self, split: str, runs: list[Run], note: str) -> str:
+        """Return where the figure comes from, followed by what else a reader must know."""
         corpus = self.catalog.corpus(self.reproduction.corpus).title
-        seeds = list(dict.fromkeys(run.seed for all_of in runs for run in all_of.trained))
+        seeds = dict.fromkeys(str(trained.seed) for run in runs for trained in run.trained_runs)
         count = "Seed" if len(seeds) == 1 else "Seeds"
-        return (
-            f"{corpus}. {split}. {count} {', '.join(map(str, seeds))}. Commit {commits(runs)}."
-            f" {more}"
-        )
+        return f"{corpus}. {split}. {count} {', '.join(seeds)}. Commit {commits(runs)}. {note}"
 
 
-def sheet(width: float, height: float) -> Figure:
-    """An empty figure of so many inches, to be filled and then finished."""
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches, for `finish` after it is drawn."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
-    """Adds the small print at the foot and one legend over all panels; the figure grows by what
-    they need.
+    """Add the small print at the foot, and the legend of one panel above all panels.
+
+    The figure grows by the height that they need.
     """
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(
-        small_print, int(width * 72 / (0.58 * SMALL_PRINT))
-    )  # letters are about so wide
-    line = 1.25 * SMALL_PRINT / 72
-    foot = (len(lines) + 0.5) * line
+    line_height = 1.25 * SMALL_PRINT / 72
+    letters = int(width * 72 / (0.58 * SMALL_PRINT))  # of a line, approximately
+    lines = textwrap.wrap(small_print, letters)
+    foot = (len(lines) + 0.5) * line_height
     height += foot
     if legend_of:
-        handles, labels = legend_of.get_legend_handles_labels()
-        letters = int(20 * width)  # in a line
-        labels = [textwrap.fill(label, letters - 8) for label in labels]
-        columns = max(1, letters // (max(map(len, labels)) + 8))
-        figure.legend(handles, labels, loc="outside upper center", ncols=min(columns, len(labels)))
-        rows = sum(label.count("\n") + 1 for label in labels) / min(columns, len(labels))
-        height += 0.14 * rows
+        height += add_legend(figure, legend_of)
     figure.set_size_inches(width, height)
     figure.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))
-    text = {"size": SMALL_PRINT, "color": "#555555", "va": "bottom", "linespacing": 1.2}
-    figure.text(0.02, 0.3 * line / height, "\n".join(lines), **text)
+    figure.text(
+        0.02,
+        0.3 * line_height / height,
+        "\n".join(lines),
+        size=SMALL_PRINT,
+        color="#555555",
+        va="bottom",
+        linespacing=1.2,
+    )
     return figure
 
 
+def add_legend(figure: Figure, axes: Axes) -> float:
+    """Add the legend of one panel above all panels; return the height that it needs, in inches."""
+    handles, labels = axes.get_legend_handles_labels()
+    line_length = int(20 * figure.get_size_inches()[0])  # letters
+    labels = [textwrap.fill(label, line_length - 8) for label in labels]
+    label_length = max(map(len, labels)) + 8
+    columns = min(max(1, line_length // label_length), len(labels))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+    rows = sum(label.count("\n") + 1 for label in labels) / columns
+    return 0.14 * rows
+
+
 def save(figure: Figure, pdf: Path, png: Path) -> None:
-    """Both files, without the time of day or a program's version in them."""
-    forms = {
-        "pdf": (pdf, {"CreationDate": None, "Creator": None, "Producer": None}),
-        "png": (png, {"Software": None}),
-    }
-    for form, (path, metadata) in forms.items():
-        with atomic_write(path) as beside, matplotlib.rc_context(STYLE):
-            figure.savefig(beside, format=form, metadata=metadata)
+    """Write both files, without the time of day or a program's version in them."""
+    save_file(figure, pdf, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
+    save_file(figure, png, "png", {"Software": None})
+
+
+def save_file(figure: Figure, path: Path, file_format: str, metadata: dict[str, None]) -> None:
+    """Write one file, without the metadata that are None."""
+    with atomic_write(path) as temporary_path, matplotlib.rc_context(STYLE):
+        figure.savefig(temporary_path, format=file_format, metadata=metadata)

@@ -8,70 +8,82 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, sheet
+from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, new_figure
 from nmt.paper.heatmaps import attention, positional_encodings
+from nmt.paper.results import Run
 
+# The panels of learning curves, by the key in metrics.jsonl.
 PANELS = {
     "nll": "training loss",
     "dev_perplexity": "dev perplexity",
     "dev_bleu": "dev BLEU, greedy",
 }
-NAMED = 3  # rows with the same learning rate that the legend names
-BESIDE = 0.05  # of the way to the next bucket: error bars stand side by side
-FEWEST = 10  # sentences in a bucket: BLEU of fewer is left out, as it says nothing
+# Of rows with the same learning rate, the legend names so many.
+MOST_NAMED = 3
+# Error bars stand side by side, by this share of the distance between two buckets.
+OFFSET = 0.05
+# Buckets of fewer sentences are left out, because their BLEU says nothing.
+FEWEST_SENTENCES = 10
 
 
 def draw(name: str, drawing: Drawing) -> Figure:
-    """The figure FIGURES[name]; the same rows and results give the same figure."""
+    """Return the figure FIGURES[name]; the same rows and results give the same figure."""
     with matplotlib.rc_context(STYLE):
         return FIGURES[name](drawing)
 
 
 def learning_curves(drawing: Drawing) -> Figure:
-    """Training loss, dev perplexity and dev BLEU by update, a line for each run."""
-    metrics = {(run.experiment, run.seed): run.metrics() for run in drawing.single}
-    recorded = {key for lines in metrics.values() for line in lines for key in line}
+    """Draw training loss, dev perplexity and dev BLEU by update, with a line for each run."""
+    metrics = [run.metrics() for run in drawing.single_runs]
+    recorded = {key for lines in metrics for line in lines for key in line}
     panels = {key: label for key, label in PANELS.items() if key in recorded}
-    figure = sheet(COLUMN, 0.4 + 1.35 * len(panels))
-    first_seed = drawing.reproduction.seeds[0]
+    figure = new_figure(COLUMN, 0.4 + 1.35 * len(panels))
     grid = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for axes, (key, label) in zip(grid, panels.items(), strict=True):
-        for (experiment, seed), lines in metrics.items():
-            points = recorded_points(lines, key)
-            axes.plot(
-                *points,
-                **drawing.look(experiment),
-                label=drawing.title(experiment) if seed == first_seed else None,
-                marker="" if key == "nll" and points.shape[1] > 1 else ".",
-                markersize=3.5,
-                linewidth=1.1 if len(drawing.reproduction.seeds) == 1 else 0.7,
-            )
+        for run, lines in zip(drawing.single_runs, metrics, strict=True):
+            draw_curve(axes, drawing, run, key, recorded_points(lines, key))
         axes.set_ylabel(label)
         if key == "dev_perplexity":
-            logarithmic(axes)
+            set_logarithmic(axes)
     axes.set_xlabel("update")
     axes.set_xlim(left=0)
     figure.align_ylabels()
-    text = (
+    note = (
         "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and"
-        " perplexity compare only rows with the same"
-        f" vocabulary.{drawing.caseless() if 'dev_bleu' in panels else ''}"
+        " perplexity compare only rows with the same vocabulary."
     )
-    return finish(
-        figure, drawing.small_print("Training set and split dev", drawing.single, text), grid[0]
+    if "dev_bleu" in panels:
+        note += drawing.case_note()
+    small_print = drawing.small_print("Training set and split dev", drawing.single_runs, note)
+    return finish(figure, small_print, grid[0])
+
+
+def draw_curve(axes: Axes, drawing: Drawing, run: Run, key: str, points: np.ndarray) -> None:
+    """Draw the points (2, n) of one run; the first seed's curve has its row's label."""
+    is_first_seed = run.seed == drawing.reproduction.seeds[0]
+    # Dev scores are far apart, and a single point has no line.
+    has_marker = key != "nll" or points.shape[1] <= 1
+    axes.plot(
+        *points,
+        **drawing.line_style(run.experiment),
+        label=drawing.title(run.experiment) if is_first_seed else None,
+        marker="." if has_marker else "",
+        markersize=3.5,
+        linewidth=1.1 if len(drawing.reproduction.seeds) == 1 else 0.7,
     )
 
 
 def recorded_points(lines: list[dict], key: str) -> np.ndarray:
-    """(2, n): the updates at which `key` was recorded, and its values; a short training may have
-    none.
+    """Return the updates at which `key` was recorded, and its values (2, n).
+
+    A short training may have recorded none.
     """
     points = [(line["update"], line[key]) for line in lines if key in line]
     return np.reshape(points, (-1, 2)).T
 
 
-def logarithmic(axes: Axes) -> None:
-    """A logarithmic y axis with plain numbers."""
+def set_logarithmic(axes: Axes) -> None:
+    """Make the y axis logarithmic, with plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
@@ -79,131 +91,138 @@ def logarithmic(axes: Axes) -> None:
 
 
 def learning_rate(drawing: Drawing) -> Figure:
-    """The learning rate as it was used; rows that used the same share a line."""
-    recorded = [
-        (recorded_points(run.metrics(), "learning_rate"), run.experiment) for run in drawing.single
-    ]
-    schedules: list[tuple[np.ndarray, list[str]]] = []  # of runs that stopped earlier the longest
-    for points, experiment in sorted(recorded, key=lambda each: -each[0].shape[1]):
-        same = (
-            names
-            for longer, names in schedules
-            if np.array_equal(longer[:, : points.shape[1]], points)
-        )
-        if (names := next(same, None)) is None:
-            schedules.append((points, names := []))
-        names.append(experiment)
-    order = {run.experiment: number for number, run in enumerate(drawing.single)}
-    figure = sheet(COLUMN, 2.0)
+    """Draw the learning rate as it was used; rows that used the same share a line."""
+    order = {run.experiment: number for number, run in enumerate(drawing.single_runs)}
+    figure = new_figure(COLUMN, 2.0)
     axes = figure.subplots()
-    for points, experiments in schedules:
+    for points, experiments in learning_rate_schedules(drawing.single_runs):
         names = sorted(set(experiments), key=order.__getitem__)
-        label = "; ".join(map(drawing.title, names[:NAMED]))
-        if len(names) > NAMED:
-            label += f" and {len(names) - NAMED} more"
-        axes.plot(
-            *points,
-            **drawing.look(names[0]),
-            label=label,
-            marker="" if points.shape[1] > 1 else ".",
-        )
+        label = "; ".join(map(drawing.title, names[:MOST_NAMED]))
+        if len(names) > MOST_NAMED:
+            label += f" and {len(names) - MOST_NAMED} more"
+        marker = "" if points.shape[1] > 1 else "."
+        axes.plot(*points, **drawing.line_style(names[0]), label=label, marker=marker)
     axes.set_xlabel("update")
     axes.set_ylabel("learning rate")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    return finish(
-        figure,
-        drawing.small_print("Training set", drawing.single, "As recorded while training."),
-        axes,
+    small_print = drawing.small_print(
+        "Training set", drawing.single_runs, "As recorded while training."
     )
+    return finish(figure, small_print, axes)
+
+
+def learning_rate_schedules(runs: list[Run]) -> list[tuple[np.ndarray, list[str]]]:
+    """Return each learning rate's points (2, n), and the experiments of the runs that used it.
+
+    Of runs that stopped at different updates, the points are those of the longest.
+    """
+    recorded = [(recorded_points(run.metrics(), "learning_rate"), run.experiment) for run in runs]
+    longest_first = sorted(recorded, key=lambda points_and_name: -points_and_name[0].shape[1])
+    schedules: list[tuple[np.ndarray, list[str]]] = []
+    for points, experiment in longest_first:
+        for longer, experiments in schedules:
+            if np.array_equal(longer[:, : points.shape[1]], points):
+                experiments.append(experiment)
+                break
+        else:
+            schedules.append((points, [experiment]))
+    return schedules
 
 
 def bleu_by_length(drawing: Drawing) -> Figure:
-    """BLEU of the test sentences of each length, the mean over seeds with its standard deviation.
+    """Draw BLEU by source length, as the mean over seeds with its standard deviation.
 
-    Where a row has no capitals, no row's count.
+    Where one row learns lower-cased text, case counts for no row.
     """
-    split, several = drawing.table.split, len(drawing.reproduction.seeds) > 1
-    key, label = (
-        ("lowercased_bleu", "sacreBLEU, lower-cased")
-        if drawing.lowercased
-        else ("bleu", "sacreBLEU")
-    )
-    figure = sheet(COLUMN, 2.2)
+    split = drawing.table.split
+    key = "lowercased_bleu" if drawing.lowercased_titles else "bleu"
+    label = "sacreBLEU, lower-cased" if drawing.lowercased_titles else "sacreBLEU"
+    has_bars = len(drawing.reproduction.seeds) > 1
+    figure = new_figure(COLUMN, 2.2)
     axes = figure.subplots()
     middle = (len(drawing.table.experiments) - 1) / 2
     for number, experiment in enumerate(drawing.table.experiments):
-        buckets = [large_buckets(run.scores(split)) for run in drawing.of(experiment)]
-        bleu = np.array(
-            [[bucket[key] for bucket in of_run] for of_run in buckets]
-        )  # (seeds, buckets)
+        buckets = [large_buckets(run.scores(split)) for run in drawing.runs_of(experiment)]
+        bleu = np.array([[bucket[key] for bucket in run_buckets] for run_buckets in buckets])
+        offset = OFFSET * (number - middle) if has_bars else 0
         axes.errorbar(
-            np.arange(bleu.shape[1]) + (BESIDE * (number - middle) if several else 0),
+            np.arange(bleu.shape[1]) + offset,
             bleu.mean(0),
             bleu.std(0, ddof=1) if len(bleu) > 1 else None,
-            **drawing.look(experiment),
+            **drawing.line_style(experiment),
             label=drawing.title(experiment),
             marker="o",
             markersize=3,
             capsize=2,
             elinewidth=0.8,
         )
-    axes.set_xticks(range(len(buckets[0])), [tick(bucket) for bucket in buckets[0]])
+    axes.set_xticks(range(len(buckets[0])), [bucket_label(bucket) for bucket in buckets[0]])
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel(f"BLEU ({label})")
-    text = (
-        f"Below each range of lengths: how many sentences it holds; ranges of fewer than {FEWEST}"
-        " are left out."
+    note = (
+        "Below each range of lengths: how many sentences it holds; ranges of fewer than"
+        f" {FEWEST_SENTENCES} are left out."
     )
-    if several:
-        text += " Bars: standard deviation over seeds."
-    return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, text), axes)
-
-
-def search(drawing: Drawing) -> Figure:
-    """BLEU of the dev set against the beam and against the length penalty's exponent, the mean over
-    seeds.
-    """
-    figure = sheet(COLUMN, 2.0)
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, (key, label) in zip(
-        panels, {"beam": "beam", "alpha": "length penalty, alpha"}.items(), strict=True
-    ):
-        for experiment in dict.fromkeys(run.experiment for run in drawing.single):
-            sweeps = [run.sweep()[key] for run in drawing.of(experiment)]
-            settings = [point[key] for point in sweeps[0]]
-            bleu = np.mean([[point["bleu"] for point in sweep] for sweep in sweeps], 0)
-            name = drawing.title(experiment)
-            axes.plot(
-                settings, bleu, **drawing.look(experiment), label=name, marker="o", markersize=3
-            )
-        axes.set_xlabel(label)
-    panels[0].set_xscale("log", base=2)
-    panels[0].set_xticks(
-        settings_of(drawing, "beam"), labels=map(str, settings_of(drawing, "beam"))
-    )
-    panels[0].set_ylabel("dev BLEU (sacreBLEU)")
-    signatures = dict.fromkeys(run.sweep()["signature"] for run in drawing.single)
-    text = (
-        "What is not varied is the row's own. Means over seeds."
-        f" {'; '.join(signatures)}.{drawing.caseless()}"
-    )
-    return finish(figure, drawing.small_print("Split dev", drawing.single, text), panels[0])
-
-
-def settings_of(drawing: Drawing, key: str) -> list[float]:
-    return [point[key] for point in drawing.single[0].sweep()[key]]
+    if has_bars:
+        note += " Bars: standard deviation over seeds."
+    return finish(figure, drawing.small_print(f"Split {split}", drawing.runs, note), axes)
 
 
 def large_buckets(scores: dict) -> list[dict]:
-    return [bucket for bucket in scores["bleu_by_source_length"] if bucket["sentences"] >= FEWEST]
+    """Return the buckets of source length that hold enough sentences."""
+    return [
+        bucket
+        for bucket in scores["bleu_by_source_length"]
+        if bucket["sentences"] >= FEWEST_SENTENCES
+    ]
 
 
-def tick(bucket: dict) -> str:
-    low, high = bucket["from"], bucket["to"]
-    span = f"{low}+" if high is None else f"{low}–{high - 1}"
-    return f"{span}\n({bucket['sentences']})"
+def bucket_label(bucket: dict) -> str:
+    """Return the bucket's range of lengths, and below it the number of its sentences."""
+    low = bucket["from"]
+    high = bucket["to"]
+    lengths = f"{low}+" if high is None else f"{low}–{high - 1}"
+    return f"{lengths}\n({bucket['sentences']})"
+
+
+def search(drawing: Drawing) -> Figure:
+    """Draw dev BLEU against the beam and against the length penalty's exponent.
+
+    Values are means over seeds.
+    """
+    figure = new_figure(COLUMN, 2.0)
+    beam_axes, alpha_axes = figure.subplots(1, 2, sharey=True)
+    draw_sweep(beam_axes, drawing, "beam")
+    draw_sweep(alpha_axes, drawing, "alpha")
+    beams = [point["beam"] for point in drawing.single_runs[0].sweep()["beam"]]
+    beam_axes.set_xscale("log", base=2)
+    beam_axes.set_xticks(beams, labels=map(str, beams))
+    beam_axes.set_xlabel("beam")
+    beam_axes.set_ylabel("dev BLEU (sacreBLEU)")
+    alpha_axes.set_xlabel("length penalty, alpha")
+    signatures = dict.fromkeys(run.sweep()["signature"] for run in drawing.single_runs)
+    note = (
+        "What is not varied is the row's own. Means over seeds."
+        f" {'; '.join(signatures)}.{drawing.case_note()}"
+    )
+    return finish(figure, drawing.small_print("Split dev", drawing.single_runs, note), beam_axes)
+
+
+def draw_sweep(axes: Axes, drawing: Drawing, key: str) -> None:
+    """Draw each row's dev BLEU against one setting of the search: beam or alpha."""
+    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
+        sweeps = [run.sweep()[key] for run in drawing.runs_of(experiment)]
+        bleu = np.mean([[point["bleu"] for point in sweep] for sweep in sweeps], 0)
+        axes.plot(
+            [point[key] for point in sweeps[0]],
+            bleu,
+            **drawing.line_style(experiment),
+            label=drawing.title(experiment),
+            marker="o",
+            markersize=3,
+        )
 
 
 FIGURES: dict[str, Callable[[Drawing], Figure]] = {

@@ -1,6 +1,4 @@
-"""What runs have left on disk, checked against the configuration that is to be printed beside
-it.
-"""
+"""The files that runs have left on disk, checked against the configuration printed beside them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +19,8 @@ from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
 from nmt.training.metrics import read_metrics
 
-# Which script makes which file of a run's folder; before scores.json stands the split's name.
-MADE_BY = {
+# The script that makes each file of a run's folder; the split's name precedes scores.json.
+SCRIPTS = {
     "training.json": "train.py",
     "metrics.jsonl": "train.py",
     "dev.perplexity.json": "perplexity.py",
@@ -34,165 +32,187 @@ MADE_BY = {
 
 @dataclass(frozen=True)
 class Run:
-    """A row of a table with one seed, in RUNS/CORPUS/ROW/seed-SEED; an ensemble, without a seed, in
-    .../ensemble.
+    """A run of an experiment with one seed, in RUNS/CORPUS/EXPERIMENT/seed-SEED, or an ensemble.
+
+    An ensemble has members but no seed, and is in RUNS/CORPUS/ENSEMBLE/ensemble. Methods that read
+    a file raise UserError when it does not exist.
     """
 
     folder: Path
     experiment: str
     seed: int | None
-    members: tuple["Run", ...] = ()  # of an ensemble
+    members: tuple["Run", ...] = ()
 
     @property
-    def trained(self) -> tuple["Run", ...]:
-        """The trainings that it rests on: its own, or its members'."""
+    def trained_runs(self) -> tuple["Run", ...]:
+        """The runs whose trainings this one rests on: itself, or an ensemble's members."""
         return self.members or (self,)
-
-    def path(self, name: str, prefix: str = "") -> Path:
-        """A file of the run. Raises UserError when it is not there, saying what makes it."""
-        path = self.folder / f"{prefix}{name}"
-        if not path.exists():
-            whose = (
-                f"ensemble {self.experiment}"
-                if self.members
-                else f"experiment {self.experiment}, seed {self.seed}"
-            )
-            raise UserError(
-                f"{path} is not there: let snakemake make it, or run src/{MADE_BY[name]} for"
-                f" {whose}."
-            )
-        return path
 
     @property
     def seeds(self) -> str:
-        """ "1", or of an ensemble "base 1, base 2, big 1"."""
-        return ", ".join(f"{run.experiment} {run.seed}" for run in self.members) or str(self.seed)
+        """The seed as text, or of an ensemble "base 1, base 2, big 1"."""
+        if self.members:
+            return ", ".join(f"{run.experiment} {run.seed}" for run in self.members)
+        return str(self.seed)
+
+    def path(self, name: str, prefix: str = "") -> Path:
+        """Return the path of a file of the run.
+
+        Raises UserError, which names the script that makes the file, when it does not exist.
+        """
+        path = self.folder / f"{prefix}{name}"
+        if not path.exists():
+            owner = f"experiment {self.experiment}, seed {self.seed}"
+            if self.members:
+                owner = f"ensemble {self.experiment}"
+            raise UserError(
+                f"{path} is not there: let snakemake make it, or run src/{SCRIPTS[name]} for"
+                f" {owner}."
+            )
+        return path
 
     def training(self) -> dict:
+        """Return what train.py wrote about the run."""
         return present_spelling(read_json(self.path("training.json")))
 
     def trainings(self) -> list[dict]:
-        return [run.training() for run in self.trained]
+        """Return what train.py wrote about each of `trained_runs`."""
+        return [run.training() for run in self.trained_runs]
 
     def metrics(self) -> list[dict]:
+        """Return the lines that were logged during training."""
         return read_metrics(self.path("metrics.jsonl"))
 
     def scores(self, split: str) -> dict:
+        """Return what score.py wrote about the split's translations."""
         return read_json(self.path("scores.json", f"{split}."))
 
     def perplexity(self) -> dict:
+        """Return what perplexity.py wrote about the dev set."""
         return read_json(self.path("dev.perplexity.json"))
 
     def sweep(self) -> dict:
+        """Return what sweep.py wrote about the dev set."""
         return read_json(self.path("dev.sweep.json"))
 
     def attention(self) -> dict:
+        """Return what attend.py wrote about the reproduction's sentence."""
         return read_json(self.path("attention.json"))
 
 
 def find_runs(
     folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
 ) -> list[Run]:
-    """The runs of `rows`, in their order: experiments with every seed of the reproduction,
-    ensembles once.
+    """Return the runs of `rows`, in their order.
 
-    Raises UserError for a run that is missing, or was trained with other settings than the
+    An experiment has a run for each of its seeds; an ensemble is a single run. `folder` holds all
+    runs. Raises UserError for a run that is missing, or was trained with other settings than the
     catalog's.
     """
-    folder = folder / reproduction.corpus
+    corpus_folder = folder / reproduction.corpus
     runs = []
     for row in rows:
-        trained = [
-            Run(folder / name / f"seed-{seed}", name, seed)
+        trained_runs = [
+            Run(corpus_folder / name / f"seed-{seed}", name, seed)
             for name, seed in catalog.trainings(row, reproduction.seeds_for(row))
         ]
-        for run in trained:
+        for run in trained_runs:
             check_settings(run, catalog.experiment(run.experiment))
-        runs += (
-            [Run(folder / row / "ensemble", row, None, tuple(trained))]
-            if row in catalog.ensembles
-            else trained
-        )
+        if row in catalog.ensembles:
+            runs.append(Run(corpus_folder / row / "ensemble", row, None, tuple(trained_runs)))
+        else:
+            runs += trained_runs
     return runs
 
 
 def check_settings(run: Run, experiment: Experiment) -> None:
-    """A row must not show numbers of a model that is not what its configuration says."""
-    path, settings = run.path("training.json"), run.training()["settings"]
+    """Raise UserError when a run was trained with other settings than the experiment's.
+
+    A table's row must not show the numbers of another model than its configuration describes.
+    """
+    path = run.path("training.json")
+    settings = run.training()["settings"]
+    where = f"{path}, settings"
     trained = {
-        "model": validated(type(experiment.model), settings["model"], f"{path}, settings"),
-        "training": validated(Training, settings["training"], f"{path}, settings"),
+        "model": validated(type(experiment.model), settings["model"], where),
+        "training": validated(Training, settings["training"], where),
     }
-    for part, values in trained.items():
+    for section, values in trained.items():
         for key, value in values:
-            configured = getattr(getattr(experiment, part), key)
-            if value != configured and not (key in CHECKPOINT_KEYS and experiment.trained_as):
+            configured = getattr(getattr(experiment, section), key)
+            may_differ = key in CHECKPOINT_KEYS and experiment.trained_as
+            if value != configured and not may_differ:
                 raise UserError(
-                    f"{path}: trained with {key} {value}, but experiments.yaml says {configured}"
+                    f"{path}: trained with {key} {value}, but the configuration says {configured}"
                     f" for {run.experiment}: train it again, or take the change back."
                 )
 
 
-def made_by(trainings: list[dict], key: str) -> str:
-    """The commit, device, threads or torch of all calls that made updates: mostly one."""
-    return ", ".join(
-        dict.fromkeys(str(call[key]) for training in trainings for call in training["made_by"])
-    )
+def provenance(trainings: list[dict], key: str) -> str:
+    """Return the commit, device, processes, threads or torch of all calls that made updates.
+
+    Several, with commas between them, where a training was continued by another call.
+    """
+    values = [str(call[key]) for training in trainings for call in training["made_by"]]
+    return ", ".join(dict.fromkeys(values))
 
 
 def commits(runs: list[Run]) -> str:
-    """The commits that trained the runs: mostly one."""
-    return made_by([training for run in runs for training in run.trainings()], "commit")
+    """Return the commits that trained the runs, with commas between them; mostly it is one."""
+    return provenance([training for run in runs for training in run.trainings()], "commit")
 
 
-def results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -> pd.DataFrame:
-    """One line a run: its measured metrics (as METRICS), what it cost, and where it comes from.
+def run_results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -> pd.DataFrame:
+    """Return one line for each run: its metrics, what it cost, and where it comes from.
 
     parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
-    flops_sustained AIAYN's own (empty for a device without a known rate); minutes are the training
-    loop's, validation included. An ensemble's are the sums of its members'.
+    flops_sustained AIAYN's estimate (empty for a device without a known rate); minutes are the
+    training loop's, validation included. An ensemble's are the sums of its members'.
 
-    Raises UserError when runs with the same vocabulary were trained on other data.
+    Raises UserError when runs with the same vocabulary were trained on different data.
     """
-    data: dict[str, Run] = {}
-    for trained in (trained for run in runs for trained in run.trained):
-        first = data.setdefault(catalog.experiment(trained.experiment).vocabulary, trained)
-        if trained.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
+    check_same_data([trained for run in runs for trained in run.trained_runs], catalog)
+    return pd.DataFrame([run_result(run, split, metrics) for run in runs])
+
+
+def check_same_data(runs: list[Run], catalog: Catalog) -> None:
+    """Raise UserError when runs with the same vocabulary were trained on different data."""
+    first_runs: dict[str, Run] = {}
+    for run in runs:
+        vocabulary = catalog.experiment(run.experiment).vocabulary
+        first = first_runs.setdefault(vocabulary, run)
+        if run.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
             raise UserError(
-                f"{trained.folder} was trained on other data than {first.folder}: train the older"
+                f"{run.folder} was trained on other data than {first.folder}: train the older"
                 " again."
             )
-    return pd.DataFrame([line(run, split, metrics) for run in runs])
 
 
-def line(run: Run, split: str, metrics: list[str]) -> dict:
-    values: dict = {"experiment": run.experiment, "seed": run.seeds, "sentences": None}
+def run_result(run: Run, split: str, metrics: list[str]) -> dict:
+    """Return the line of `run_results` for one run."""
+    result: dict = {"experiment": run.experiment, "seed": run.seeds, "sentences": None}
     for metric in metrics:
         if metric == "perplexity":
-            measured = run.perplexity()
-            values[metric], values["perplexity_signature"] = (
-                measured["perplexity"],
-                f"{measured['tokens']} subwords",
-            )
+            perplexity = run.perplexity()
+            result[metric] = perplexity["perplexity"]
+            result[f"{metric}_signature"] = f"{perplexity['tokens']} subwords"
         else:
             scores = run.scores(split)
-            values["sentences"] = scores["sentences"]
-            values[metric], values[f"{metric}_signature"] = (
-                scores[metric]["score"],
-                scores[metric]["signature"],
-            )
+            result["sentences"] = scores["sentences"]
+            result[metric] = scores[metric]["score"]
+            result[f"{metric}_signature"] = scores[metric]["signature"]
     trainings = run.trainings()
     sustained = [
-        sustained_flops(training["device_seconds"], made_by([training], "device"))
+        sustained_flops(training["device_seconds"], provenance([training], "device"))
         for training in trainings
     ]
-    return values | {
+    return result | {
         "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
         "flops_6nd": sum(training["flops"] for training in trainings),
         "flops_sustained": None if None in sustained else sum(sustained),
         "minutes": sum(training["seconds"] for training in trainings) / 60,
-        "device": made_by(trainings, "device"),
-        "processes": made_by(trainings, "processes"),
-        "threads": made_by(trainings, "threads"),
-        "commit": made_by(trainings, "commit"),
+        "device": provenance(trainings, "device"),
+        "processes": provenance(trainings, "processes"),
+        "threads": provenance(trainings, "threads"),
+        "commit": provenance(trainings, "commit"),
     }

@@ -103,7 +103,7 @@ def test_a_run_of_other_settings_is_refused(made, part, key, value):
     training = json.loads(path.read_text())
     training["settings"][part][key] = value
     write_json(path, training)
-    with pytest.raises(UserError, match=rf"trained with {key} {value}, but experiments.yaml says"):
+    with pytest.raises(UserError, match=rf"trained with {key} {value}, but the configuration says"):
         found(made, [ROW])
 
 
