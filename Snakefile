@@ -1,21 +1,15 @@
-# From raw corpora to the paper's tables and figures. See README.md; what is made is said in config/*.yaml.
-import os
-import sys
+# From raw corpora to the paper's tables and figures: see README.md. What is made is said in config/*.yaml.
+from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.0")
 
-# No rule: when it ends, a second snakemake takes away the lock of the one that is running beside it.
-if "status" in sys.argv[1:]:
-    os.execv(
-        sys.executable,
-        [sys.executable, f"{workflow.basedir}/src/status.py", "--runs", "results/runs"],
-    )
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
 
 if not workflow.configfiles:
 
-    configfile: "config/demo.yaml"
+    configfile: ROOT / "config/demo.yaml"
 
 
 include: "workflow/rules/common.smk"
@@ -32,15 +26,22 @@ rule all:
     input:
         tables(),
         figures(),
-        cards(),
+        models_and_cards(),
 
 
 for table in REPRODUCTION.tables:
-    if table in {"status", *(known.name for known in workflow.rules)}:
-        sys.exit(f"error: the table {table} has the name of a rule: choose another.")
+    check_table_name(table, [rule.name for rule in workflow.rules])
 
     rule:
         name:
             table
         input:
             f"results/{REPRODUCTION.name}/tables/{table}.md",
+
+
+onsuccess:
+    say_what_was_made()
+
+
+onerror:
+    say_what_went_wrong(log)

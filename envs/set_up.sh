@@ -43,8 +43,8 @@ make_anew() { # $1 why, where it is not the first time
         rm -rf .venv
         fail "$python could not make .venv, see above: put that right, then run make again."
     fi
-    # The Snakefile stands in the root, where snakemake does not look for workflow/profiles by itself.
-    echo 'export SNAKEMAKE_PROFILE="${SNAKEMAKE_PROFILE-workflow/profiles/default}"' >>.venv/bin/activate
+    # The Snakefile stands in the root, where snakemake does not look for workflow/profiles.
+    echo 'export SNAKEMAKE_PROFILE="${SNAKEMAKE_PROFILE-${VIRTUAL_ENV%/*}/workflow/profiles/default}"' >>.venv/bin/activate
     before=$unfinished
 }
 
@@ -55,6 +55,8 @@ install() {
         echo "$before" >"$stamp"
         fail "The packages could not be installed, see above: put that right, then run make again."
     fi
+    .venv/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable . ||
+        fail "The project itself could not be installed, see above: put that right, then run make again."
     all_is_well "$(version .venv/bin/python)" >"$stamp"
     echo "The environment in .venv is ready."
 }

@@ -27,8 +27,13 @@ def copy_repository(folder: Path) -> Path:
     return folder
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "snakemake", *map(str, arguments)]
+# Those of workflow/profiles/default, but for the logger: tests read what snakemake itself prints.
+SETTINGS = ["--rerun-incomplete", "--rerun-triggers", "mtime", "params", "input"]
+
+
+def command(*arguments: object) -> list[str]:
+    """Snakemake's command line."""
+    return [sys.executable, "-m", "snakemake", *map(str, arguments), *SETTINGS]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -36,8 +41,8 @@ def environment(folder: Path) -> dict[str, str]:
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))
     }
-    ours = {"SNAKEMAKE_PROFILE": "workflow/profiles/default", "OMP_WAIT_POLICY": "PASSIVE"}
-    return kept | ours | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+    ours = {"OMP_WAIT_POLICY": "PASSIVE", "XDG_CACHE_HOME": str(folder.parent / "cache")}
+    return kept | ours
 
 
 def snakemake(

@@ -74,7 +74,8 @@ def test_what_cannot_be_measured_writes_nothing(arguments, run_script, tmp_path)
     done = run_script(*arguments(ROWS[0]), f"--against={tmp_path}")
     assert done.returncode == 1
     assert done.stderr.endswith(
-        f"{tmp_path} cannot be compared with: src has no module nmt.benchmarks.measure_training there.\n"
+        f"{tmp_path} cannot be compared with: src has no module"
+        " nmt.benchmarks.measure_training there.\n"
     )
     said = run_script(*arguments("tiny-transfomer")).stderr
     started = f"{sys.executable} -m nmt.benchmarks.measure_training"

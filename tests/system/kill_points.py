@@ -410,7 +410,8 @@ def check_reproductions(folder: Path, report: Report) -> None:
 
 
 def finish(folder: Path, wanted: dict[str, str], killed: int, report: Report) -> None:
-    """Runs the same command once more, which must do the rest, and compares."""
+    """Unlocks the folder, runs the same command again, which must do the rest, and compares."""
+    snakemake(folder, "--unlock")
     done = snakemake(folder)
     if done.returncode:
         print(done.stdout[-3000:])
@@ -423,7 +424,7 @@ def finish(folder: Path, wanted: dict[str, str], killed: int, report: Report) ->
 
 
 def check_locks(folder: Path, report: Report) -> None:
-    """A living snakemake keeps another one out; one that was killed does not."""
+    """A living snakemake keeps another one out; one that was killed does so until --unlock."""
     copy = make_copy(folder / "locked")
     with started(copy) as process:
         wait_for(lambda: bool(steps_running(copy)) or process.poll() is not None)
@@ -442,9 +443,10 @@ def check_locks(folder: Path, report: Report) -> None:
         os.killpg(process.pid, KILL)
         process.wait()
     held = bool(list(copy.glob(".snakemake/locks/*")))
+    snakemake(copy, "--unlock")
     done = snakemake(copy, "results/corpora/tiny/raw/train.en")
     report.line(
-        "one after a killed one, its lock left behind",
+        "one after a killed one, its lock taken away",
         "",
         "runs",
         done.returncode,

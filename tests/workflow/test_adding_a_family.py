@@ -1,32 +1,31 @@
-"""README's worked example: a new family is a module and a few lines, and passes the tests of all
-families.
-"""
+"""The worked example of docs/extending.md: a new family passes the tests of all families."""
 
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
-from workflows import ROOT, copy_repository, environment, planned_jobs
+from workflows import copy_repository, environment, planned_jobs
 
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory):
     """A copy of the repository in which the example was followed."""
     folder = copy_repository(tmp_path_factory.mktemp("family") / "a copy")
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("**A family of models**")[2]
-    name, module = re.search(r"say\n`([^`]+)`:\n\n```python\n(.*?)```", text, re.DOTALL).groups()
-    (folder / name).write_text(module, encoding="utf-8")
-    (patch,) = re.findall(r"```diff\n(.*?)```", text, re.DOTALL)
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=patch, check=True, encoding="utf-8")
-    assert "`python src/write_schemas.py --output\nworkflow/schemas`" in text
-    run(folder, "src/write_schemas.py", "--output", "workflow/schemas")
+    example = folder / "docs" / "examples" / "bag_of_words"
+    shutil.copy(example / "bag.py", folder / "src" / "nmt" / "models" / "bag.py")
+    patch = ["git", "apply", example / "register.patch"]
+    subprocess.run(patch, cwd=folder, check=True)
+    page = folder / "docs" / "configuration.md"
+    run(folder, "src/document.py", "--schemas", folder / "workflow" / "schemas", "--page", page)
+    assert "### bag" in page.read_text(encoding="utf-8")
     return folder
 
 
 def run(folder, *arguments) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, *map(str, arguments)],
         cwd=folder,
         env=environment(folder),
         capture_output=True,

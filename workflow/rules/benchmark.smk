@@ -24,12 +24,12 @@ rule benchmark_training:
     resources:
         mem_mb=6000,
         runtime=240,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         rows=BENCHMARKED,
         experiments=[chosen_of(row) for row in BENCHMARKED],
     shell:
-        "python src/benchmark_training.py --catalog {params.catalog:q}"
+        f"python {SCRIPTS}/benchmark_training.py"
+        " --catalog {params.catalog:q}"
         " --experiments {params.rows} --tokens {input} --threads {threads}"
         " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"

@@ -1,13 +1,12 @@
 """The configuration, what follows from it, and the wildcards it allows."""
 
-import fcntl
 import hashlib
 import os
 import re
+import shlex
 import sys
+import time
 from pathlib import Path
-
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from nmt.configuration import Reproduction, load_reproduction
 from nmt.environment import SETTINGS
@@ -19,9 +18,18 @@ os.environ.update(
 )
 os.environ.update(SETTINGS | os.environ)
 
+
+def in_repository(path):
+    """Return a path of the repository: relative where snakemake works in its root."""
+    return str(path if Path.cwd() == ROOT else ROOT / path)
+
+
+# Scripts are called by their whole path, so that --directory may name any folder.
+SCRIPTS = shlex.quote(in_repository("src"))
+
 try:
     where = " with ".join(map(str, workflow.configfiles)) or "--config"
-    REPRODUCTION, CATALOG = load_reproduction(config, where)
+    REPRODUCTION, CATALOG = load_reproduction(config, where, ROOT)
     CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
     # Of the tables that are made without being asked for
@@ -51,28 +59,6 @@ wildcard_constraints:
     archive="|".join(CORPUS.archives) or "none",
     table="|".join(REPRODUCTION.tables),
     seed=r"\d+",
-
-
-def clear_stale_lock():
-    """Takes away the lock that a killed snakemake left behind, when no living one works in this folder.
-
-    Each process holds a shared lock on one file for as long as it lives; who can have it alone is alone.
-    """
-    Path(".snakemake").mkdir(exist_ok=True)
-    alive = open(
-        ".snakemake/alive", "a+"
-    )  # NFS shares a lock only on a file that is open for reading
-    try:
-        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for stale in Path(".snakemake/locks").glob("*.lock"):
-            stale.unlink()
-    except BlockingIOError:
-        pass
-    fcntl.flock(alive, fcntl.LOCK_SH)
-    return alive
-
-
-ALIVE = clear_stale_lock()
 
 
 def experiment(wildcards):
@@ -180,8 +166,41 @@ def figures():
     ]
 
 
-def cards():
-    return trained("card.md", [row for row in ROWS if row not in CATALOG.ensembles])
+def models_and_cards():
+    rows = [row for row in ROWS if row not in CATALOG.ensembles]
+    return trained("model", rows) + trained("card.md", rows)
+
+
+def check_table_name(table, rules):
+    """End with a sentence where a table has the name of a rule."""
+    if table in rules:
+        sys.exit(f"error: the table {table} has the name of a rule: choose another.")
+
+
+STARTED = time.time()
+
+
+def say_what_was_made():
+    """Print the first table, where all tables and figures are, and how to get the report."""
+    folder = f"results/{REPRODUCTION.name}"
+    first = Path(f"{folder}/tables/{next(iter(REPRODUCTION.tables))}.md")
+    if not first.exists() or first.stat().st_mtime < STARTED:
+        return
+    table = first.read_text(encoding="utf-8").partition("\n\nCorpus: ")[0]
+    print(f"\n{table}\n", file=sys.stderr)
+    print(f"Tables:  {folder}/tables", file=sys.stderr)
+    print(f"Figures: {folder}/figures", file=sys.stderr)
+    print("Models:  results/runs, each with a card.md", file=sys.stderr)
+    print("One page with all of it: snakemake --report results/report.html", file=sys.stderr)
+
+
+def say_what_went_wrong(log):
+    """Print last, where eyes are, the sentence with which a script ended."""
+    for path in Path("results/logs").rglob("*.log"):
+        if path.stat().st_mtime >= STARTED:
+            last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
+            if last and "error: " in last[0]:
+                print(f"\n{last[0].partition('error: ')[2]}\n({path})", file=sys.stderr)
 
 
 def table_inputs(wildcards):

@@ -5,7 +5,7 @@ if CORPUS.generated:
 
     rule generate:
         input:
-            grammar=ancient(CORPUS.generated.grammar),  # a checkout gives it a new date; its sum is below
+            grammar=ancient(in_repository(CORPUS.generated.grammar)),  # a checkout gives it a new date; its sum is below
         output:
             expand(
                 "results/corpora/{corpus}/raw/{split}.{language}",
@@ -22,16 +22,18 @@ if CORPUS.generated:
         resources:
             mem_mb=1000,
             runtime=10,
-            gpu=0,
         params:
-            sha256=hashlib.sha256(Path(CORPUS.generated.grammar).read_bytes()).hexdigest(),
+            sha256=hashlib.sha256(
+                Path(in_repository(CORPUS.generated.grammar)).read_bytes()
+            ).hexdigest(),
             seed=CORPUS.generated.seed,
             source_language=CORPUS.source,
             target_language=CORPUS.target,
             folder=subpath(output[0], parent=True),
             sizes=" ".join(f"--{split} {size}" for split, size in CORPUS.generated.sizes.items()),
         shell:
-            "python src/generate.py --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
+            f"python {SCRIPTS}/generate.py"
+            " --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
             " --source-language {params.source_language} --target-language {params.target_language}"
             " --output {params.folder} --log {log}"
 
@@ -49,13 +51,13 @@ else:
         resources:
             mem_mb=500,
             runtime=600,
-            gpu=0,
         params:
-            catalog=REPRODUCTION.catalog,
+            catalog=in_repository(REPRODUCTION.catalog),
             corpus=REPRODUCTION.corpus,
             sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         shell:
-            "python src/download.py --catalog {params.catalog:q} --corpus {params.corpus}"
+            f"python {SCRIPTS}/download.py"
+            " --catalog {params.catalog:q} --corpus {params.corpus}"
             " --archive {wildcards.archive} --output {output} --log {log}"
 
     rule extract:
@@ -79,12 +81,12 @@ else:
         resources:
             mem_mb=1000,
             runtime=240,
-            gpu=0,
         params:
-            catalog=REPRODUCTION.catalog,
+            catalog=in_repository(REPRODUCTION.catalog),
             parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
         shell:
-            "python src/extract.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+            f"python {SCRIPTS}/extract.py"
+            " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
             " --split {wildcards.split} --archives results/downloads"
             " --source {output.source} --target {output.target} --log {log}"
 
@@ -104,11 +106,11 @@ rule normalize:
     resources:
         mem_mb=2000,
         runtime=240,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        "python src/normalize.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+        f"python {SCRIPTS}/normalize.py"
+        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"
         " --jobs {threads} --log {log}"

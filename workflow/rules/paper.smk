@@ -14,7 +14,6 @@ rule resolve_configuration:
     resources:
         mem_mb=100,
         runtime=5,
-        gpu=0,
     params:
         values=REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
@@ -38,7 +37,6 @@ rule compare:
     resources:
         mem_mb=1000,
         runtime=60,
-        gpu=0,
     params:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
@@ -46,7 +44,8 @@ rule compare:
         metrics=lambda wildcards: compared_metrics(wildcards.table),
         language=CORPUS.target,
     shell:
-        "python src/compare.py --translations {input.translations} --names {params.names}"
+        f"python {SCRIPTS}/compare.py"
+        " --translations {input.translations} --names {params.names}"
         " --references {input.references} --target-language {params.language} --metrics {params.metrics}"
         " --output {output} --log {log}"
 
@@ -76,16 +75,16 @@ rule typeset:
     resources:
         mem_mb=1000,
         runtime=10,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         significance=lambda wildcards, input: (
             f"--significance {input.significance}" if input.significance else ""
         ),
         published=published_digest(),
         titles=titles(),
     shell:
-        "python src/typeset.py --catalog {params.catalog:q} --reproduction {input.configuration}"
+        f"python {SCRIPTS}/typeset.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
         " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
         " --html {output.html} --latex {output.latex} --log {log}"
 
@@ -117,11 +116,11 @@ for figure in FIGURES:
         resources:
             mem_mb=1000,
             runtime=10,
-            gpu=0,
         params:
-            catalog=REPRODUCTION.catalog,
+            catalog=in_repository(REPRODUCTION.catalog),
             figure=figure,
             titles=titles(),
         shell:
-            "python src/plot.py --catalog {params.catalog:q} --reproduction {input.configuration}"
+            f"python {SCRIPTS}/plot.py"
+            " --catalog {params.catalog:q} --reproduction {input.configuration}"
             " --figure {params.figure} --pdf {output.pdf} --png {output.png} --log {log}"

@@ -26,16 +26,17 @@ rule train:
     resources:
         mem_mb=6000,
         runtime=1440,
-        gpu=0,
         launcher="python",  # or torchrun, for a process on each of several GPUs
         device_tokens=0,  # as many as the batch has
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output.training, parent=True),
         model=lambda wildcards: experiment(wildcards).model.chosen(),
         training=lambda wildcards: experiment(wildcards).training.chosen(),
     shell:
-        "{resources.launcher} src/train.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+        "{resources.launcher} "
+        f"{SCRIPTS}/train.py"
+        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --device-tokens {resources.device_tokens} --log {log}"
@@ -65,7 +66,6 @@ rule share_training:
     resources:
         mem_mb=100,
         runtime=30,
-        gpu=0,
     shell:
         "(mkdir {output.checkpoints} && ln {input.checkpoints}/*.safetensors {output.checkpoints}"
         " && cp {input.metrics} {output.metrics} && cp {input.training} {output.training}) 2>{log}"
@@ -88,13 +88,13 @@ rule average:
     resources:
         mem_mb=4000,
         runtime=30,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         experiment=lambda wildcards: chosen_of(wildcards.experiment),
         corpus=(CORPUS.title, CORPUS.license),
     shell:
-        "python src/average.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+        f"python {SCRIPTS}/average.py"
+        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"
         " --subwords {input.subwords} --output {output} --log {log}"
 
@@ -115,7 +115,7 @@ rule perplexity:
     resources:
         mem_mb=3000,
         runtime=30,
-        gpu=0,
     shell:
-        "python src/perplexity.py --model {input.model} --tokens {input.tokens} --output {output}"
+        f"python {SCRIPTS}/perplexity.py"
+        " --model {input.model} --tokens {input.tokens} --output {output}"
         " --threads {threads} --log {log}"

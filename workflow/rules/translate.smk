@@ -17,9 +17,9 @@ rule translate:
     resources:
         mem_mb=3000,
         runtime=60,
-        gpu=0,
     shell:
-        "python src/translate.py --model {input.models} --input {input.source} --output {output}"
+        f"python {SCRIPTS}/translate.py"
+        " --model {input.models} --input {input.source} --output {output}"
         " --threads {threads} --log {log}"
 
 
@@ -40,11 +40,11 @@ rule score:
     resources:
         mem_mb=1000,
         runtime=30,
-        gpu=0,
     params:
         language=CORPUS.target,
     shell:
-        "python src/score.py --translations {input.translations} --references {input.references}"
+        f"python {SCRIPTS}/score.py"
+        " --translations {input.translations} --references {input.references}"
         " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
 
 
@@ -65,9 +65,9 @@ rule sweep:
     resources:
         mem_mb=3000,
         runtime=120,
-        gpu=0,
     shell:
-        "python src/sweep.py --model {input.model} --source {input.source} --references {input.references}"
+        f"python {SCRIPTS}/sweep.py"
+        " --model {input.model} --source {input.source} --references {input.references}"
         " --output {output} --threads {threads} --log {log}"
 
 
@@ -87,9 +87,9 @@ rule describe:
     resources:
         mem_mb=1000,
         runtime=10,
-        gpu=0,
     shell:
-        "python src/describe.py --model {input.model} --scores {input.scores} --output {output} --log {log}"
+        f"python {SCRIPTS}/describe.py"
+        " --model {input.model} --scores {input.scores} --output {output} --log {log}"
 
 
 rule attend:
@@ -107,8 +107,8 @@ rule attend:
     resources:
         mem_mb=2000,
         runtime=10,
-        gpu=0,
     params:
         sentence=REPRODUCTION.attention,
     shell:
-        "python src/attend.py --model {input} --sentence {params.sentence:q} --output {output} --log {log}"
+        f"python {SCRIPTS}/attend.py"
+        " --model {input} --sentence {params.sentence:q} --output {output} --log {log}"

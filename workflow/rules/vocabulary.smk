@@ -17,12 +17,12 @@ rule learn_vocabulary:
     resources:
         mem_mb=lambda wildcards, input: 1000 + 10 * input.size_mb,
         runtime=240,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        "python src/learn_vocabulary.py --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
+        f"python {SCRIPTS}/learn_vocabulary.py"
+        " --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
         " --source {input.source} --target {input.target} --output {output} --jobs {threads} --log {log}"
 
 
@@ -43,12 +43,12 @@ rule binarize:
     resources:
         mem_mb=2000,
         runtime=240,
-        gpu=0,
     params:
-        catalog=REPRODUCTION.catalog,
+        catalog=in_repository(REPRODUCTION.catalog),
         cleaning=CORPUS.cleaning.model_dump(),
         max_length=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).max_length,
     shell:
-        "python src/binarize.py --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+        f"python {SCRIPTS}/binarize.py"
+        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --vocabulary {wildcards.vocabulary} --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"

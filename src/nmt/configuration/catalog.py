@@ -39,7 +39,7 @@ class Catalog(Strict):
         return lookup(self.vocabularies, name, "vocabulary")
 
     def experiment(self, name: str) -> Experiment:
-        """Return a row, whose name may have overrides behind it; raises UserError for an unknown one."""
+        """Return a row, whose name may have overrides; raises UserError for an unknown one."""
         if "," in name and name not in self.experiments:
             return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")

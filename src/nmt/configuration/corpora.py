@@ -31,8 +31,8 @@ class Part(Strict):
     target: str
     """The target side: "archive" or "archive:member"."""
     format: Literal["lines", "sgml", "tsv"] = "lines"
-    """lines (one sentence a line, .gz or not), sgml (one <seg> a sentence) or tsv (both sides in one
-    member)."""
+    """lines (one sentence a line, .gz or not), sgml (one <seg> a sentence) or tsv (both sides in
+    one member)."""
     columns: tuple[Whole, Whole] = (0, 1)
     """Columns of source and target (tsv), from 0."""
 

@@ -26,16 +26,16 @@ MOST_ALPHA = 10
 
 
 class Vocabulary(Strict):
-    """From plain text to subword ids: what is done to the text, and the subwords learned from it."""
+    """From plain text to subword ids: preprocessing, and the subwords learned."""
 
     size: Size
     """Subwords of both sides together; with source_size, of the target's."""
     source_size: Size | None = None
     """Subwords of the source, where it has a vocabulary of its own."""
     kind: Literal["bpe", "unigram", "char", "word", "wordpiece"] = "bpe"
-    """bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or wordpiece,
-    by the library tokenizers: learned by frequency as bpe is, but a word is cut into the longest
-    pieces from its start."""
+    """bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or
+    wordpiece, by the library tokenizers: learned by frequency as bpe is, but a word is cut into the
+    longest pieces from its start."""
     byte_fallback: bool = False
     """What the vocabulary cannot spell is spelled in bytes, so that nothing is unknown (bpe and
     unigram)."""
@@ -46,7 +46,7 @@ class Vocabulary(Strict):
     lowercase: bool = False
     """The text is lower-cased, and so are the translations."""
     max_length: Count | None = None
-    """Pairs with a side of more subwords are not trained on; the corpus's own limit if not given."""
+    """Pairs with a side of more subwords are not trained on; the corpus's limit if not given."""
 
     @model_validator(mode="after")
     def check(self) -> "Vocabulary":
@@ -76,9 +76,9 @@ class Training(Strict):
     peak_learning_rate: Positive | None = None
     """The paper's if not given: (d_model * warmup)^-0.5 (AIAYN equation 3)."""
     schedule: Literal["inverse_sqrt", "cosine", "halving", "constant"] = "inverse_sqrt"
-    """After the warm-up: inverse_sqrt, with the inverse square root of the update; cosine, along half
-    a cosine to final_learning_rate at the last update; halving, halved every `halve_every` updates
-    from `halve_from` on; or constant."""
+    """After the warm-up: inverse_sqrt, with the inverse square root of the update; cosine, along
+    half a cosine to final_learning_rate at the last update; halving, halved every `halve_every`
+    updates from `halve_from` on; or constant."""
     final_learning_rate: NotNegative | None = None
     """The rate at the last update (cosine)."""
     halve_from: Count | None = None
@@ -100,9 +100,9 @@ class Training(Strict):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """float32, or products in bfloat16 or float16 (with the loss scaled) and weights in float32."""
     deterministic: bool = False
-    """On a GPU, too, only algorithms that give the same bits every time (a CPU's always do), so that
-    a run that was interrupted ends as one that was not; slower, and torch refuses an operation that
-    has none."""
+    """On a GPU, too, only algorithms that give the same bits every time (a CPU's always do), so
+    that a run that was interrupted ends as one that was not; slower, and torch refuses an operation
+    that has none."""
     most_skipped: Count = 10
     """An update whose gradient is NaN or infinite is skipped; after so many in a row training
     stops."""
@@ -223,7 +223,7 @@ class Experiment(Strict):
 
 
 class Ensemble(Strict):
-    """Runs that translate together: a step's probabilities are the mean of theirs (AIAYN Table 2)."""
+    """Runs that translate together: probabilities are the mean of theirs (AIAYN Table 2)."""
 
     title: Text
     """What tables and figures call it."""

@@ -12,7 +12,7 @@ class Architecture(Strict):
 
     @property
     def reach(self) -> int | None:
-        """The subwords of a side that there are positions for, beside tags and EOS; None: no limit."""
+        """The subwords of a side with positions, beside tags and EOS; None: no limit."""
         return None
 
     @property
@@ -47,7 +47,7 @@ class SelfAttention(Architecture):
     d_v: Count | None = None
     """Width of a head's values; d_model / heads if not given."""
     dropout: Fraction
-    """P_drop: after each sublayer and on the sum of embeddings and positions (AIAYN section 5.4)."""
+    """P_drop: after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
     positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
         "sinusoidal"
     )
@@ -115,7 +115,7 @@ class Transformer(SelfAttention):
 
 
 class DecoderOnly(SelfAttention):
-    """A language model of source and target in one sequence, each behind a tag (Wang et al. 2021)."""
+    """A language model of source and target in one sequence (Wang et al. 2021)."""
 
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
@@ -167,8 +167,9 @@ class Seq2Seq(Architecture):
     """Parameters start uniform in -init_range .. init_range (Sutskever, section 3.4)."""
     init: Literal["uniform", "orthogonal"] = "uniform"
     """uniform: as printed. orthogonal: the LSTMs start with orthogonal recurrent matrices (Saxe et
-    al. 2014), Glorot's input matrices (2010) and open forget gates (Jozefowicz et al. 2015): a range
-    that suits widths of 1,000 leaves narrow ones with too little, a wider one makes them chaotic."""
+    al. 2014), Glorot's input matrices (2010) and open forget gates (Jozefowicz et al. 2015): a
+    range that suits widths of 1,000 leaves narrow ones with too little, a wider one makes them
+    chaotic."""
 
     @model_validator(mode="after")
     def check(self):
@@ -197,8 +198,8 @@ class RNNSearch(Architecture):
     attention: Literal["additive", "none"] = "additive"
     """additive: RNNsearch; none: RNNencdec."""
     init_std: Positive | None = 0.01
-    """Matrices that are not recurrent start normal with this deviation, those of the alignment model
-    with a tenth of it (appendix B.1); null leaves them to torch."""
+    """Matrices that are not recurrent start normal with this deviation, those of the alignment
+    model with a tenth of it (appendix B.1); null leaves them to torch."""
 
 
 class GNMT(Architecture):
@@ -293,7 +294,7 @@ class ConvS2S(Architecture):
 
 
 class ByteNet(Architecture):
-    """A dilated convolutional decoder on a dilated convolutional encoder (Kalchbrenner et al. 2016)."""
+    """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
 
     family: Literal["bytenet"] = "bytenet"
     d_hidden: Count

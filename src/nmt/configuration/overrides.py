@@ -1,8 +1,8 @@
-"""Rows that differ from a declared one by their name: "demo-transformer,updates=60" is trained for
-60 updates.
+"""Rows that differ from a declared one by their name.
 
-A table may name such a row, and `--config updates=60` makes all rows of a reproduction such rows,
-so that the files of a small run are never mixed with those of the real one.
+"demo-transformer,updates=60" is trained for 60 updates. A table may name such a row, and `--config
+updates=60` makes all rows of a reproduction such rows, so that the files of a small run are never
+mixed with those of the real one.
 """
 
 from collections.abc import Iterable
@@ -30,14 +30,13 @@ def split_name(name: str) -> tuple[str, dict[str, object]]:
 
 
 def with_overrides(name: str, overrides: dict[str, object], keys: Iterable[str]) -> str:
-    """Return the row's name with those of the overrides whose key it knows, in the order of the
-    alphabet.
-    """
+    """Return the row's name with the overrides whose key it knows, in alphabetical order."""
     known = sorted(overrides.keys() & set(keys))
     return ",".join([name, *(f"{key}={text(overrides[key])}" for key in known)])
 
 
 def text(value: object) -> str:
+    """Return a value as it stands in a name."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -100,10 +100,11 @@ def check_once(key: str, values: list) -> None:
 
 
 def load_reproduction(
-    values: dict, where: str = "the configuration"
+    values: dict, where: str = "the configuration", root: Path = Path()
 ) -> tuple[Reproduction, Catalog]:
     """Return the reproduction that `values` (a parsed config/*.yaml) describe, and its catalog.
 
+    root: the folder that relative paths in the configuration start from.
     Keys of rows among the values override those of all rows (nmt.configuration.overrides). Raises
     UserError for what makes no sense.
     """
@@ -111,9 +112,9 @@ def load_reproduction(
     overrides = {key: value for key, value in values.items() if key in overridable}
     own = {key: value for key, value in values.items() if key not in overrides}
     reproduction = validated(Reproduction, own, where)
-    catalog = load_catalog(reproduction.catalog)
+    catalog = load_catalog(root / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
-    if corpus.generated and not Path(corpus.generated.grammar).is_file():
+    if corpus.generated and not (root / corpus.generated.grammar).is_file():
         raise UserError(
             f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not"
             " there."
@@ -186,7 +187,7 @@ def check_titles(table: Table, catalog: Catalog, where: str) -> None:
 def overridden_reproduction(
     reproduction: Reproduction, overrides: dict[str, object], catalog: Catalog, where: str
 ) -> Reproduction:
-    """Return the reproduction with the overrides in its name and in those of rows that know the keys.
+    """Return the reproduction with the overrides in the names of its rows and in its own.
 
     Raises UserError for a key that no row knows, and for a value that cannot be a part of a name.
     """

@@ -1,4 +1,4 @@
-"""From the entries of experiments/*.yaml to rows: bases are followed, keys are sorted and checked."""
+"""From the entries of experiments/*.yaml to rows: bases are followed, keys are checked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

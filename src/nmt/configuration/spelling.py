@@ -1,4 +1,4 @@
-"""Keys that had another spelling: trainings and models made then keep their names and stay readable."""
+"""Keys that had another spelling: what was made then keeps its name and stays readable."""
 
 FORMER = {
     "license": "licence",

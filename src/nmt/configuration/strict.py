@@ -1,5 +1,6 @@
-"""What all configuration classes share, and how YAML becomes them: unknown keys are errors that
-name the nearest.
+"""What all configuration classes share, and how YAML becomes them.
+
+Unknown keys are errors that name the nearest known one.
 """
 
 import re
@@ -64,15 +65,17 @@ class Strict(BaseModel):
     )
 
     def chosen(self) -> dict:
-        """What differs from the defaults, and which class it is: it stays what it was when a key is
-        added.
+        """Return what differs from the defaults, and the class's name.
+
+        It stays what it was when a key is added.
         """
         return {"class": type(self).__name__} | self.model_dump(exclude_defaults=True)
 
 
 def lookup(entries: dict, name: object, what: str, where: str | None = None):
-    """Raises UserError, which says `where` the name stands when told, for what is no name or is not
-    there.
+    """Return an entry; raises UserError for what is no name or is not there.
+
+    where: where the name stands, for the message.
     """
     if not isinstance(name, str) or name not in entries:
         raise UserError(
@@ -150,6 +153,7 @@ def known_keys(cls: type[Strict], path: list[str]) -> list[str]:
 
 
 def step_into(node: dict, part: str) -> dict | None:
+    """Return the schema of a key, or of the items, inside a schema."""
     if part in node.get("properties", {}):
         return node["properties"][part]
     for key in ("additionalProperties", "items"):
@@ -159,12 +163,14 @@ def step_into(node: dict, part: str) -> dict | None:
 
 
 def follow(node: dict, schema: dict) -> dict:
+    """Return a node, or what it refers to."""
     return schema["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node
 
 
 def read_yaml(path: Path, kind: type):
-    """Raises UserError when the file is missing, is not YAML, or holds something else than
-    `kind`.
+    """Return what a file holds.
+
+    Raises UserError when it is missing, is not YAML, or holds something else than `kind`.
     """
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
@@ -188,9 +194,10 @@ def read_yaml(path: Path, kind: type):
 
 
 class UniqueKeys(yaml.SafeLoader):
-    """YAML lets a later key silently replace an earlier one; two rows of one name must not pass."""
+    """A loader that refuses a key that is there twice: YAML lets the later one win silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        """Return a mapping; raises ConstructorError for a key that is there twice."""
         seen = []
         for entry, _ in node.value:
             if entry.tag == "tag:yaml.org,2002:merge":

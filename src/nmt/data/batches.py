@@ -1,4 +1,4 @@
-"""Batches of a fixed token budget over length-sorted sentences, a pure function of seed and epoch."""
+"""Batches of a token budget over length-sorted sentences: a function of seed and epoch."""
 
 import itertools
 from collections.abc import Iterator

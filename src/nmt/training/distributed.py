@@ -52,7 +52,7 @@ class ProcessGroup:
 
 @contextmanager
 def process_group() -> Iterator[ProcessGroup]:
-    """Join the processes that torchrun started, each with the GPU of its local rank, if there are any.
+    """Join the processes that torchrun started, each with the GPU of its local rank.
 
     One that fails ends the others, whose UserError says so; its own message comes first.
     """

@@ -33,7 +33,7 @@ class Machine:
 
     @classmethod
     def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
-        """Measure the device's peak, and count the model's products; the model must be on the CPU."""
+        """Measure the device's peak, and count the products of a model on the CPU."""
         training = experiment.training
         dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
         source_too = multiply_adds(model, source_too=True) if training.source_loss else None
@@ -78,7 +78,7 @@ def made_by(device: torch.device, world_size: int) -> dict:
 
 @torch.no_grad()
 def matrix_product_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Return the FLOP/s of a large matrix product, the best of some: a device's most with this type."""
+    """Return the FLOP/s of a large matrix product, the best of some: what a device can do."""
     size, repetitions = (8192, 20) if device.type == "cuda" else (1024, 5)
     a = torch.ones(size, size, dtype=dtype, device=device)
     b = a.clone()

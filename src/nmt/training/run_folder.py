@@ -78,7 +78,7 @@ class RunFolder:
 
     @contextmanager
     def opened(self, wait: bool) -> Iterator[None]:
-        """Hold the state's folder for this process, cleared of what a killed call left half-written.
+        """Hold the state's folder, cleared of what a killed call left half-written.
 
         Raises UserError where another process holds it and `wait` is false, and where the training
         there was begun with other defaults.
@@ -132,7 +132,7 @@ class RunFolder:
                 remove(path)
 
     def publish(self, trainer: Trainer, counters: Counters) -> None:
-        """Give checkpoints (as hard links), metrics and training.json their places, the last last."""
+        """Give checkpoints (as hard links), metrics and, last, training.json their places."""
         with atomic_write(self.output / "checkpoints") as beside:
             beside.mkdir()
             for path in self.checkpoints() + self.checkpoints("best-*")[-1:]:

@@ -81,7 +81,7 @@ class Trainer:
         return self.objective.no_sync()
 
     def optimizer_step(self) -> Tensor:
-        """Step against the gradient unless it is NaN or infinite; return its norm before clipping."""
+        """Step unless the gradient is NaN or infinite; return its norm before clipping."""
         self.scaler.unscale_(self.optimizer)
         limit = self.settings.gradient_clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
@@ -94,7 +94,7 @@ class Trainer:
         return norm
 
     def outcomes(self) -> list[tuple[UpdateBatch, float]]:
-        """Return the batch and the gradient norm before clipping of each update since the last call."""
+        """Return batch and gradient norm (before clipping) of each update since the last call."""
         latest, self.latest = self.latest, []
         norms = torch.stack([norm for _, norm in latest]).tolist() if latest else []
         return [(batch, norm) for (batch, _), norm in zip(latest, norms, strict=True)]
@@ -109,7 +109,7 @@ class Objective(nn.Module):
         self.settings = settings
 
     def forward(self, batch: Batch, weight_of_source: float) -> tuple[Tensor, Tensor]:
-        """Return a sum over target tokens to minimize, and (3,): loss, NLL, number of target tokens."""
+        """Return the sum over target tokens to minimize, and (3,): loss, NLL, target tokens."""
         smoothing = self.settings.label_smoothing
         with autocast(batch.source.device, self.settings):
             hidden = self.model(batch.source, batch.target_in)

@@ -1,0 +1,60 @@
+"""A bag of words: the next word from the last one and the mean of the source's words."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from nmt import configuration
+from nmt.models.dropout import Dropout
+from nmt.models.protocol import PAD, HiddenStates, Model
+
+# B sentences, S source length, T target length, D model width, V vocabulary, R = B * beam rows
+
+
+@dataclass
+class State:
+    """What is carried from step to step."""
+
+    bag: Tensor  # (R, D)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep the rows (B', beam) of the surviving beams."""
+        self.bag = self.bag[rows.flatten()]
+
+
+class Bag(Model):
+    """The source is the mean of its embeddings; of the target only the last word is seen."""
+
+    def __init__(self, config: configuration.Bag, source_size: int, target_size: int):
+        super().__init__()
+        self.source = nn.Embedding(source_size, config.d_model)
+        self.target = nn.Embedding(target_size, config.d_model)
+        self.mix = nn.Linear(config.d_model, config.d_model)
+        self.output = nn.Linear(config.d_model, target_size)
+        self.dropout = Dropout(config.dropout)
+
+    def hidden(self, bag: Tensor, last: Tensor) -> Tensor:
+        """Return hidden states from bags (..., D) and last words (...): (..., D)."""
+        return self.dropout(torch.relu(self.mix(bag + self.target(last))))
+
+    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
+        return HiddenStates(self.hidden(self.encode(source)[:, None], target_in))
+
+    def encode(self, source: Tensor) -> Tensor:
+        """Return the mean of the source's embeddings: (B, S) -> (B, D)."""
+        real = (source != PAD)[..., None]
+        return (self.source(source) * real).sum(1) / real.sum(1)
+
+    def start(self, memory: Tensor, beam: int) -> State:
+        """Return the state before the first step, with each sentence `beam` times."""
+        return State(memory.repeat_interleave(beam, 0))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Decode one position: last words (R,) -> hidden states (R, D), and the state."""
+        return self.hidden(state.bag, tokens), state
+
+    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+        """Return no maps: there is no attention."""
+        return {}
