@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.decoding.search import log_softmax
-from nmt.models.protocol import Model, State
+from nmt.models.protocol import Model, State, StepModel
 
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
 
@@ -24,8 +24,8 @@ class EnsembleState:
             state.reorder(rows)
 
 
-class Ensemble(nn.Module):
-    """The part of the model protocol that search needs, over several members.
+class Ensemble(StepModel):
+    """Several members as one model, which search can use.
 
     The probabilities of a step are the mean of the members'.
     """

@@ -7,7 +7,7 @@ from torch.nn.utils.parametrize import cached
 from nmt.configuration import Decoding
 from nmt.data.batches import pad
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
-from nmt.models.protocol import BOS, EOS, PAD, Model
+from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences, S source length, T longest target, R rows of a chunk, V vocabulary
 
@@ -15,7 +15,7 @@ from nmt.models.protocol import BOS, EOS, PAD, Model
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def force(
-    model: Model, source: Tensor, targets: list[list[int]], decoding: Decoding
+    model: StepModel, source: Tensor, targets: list[list[int]], decoding: Decoding
 ) -> list[list[Hypothesis]]:
     """Return the target of each source (B, S), scored as search scores: one hypothesis a list.
 

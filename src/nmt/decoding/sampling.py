@@ -10,7 +10,7 @@ from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
-from nmt.models.protocol import BOS, EOS, PAD, Model
+from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences still open, N samples of each, R = B * N rows, D width of hidden states, V vocabulary
 
@@ -36,7 +36,7 @@ class Sampling:
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def sample(
-    model: Model,
+    model: StepModel,
     source: Tensor,
     numbers: list[int],
     limits: list[int],

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.models.protocol import BOS, EOS, PAD, Model
+from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences still open, K beam, R = B * K rows, N best that are wanted, D width of hidden states,
 # V vocabulary
@@ -51,7 +51,7 @@ def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> H
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def search(
-    model: Model, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
+    model: StepModel, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 

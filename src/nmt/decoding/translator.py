@@ -13,7 +13,7 @@ from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
 from nmt.models.positions import reach
-from nmt.models.protocol import Model
+from nmt.models.protocol import StepModel
 
 # B sentences, S longest source, EOS counted
 
@@ -26,7 +26,7 @@ TranslatedBatch = tuple[list[int], list[list[Hypothesis]]]
 
 
 def translate_tokens(
-    model: Model, sentences: list[list[int]], decoding: Decoding, n_best: int = 1
+    model: StepModel, sentences: list[list[int]], decoding: Decoding, n_best: int = 1
 ) -> Iterator[TranslatedBatch]:
     """Yield the `n_best` best hypotheses of each sentence, batch by batch, found by beam search.
 
@@ -41,7 +41,7 @@ def translate_tokens(
 
 
 def sample_tokens(
-    model: Model,
+    model: StepModel,
     sentences: list[list[int]],
     decoding: Decoding,
     sampling: Sampling,
@@ -63,7 +63,7 @@ def sample_tokens(
 
 
 def force_tokens(
-    model: Model, sentences: list[list[int]], targets: list[list[int]], decoding: Decoding
+    model: StepModel, sentences: list[list[int]], targets: list[list[int]], decoding: Decoding
 ) -> Iterator[TranslatedBatch]:
     """Yield the given targets with their scores, batch by batch; those of empty sources too."""
     longer_sides = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
@@ -80,7 +80,7 @@ def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> lis
     return [items[number] for number in range(count)]
 
 
-def truncate(model: Model, sentences: list[list[int]]) -> list[list[int]]:
+def truncate(model: StepModel, sentences: list[list[int]]) -> list[list[int]]:
     """Return the sentences, cut where they are longer than the model's positions reach."""
     limit = reach(model)
     too_long = sum(len(sentence) > limit for sentence in sentences) if limit else 0
@@ -94,7 +94,7 @@ def truncate(model: Model, sentences: list[list[int]]) -> list[list[int]]:
 
 
 def length_limits(
-    model: Model, sentences: list[list[int]], numbers: list[int], decoding: Decoding
+    model: StepModel, sentences: list[list[int]], numbers: list[int], decoding: Decoding
 ) -> list[int]:
     """Return the most tokens that each translation may have, EOS not counted."""
     limit = reach(model) or math.inf
@@ -102,7 +102,7 @@ def length_limits(
 
 
 def decode_in_batches(
-    model: Model,
+    model: StepModel,
     sentences: list[list[int]],
     rows: int,
     decode: Callable[[Tensor, list[int]], list[list[Hypothesis]]],
@@ -133,7 +133,7 @@ def length_sorted_batches(sentences: list[list[int]], rows: int) -> Iterator[lis
         order = order[size:]
 
 
-def pad_batch(model: Model, sentences: list[list[int]], numbers: list[int]) -> Tensor:
+def pad_batch(model: StepModel, sentences: list[list[int]], numbers: list[int]) -> Tensor:
     """Put the model into evaluation mode; return sources (B, S), padded, on its device."""
     model.eval()
     source = pad_sources([sentences[number] for number in numbers])

@@ -1,6 +1,7 @@
 """The interface of models: all that training, search, scoring and figures know of them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,27 +41,32 @@ class State(Protocol):
         """
 
 
-class StepModel(Protocol):
-    """What search needs of a model or of an ensemble: cached decoding, one position at a time."""
+class StepModel(nn.Module, ABC):
+    """What search needs of a model or of an ensemble: cached decoding, one position at a time.
 
+    `output` maps the hidden states of a step (R, D) to logits over the target vocabulary (R, V).
+    Sources end with EOS and are padded with PAD.
+    """
+
+    output: Callable[[Tensor], Tensor]
+
+    @abstractmethod
     def encode(self, source: Tensor) -> Any:
         """Return the memory, whatever the decoder needs of the source (B, S)."""
 
+    @abstractmethod
     def start(self, memory: Any, beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
 
+    @abstractmethod
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:
         """Decode one position: last tokens (R,) -> hidden states (R, D), and the next state."""
 
-    def output(self, hidden: Tensor) -> Tensor:
-        """Return the logits of the next token: (R, D) -> (R, V)."""
 
+class Model(StepModel):
+    """The base class of all families, which can be trained too.
 
-class Model(nn.Module, ABC):
-    """The base class of all families.
-
-    `output` maps the hidden states that teacher forcing and steps give to logits over the target
-    vocabulary. Sources end with EOS, target inputs begin with BOS, and both are padded with PAD.
+    Target inputs begin with BOS and are padded with PAD.
     """
 
     output: nn.Linear
@@ -68,18 +74,6 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
-
-    @abstractmethod
-    def encode(self, source: Tensor) -> Any:
-        """Return the memory, whatever the decoder needs of the source (B, S)."""
-
-    @abstractmethod
-    def start(self, memory: Any, beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
-
-    @abstractmethod
-    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:
-        """Decode one position: last tokens (R,) -> hidden states (R, D), and the next state."""
 
     @abstractmethod
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
