@@ -11,15 +11,19 @@ SELF_ATTENTION = {"layers": 2, "d_model": 16, "d_ff": 24, "heads": 4, "dropout":
 
 
 def transformer(**changes) -> Transformer:
+    """Return the settings of a small Transformer."""
     return Transformer(**SELF_ATTENTION | changes)
 
 
 def decoder_only(**changes) -> DecoderOnly:
+    """Return the settings of a small decoder-only model."""
     return DecoderOnly(**SELF_ATTENTION | changes)
 
 
 def stacked(**changes) -> Seq2Seq:
-    return Seq2Seq(**{"layers": 2, "d_embedding": 10, "d_hidden": 12, "dropout": 0.1} | changes)
+    """Return the settings of small stacks of LSTMs."""
+    settings = {"layers": 2, "d_embedding": 10, "d_hidden": 12, "dropout": 0.1}
+    return Seq2Seq(**settings | changes)
 
 
 FAMILIES = {
@@ -70,7 +74,10 @@ FAMILIES = {
 
 
 def random_model(family: str, seed: int = 0):
-    """A float64 model in evaluation mode, with parameters large enough that every effect shows."""
+    """Return a float64 model in evaluation mode.
+
+    Its parameters are large enough that every effect shows.
+    """
     torch.manual_seed(seed)
     model = build(FAMILIES[family], VOCABULARY, VOCABULARY).double().eval()
     with torch.no_grad():
@@ -80,25 +87,33 @@ def random_model(family: str, seed: int = 0):
 
 
 def random_sentences(lengths: list[int], seed: int = 0) -> list[list[int]]:
+    """Return a sentence of each length, of random tokens."""
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(EOS + 1, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
+    return [
+        torch.randint(EOS + 1, VOCABULARY, (length,), generator=generator).tolist()
+        for length in lengths
+    ]
 
 
 def rows(
     sentences: list[list[int]], first: tuple[int, ...] = (), last: tuple[int, ...] = ()
 ) -> torch.Tensor:
-    """(B, longest): first + tokens + last, filled up with PAD."""
-    full = [[*first, *tokens, *last] for tokens in sentences]
-    return torch.tensor([tokens + [PAD] * (max(map(len, full)) - len(tokens)) for tokens in full])
+    """Return first + tokens + last of each sentence, padded: (B, longest)."""
+    sequences = [[*first, *tokens, *last] for tokens in sentences]
+    longest = max(map(len, sequences))
+    return torch.tensor([tokens + [PAD] * (longest - len(tokens)) for tokens in sequences])
 
 
 def sources(sentences: list[list[int]]) -> torch.Tensor:
+    """Return a batch of sources: (B, S)."""
     return rows(sentences, last=(EOS,))
 
 
 def target_inputs(sentences: list[list[int]]) -> torch.Tensor:
+    """Return a batch of target inputs: (B, T)."""
     return rows(sentences, first=(BOS,))
 
 
 def target_outputs(sentences: list[list[int]]) -> torch.Tensor:
+    """Return the batch of tokens that target inputs predict: (B, T)."""
     return rows(sentences, last=(EOS,))

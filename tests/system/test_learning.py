@@ -1,6 +1,4 @@
-"""Every family learns to copy and to reverse short sequences it has never seen, within a small
-budget.
-"""
+"""Every family learns to copy and to reverse short sequences that training did not hold."""
 
 import numpy as np
 import pytest
@@ -26,7 +24,9 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.schedule import learning_rate
 from nmt.training.trainer import Trainer
 
-WORDS, LONGEST = 10, 5
+WORDS = 10  # in the vocabulary
+LONGEST = 5  # words of a sequence
+BATCH = 64  # sequences
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
 # model, updates, peak of the learning rate
 LEARNERS = {
@@ -83,11 +83,33 @@ LEARNERS = {
 
 
 def random_sequences(count: int, seed: int) -> list[list[int]]:
+    """Return sequences of 1 to LONGEST random words."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, LONGEST + 1, (count,), generator=generator).tolist()
     return [
-        torch.randint(EOS + 1, EOS + 1 + WORDS, (n,), generator=generator).tolist() for n in lengths
+        torch.randint(EOS + 1, EOS + 1 + WORDS, (length,), generator=generator).tolist()
+        for length in lengths
     ]
+
+
+def unseen_sequences(count: int, updates: int) -> list[list[int]]:
+    """Return random sequences of which none was in the batch of an update."""
+    seen = set()
+    for update in range(1, updates + 1):
+        seen.update(map(tuple, random_sequences(BATCH, seed=update)))
+    sequences = random_sequences(1000, seed=0)
+    unseen = [tokens for tokens in sequences if tuple(tokens) not in seen][:count]
+    assert len(unseen) == count
+    return unseen
+
+
+def training_batch(task: str, update: int) -> UpdateBatch:
+    """Return the batch of an update."""
+    inputs = random_sequences(BATCH, seed=update)
+    outputs = [TASKS[task](tokens) for tokens in inputs]
+    batch = Batch(sources(inputs), target_inputs(outputs), target_outputs(outputs))
+    target_tokens = int((batch.target_out != PAD).sum())
+    return UpdateBatch(1, update, np.arange(BATCH), 0, target_tokens, 0, {0: batch})
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -96,7 +118,7 @@ def test_learns(family, task):
     config, updates, peak = LEARNERS[family]
     training = Training(
         updates=updates,
-        batch_tokens=64 * LONGEST,
+        batch_tokens=BATCH * LONGEST,
         interval=updates,
         warmup=50,
         schedule="cosine",
@@ -106,29 +128,17 @@ def test_learns(family, task):
         gradient_clip=1.0,
     )
     torch.manual_seed(1)
-    model = build(config, EOS + 1 + WORDS, EOS + 1 + WORDS)
+    vocabulary_size = EOS + 1 + WORDS
+    model = build(config, vocabulary_size, vocabulary_size)
     trainer = Trainer(model, training, ProcessGroup(torch.device("cpu")), seed=1)
     for update in range(1, updates + 1):
-        given = random_sequences(64, seed=update)
-        wanted = [TASKS[task](tokens) for tokens in given]
-        target = target_outputs(wanted)
-        batch = Batch(sources(given), target_inputs(wanted), target)
-        update_batch = UpdateBatch(
-            1, update, np.arange(64), 0, int((target != PAD).sum()), 0, {0: batch}
-        )
-        trainer.train_step(update_batch, learning_rate(update, training, peak), update)
+        rate = learning_rate(update, training, peak)
+        trainer.train_step(training_batch(task, update), rate, update)
     model.eval()
-    seen = {
-        tuple(tokens)
-        for update in range(1, updates + 1)
-        for tokens in random_sequences(64, seed=update)
-    }
-    unseen = [tokens for tokens in random_sequences(1000, seed=0) if tuple(tokens) not in seen][
-        :200
-    ]
-    assert len(unseen) == 200
-    found = search(model, sources(unseen), [2 * LONGEST] * len(unseen), Decoding(beam=1))
-    right = sum(
-        best.tokens == TASKS[task](tokens) for (best,), tokens in zip(found, unseen, strict=True)
+    unseen = unseen_sequences(200, updates)
+    hypotheses = search(model, sources(unseen), [2 * LONGEST] * len(unseen), Decoding(beam=1))
+    correct = sum(
+        best.tokens == TASKS[task](tokens)
+        for (best,), tokens in zip(hypotheses, unseen, strict=True)
     )
-    assert right / len(unseen) > 0.99
+    assert correct / len(unseen) > 0.99

@@ -1,15 +1,13 @@
-"""Ours is the same function as other implementations, on shared weights: to 1e-5, in float64, with
-padded batches.
+"""Agreement with other implementations on shared weights: to 1e-5, in float64, with padding.
 
-pytest ends with a table of the largest differences. Where one is near 1e-7, the other works in
-float32 inside.
+pytest ends with a table of the largest differences. Where one is near 1e-7, the other
+implementation works in float32 inside.
 """
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = (
-    "1"  # all models here are made from a configuration: there is nothing to fetch
-)
+# All models here are made from a configuration: there is nothing to fetch.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 import torch
@@ -48,19 +46,20 @@ from nmt.models.attention import MultiHeadAttention, self_attention
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.recurrent import embedding_gates
-from nmt.models.transformer import Cache, Residual, attend_itself
-from nmt.serving.exports import marian
+from nmt.models.recurrent import gates_from_embedding
+from nmt.models.transformer import KeyValueCache, Residual, apply_self_attention
+from nmt.serving.exports import marian_model
 
-# T target length, D d_model
+# S source length, T target length, D d_model
 
 SOURCE = sources(random_sentences([5, 1, 9, 4]))
 TARGET = target_inputs(random_sentences([3, 8, 2, 5], seed=1))
-HIDDEN = SOURCE == PAD
-REAL = TARGET != PAD
-FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(
-    1
-)  # (T, T), true where a place of TARGET may not look
+# True at padding, and true at tokens
+SOURCE_PADDING = SOURCE == PAD
+SOURCE_TOKENS = SOURCE != PAD
+TARGET_TOKENS = TARGET != PAD
+# (T, T), true where a position of TARGET may not look
+FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(1)
 
 
 @pytest.fixture(autouse=True)
@@ -70,16 +69,20 @@ def seeded():
         yield
 
 
-def random(module: nn.Module) -> nn.Module:
-    """In float64 and evaluation mode, with parameters large enough that every effect shows."""
+def randomize(module: nn.Module) -> nn.Module:
+    """Return the module in float64 and evaluation mode, with larger parameters.
+
+    They are large enough that every effect shows.
+    """
     for parameter in module.double().parameters():
         parameter.add_(0.3 * torch.randn_like(parameter))
     return module.eval()
 
 
-def unbiased(module: nn.Module) -> nn.Module:
-    """In float64 and evaluation mode; our attention has no biases, so all are zero until others are
-    copied.
+def zero_biases(module: nn.Module) -> nn.Module:
+    """Return the module in float64 and evaluation mode, with biases zero until they are copied.
+
+    Our attention has none.
     """
     for name, parameter in module.double().named_parameters():
         if name.endswith("bias"):
@@ -87,123 +90,143 @@ def unbiased(module: nn.Module) -> nn.Module:
     return module.eval()
 
 
-def added(hidden: Tensor) -> Tensor:
-    """What is added to scores to hide what `hidden` says."""
-    return torch.zeros(hidden.shape, dtype=torch.float64).masked_fill(hidden, -torch.inf)
+def score_mask(masked: Tensor) -> Tensor:
+    """Return what is added to scores: minus infinity where `masked` is true, 0 elsewhere."""
+    return torch.zeros(masked.shape, dtype=torch.float64).masked_fill(masked, -torch.inf)
 
 
 def copy(theirs: list[Tensor], ours: list[Tensor]) -> None:
-    for their, our in zip(theirs, ours, strict=True):
-        assert their.shape == our.shape
-        their.copy_(our)
+    """Copy our parameters into theirs."""
+    for target, source in zip(theirs, ours, strict=True):
+        assert target.shape == source.shape
+        target.copy_(source)
 
 
 def weights(*modules: nn.Module) -> list[Tensor]:
+    """Return the weight of each module."""
     return [module.weight for module in modules]
 
 
-def both(*modules: nn.Module) -> list[Tensor]:
-    """Weights and biases."""
+def weights_and_biases(*modules: nn.Module) -> list[Tensor]:
+    """Return the weight and the bias of each module."""
     return [tensor for module in modules for tensor in (module.weight, module.bias)]
 
 
 def matrices(attention: MultiHeadAttention) -> list[Tensor]:
-    """W^Q, W^K, W^V and W^O."""
+    """Return W^Q, W^K, W^V and W^O."""
     return [*attention.qkv.weight.split(attention.widths), attention.out.weight]
 
 
+def torch_matrices(attention: nn.MultiheadAttention) -> list[Tensor]:
+    """Return the same of torch's attention."""
+    return [*attention.in_proj_weight.chunk(3), attention.out_proj.weight]
+
+
 def parameters(layer: nn.Module) -> list[Tensor]:
-    """Of a layer: its attentions', its feed-forward's and its norms'."""
-    attentions = [part for part in layer.children() if isinstance(part, MultiHeadAttention)]
-    norms = [part.norm for part in layer.children() if isinstance(part, Residual)]
-    inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
-    found: list[Tensor] = []
-    for *into, out in map(matrices, attentions):
-        found += [*into, out]
-    found += [inner.weight, inner.bias, outer.weight, outer.bias]
-    return found + both(*norms)
+    """Return a layer's parameters: those of attention, of the feed-forward network, of norms."""
+    attentions = [child for child in layer.children() if isinstance(child, MultiHeadAttention)]
+    norms = [child.norm for child in layer.children() if isinstance(child, Residual)]
+    projections = [matrix for attention in attentions for matrix in matrices(attention)]
+    feed_forward = layer.feed_forward
+    return projections + weights_and_biases(feed_forward.inner, feed_forward.outer, *norms)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_stacks_of_layers(agrees, norm, activation):
-    model = random(
-        build(transformer(norm=norm, activation=activation, tie="none"), VOCABULARY, VOCABULARY)
-    )
-    layer = {"activation": activation, "norm_first": norm == "pre", "batch_first": True}
-    last = [nn.LayerNorm(16) if norm == "pre" else None for _ in range(2)]
+    config = transformer(norm=norm, activation=activation, tie="none")
+    model = randomize(build(config, VOCABULARY, VOCABULARY))
+    settings = {"activation": activation, "norm_first": norm == "pre", "batch_first": True}
+    encoder_norm = nn.LayerNorm(16) if norm == "pre" else None
+    decoder_norm = nn.LayerNorm(16) if norm == "pre" else None
     encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(16, 4, 24, **layer), 2, last[0], enable_nested_tensor=False
+        nn.TransformerEncoderLayer(16, 4, 24, **settings),
+        2,
+        encoder_norm,
+        enable_nested_tensor=False,
     )
-    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 4, 24, **layer), 2, last[1])
-
-    def inside(attention: nn.MultiheadAttention) -> list[Tensor]:
-        return [*attention.in_proj_weight.chunk(3), attention.out_proj.weight]
-
-    for theirs, ours in zip(unbiased(encoder).layers, model.encoder, strict=True):
-        others = both(theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2)
-        copy([*inside(theirs.self_attn), *others], parameters(ours))
-    for theirs, ours in zip(unbiased(decoder).layers, model.decoder, strict=True):
-        others = both(theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2, theirs.norm3)
-        copy([*inside(theirs.self_attn), *inside(theirs.multihead_attn), *others], parameters(ours))
+    decoder = nn.TransformerDecoder(
+        nn.TransformerDecoderLayer(16, 4, 24, **settings), 2, decoder_norm
+    )
+    for theirs, ours in zip(zero_biases(encoder).layers, model.encoder, strict=True):
+        attention = torch_matrices(theirs.self_attn)
+        others = weights_and_biases(theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2)
+        copy([*attention, *others], parameters(ours))
+    for theirs, ours in zip(zero_biases(decoder).layers, model.decoder, strict=True):
+        attentions = [*torch_matrices(theirs.self_attn), *torch_matrices(theirs.multihead_attn)]
+        norms = weights_and_biases(theirs.norm1, theirs.norm2, theirs.norm3)
+        others = [*weights_and_biases(theirs.linear1, theirs.linear2), *norms]
+        copy([*attentions, *others], parameters(ours))
     if norm == "pre":
-        copy(both(encoder.norm, decoder.norm), both(model.encoder_norm, model.decoder_norm))
+        copy(
+            weights_and_biases(encoder.norm, decoder.norm),
+            weights_and_biases(model.encoder_norm, model.decoder_norm),
+        )
 
     memory = model.encode(SOURCE)
-    embedded = model.embed(SOURCE, model.source_embedding, model.source_positions)
-    states = encoder(embedded, src_key_padding_mask=HIDDEN)
-    agrees(f"Encoder, {norm} norm, {activation}", "torch.nn", memory[0][~HIDDEN], states[~HIDDEN])
+    states, _ = memory
+    embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
+    expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
+    agrees(
+        f"Encoder, {norm} norm, {activation}",
+        "torch.nn",
+        states[SOURCE_TOKENS],
+        expected_states[SOURCE_TOKENS],
+    )
+    embedded_target = model.embed(TARGET, model.target_embedding, model.target_positions)
     expected = decoder(
-        model.embed(TARGET, model.target_embedding, model.target_positions),
-        states,
+        embedded_target,
+        expected_states,
         tgt_mask=FUTURE,
-        tgt_key_padding_mask=~REAL,
-        memory_key_padding_mask=HIDDEN,
+        tgt_key_padding_mask=~TARGET_TOKENS,
+        memory_key_padding_mask=SOURCE_PADDING,
     )
     agrees(
         f"Decoder, {norm} norm, {activation}",
         "torch.nn",
-        model.decode(memory, TARGET)[REAL],
-        expected[REAL],
+        model.decode(memory, TARGET)[TARGET_TOKENS],
+        expected[TARGET_TOKENS],
     )
 
 
 def test_the_whole_transformer(agrees):
-    ours = random(build(transformer(), VOCABULARY, VOCABULARY))
-    found = ours.output(ours(SOURCE, TARGET).target)
-    expected = marian(ours, transformer(), VOCABULARY)(SOURCE, ~HIDDEN, TARGET, REAL).logits
-    agrees("Transformer, tokens to logits", "Marian", found[REAL], expected[REAL])
+    ours = randomize(build(transformer(), VOCABULARY, VOCABULARY))
+    logits = ours.output(ours(SOURCE, TARGET).target)
+    marian = marian_model(ours, transformer(), VOCABULARY)
+    expected = marian(SOURCE, SOURCE_TOKENS, TARGET, TARGET_TOKENS).logits
+    agrees(
+        "Transformer, tokens to logits", "Marian", logits[TARGET_TOKENS], expected[TARGET_TOKENS]
+    )
 
 
 @pytest.mark.parametrize(("beam", "options"), [(1, {}), (4, {"length_penalty": 0.0})])
 def test_search(agrees, beam, options):
-    torch.manual_seed(
-        2
-    )  # whose translations neither are empty nor reach a limit, which Marian treats in another way
+    # A seed whose translations are not empty and reach no limit, which Marian treats differently.
+    torch.manual_seed(2)
     ours = build(transformer(), VOCABULARY, VOCABULARY).double().eval()
     for name, parameter in ours.named_parameters():
         if name.endswith("norm.weight"):
-            parameter.normal_()  # a tied model that takes tokens as they are says the same one again and again
-    found = [
-        best.tokens
-        for (best,) in search(ours, SOURCE, [30] * len(SOURCE), Decoding(beam=beam, penalty="none"))
-    ]
-    assert all(2 < len(tokens) < 30 for tokens in found)
-    expected = marian(ours, transformer(), VOCABULARY).generate(
+            # Otherwise a tied model repeats the same token again and again.
+            parameter.normal_()
+    decoding = Decoding(beam=beam, penalty="none")
+    hypotheses = search(ours, SOURCE, [30] * len(SOURCE), decoding)
+    translations = [best.tokens for (best,) in hypotheses]
+    assert all(2 < len(tokens) < 30 for tokens in translations)
+    generated = marian_model(ours, transformer(), VOCABULARY).generate(
         SOURCE,
-        attention_mask=~HIDDEN,
+        attention_mask=SOURCE_TOKENS,
         num_beams=beam,
         max_length=32,
         suppress_tokens=[PAD, BOS],
         **options,
     )
-    expected = [row[1 : row.index(EOS)] for row in expected.tolist()]
-    agrees(f"Search, beam {beam}, tokens", "Marian", rows(found), rows(expected))
+    expected = [row[1 : row.index(EOS)] for row in generated.tolist()]
+    agrees(f"Search, beam {beam}, tokens", "Marian", rows(translations), rows(expected))
 
 
 def test_rotary_positions(agrees):
-    model = random(build(transformer(positions="rotary"), VOCABULARY, VOCABULARY))
-    config = {
+    model = randomize(build(transformer(positions="rotary"), VOCABULARY, VOCABULARY))
+    settings = {
         "vocab_size": VOCABULARY,
         "hidden_size": 16,
         "num_hidden_layers": 2,
@@ -213,94 +236,108 @@ def test_rotary_positions(agrees):
         "layer_norm_eps": 1e-5,
         "max_position_embeddings": 64,
     }
-    encoder = unbiased(RoFormerModel(RoFormerConfig(**config))).encoder
-    decoder = unbiased(
-        RoFormerModel(RoFormerConfig(**config, is_decoder=True, add_cross_attention=True))
-    ).encoder
-    for stack, own in ((encoder, model.encoder), (decoder, model.decoder)):
-        for layer, our_layer in zip(stack.layer, own, strict=True):
-            attentions = [layer.attention, *([layer.crossattention] if layer.is_decoder else [])]
-            pairs = [(each.self, each.output.dense) for each in attentions]
-            inside = [linear for a, out in pairs for linear in (a.query, a.key, a.value, out)]
-            norms = [each.output.LayerNorm for each in (*attentions, layer)]
-            others = both(layer.intermediate.dense, layer.output.dense, *norms)
-            copy([*weights(*inside), *others], parameters(our_layer))
+    encoder_config = RoFormerConfig(**settings)
+    decoder_config = RoFormerConfig(**settings, is_decoder=True, add_cross_attention=True)
+    encoder = zero_biases(RoFormerModel(encoder_config)).encoder
+    decoder = zero_biases(RoFormerModel(decoder_config)).encoder
+    for their_stack, our_stack in ((encoder, model.encoder), (decoder, model.decoder)):
+        for theirs, ours in zip(their_stack.layer, our_stack, strict=True):
+            attentions = [theirs.attention]
+            if theirs.is_decoder:
+                attentions.append(theirs.crossattention)
+            projections = []
+            for attention in attentions:
+                inputs = attention.self
+                projections += [inputs.query, inputs.key, inputs.value, attention.output.dense]
+            norms = [sublayer.output.LayerNorm for sublayer in (*attentions, theirs)]
+            others = weights_and_biases(theirs.intermediate.dense, theirs.output.dense, *norms)
+            copy([*weights(*projections), *others], parameters(ours))
 
-    padding = added(HIDDEN)[:, None, None]
+    padding = score_mask(SOURCE_PADDING)[:, None, None]
     memory = model.encode(SOURCE)
-    states = encoder(model.source_embedding(SOURCE) * 4, padding).last_hidden_state
-    agrees("RotaryPositions positions, encoder", "RoFormer", memory[0][~HIDDEN], states[~HIDDEN])
-    expected = decoder(
-        model.target_embedding(TARGET) * 4, added(FUTURE), states, padding
-    ).last_hidden_state
+    states, _ = memory
+    expected_states = encoder(model.source_embedding(SOURCE) * 4, padding).last_hidden_state
     agrees(
-        "RotaryPositions positions, decoder",
+        "Rotary positions, encoder",
         "RoFormer",
-        model.decode(memory, TARGET)[REAL],
-        expected[REAL],
+        states[SOURCE_TOKENS],
+        expected_states[SOURCE_TOKENS],
+    )
+    embedded = model.target_embedding(TARGET) * 4
+    expected = decoder(embedded, score_mask(FUTURE), expected_states, padding).last_hidden_state
+    agrees(
+        "Rotary positions, decoder",
+        "RoFormer",
+        model.decode(memory, TARGET)[TARGET_TOKENS],
+        expected[TARGET_TOKENS],
     )
 
 
 def test_rotary_positions_step_by_step(agrees):
-    ours = random(self_attention(transformer(positions="rotary")))
-    theirs = unbiased(
-        GPTJAttention(GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64), layer_idx=0)
-    )
+    ours = randomize(self_attention(transformer(positions="rotary")))
+    config = GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64)
+    theirs = zero_biases(GPTJAttention(config, layer_idx=0))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
-    x, cache = torch.randn(4, 9, 16, dtype=torch.float64), Cache()
-    found = torch.cat([attend_itself(ours, x[:, [place]], None, cache) for place in range(9)], 1)
-    expected, _ = theirs(x, attention_mask=added(FUTURE), position_ids=torch.arange(9)[None])
-    agrees("RotaryPositions positions, cached steps", "GPT-J", found, expected)
+    x = torch.randn(4, 9, 16, dtype=torch.float64)
+    cache = KeyValueCache()
+    steps = [apply_self_attention(ours, x[:, [t]], None, cache) for t in range(9)]
+    expected, _ = theirs(x, attention_mask=score_mask(FUTURE), position_ids=torch.arange(9)[None])
+    agrees("Rotary positions, cached steps", "GPT-J", torch.cat(steps, 1), expected)
 
 
 @pytest.mark.parametrize("heads", [4, 6])
 def test_alibi(agrees, heads):
     width = 4 * heads
-    ours = random(self_attention(transformer(positions="alibi", d_model=width, heads=heads)))
-    theirs = unbiased(BloomAttention(BloomConfig(hidden_size=width, n_head=heads), layer_idx=0))
+    ours = randomize(self_attention(transformer(positions="alibi", d_model=width, heads=heads)))
+    config = BloomConfig(hidden_size=width, n_head=heads)
+    theirs = zero_biases(BloomAttention(config, layer_idx=0))
     # One matrix holds query, key and value of the first head, then those of the second, and so on.
     ordered = theirs.query_key_value.weight.view(heads, 3, 4, width).transpose(0, 1)
-    *into, out = matrices(ours)
-    copy([*ordered, theirs.dense.weight], [*(weight.view(heads, 4, width) for weight in into), out])
+    *inputs, out = matrices(ours)
+    by_head = [weight.view(heads, 4, width) for weight in inputs]
+    copy([*ordered, theirs.dense.weight], [*by_head, out])
     x = torch.randn(4, 9, width, dtype=torch.float64)
-    found = attend_itself(ours, x, added(FUTURE))
-    alibi = build_alibi_tensor(REAL.long(), heads, torch.float64)
-    expected, _ = theirs(x, torch.zeros_like(x), alibi, added(FUTURE))
-    agrees(f"ALiBi, {heads} heads", "Bloom", found[REAL], expected[REAL])
+    attended = apply_self_attention(ours, x, score_mask(FUTURE))
+    alibi = build_alibi_tensor(TARGET_TOKENS.long(), heads, torch.float64)
+    expected, _ = theirs(x, torch.zeros_like(x), alibi, score_mask(FUTURE))
+    agrees(f"ALiBi, {heads} heads", "Bloom", attended[TARGET_TOKENS], expected[TARGET_TOKENS])
 
 
-def shared_by_heads(*vectors):
-    """Gives all heads those of the first, and returns them: the other implementations have one
-    set.
+def share_among_heads(*tensors: Tensor) -> list[Tensor]:
+    """Give all heads the vectors of the first one, and return these.
+
+    The other implementations have one set.
     """
-    for of_heads in vectors:
-        of_heads[1:] = of_heads[:1].clone()
-    return [of_heads[0] for of_heads in vectors]
+    for vectors in tensors:
+        vectors[1:] = vectors[:1].clone()
+    return [vectors[0] for vectors in tensors]
 
 
 def test_relative_positions(agrees):
-    ours = random(
-        self_attention(transformer(positions="relative", max_distance=9))
-    )  # VITS sees no distance beyond
-    theirs = unbiased(
-        VitsAttention(VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9))
-    )
+    # VITS sees no greater distance.
+    ours = randomize(self_attention(transformer(positions="relative", max_distance=9)))
+    config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9)
+    theirs = zero_biases(VitsAttention(config))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
     copy(
         [theirs.emb_rel_k[0], theirs.emb_rel_v[0]],
-        shared_by_heads(ours.position_bias.keys, ours.position_bias.values),
+        share_among_heads(ours.position_bias.keys, ours.position_bias.values),
     )
-    x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
-    found = attend_itself(ours, x, mask)
+    x = torch.randn(4, 10, 16, dtype=torch.float64)
+    mask = score_mask(SOURCE_PADDING)[:, None, None]
+    attended = apply_self_attention(ours, x, mask)
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
     agrees(
-        "RelativePositions positions, keys and values", "VITS", found[~HIDDEN], expected[~HIDDEN]
+        "Relative positions, keys and values",
+        "VITS",
+        attended[SOURCE_TOKENS],
+        expected[SOURCE_TOKENS],
     )
 
 
 def test_relative_positions_that_are_clipped(agrees):
-    ours = random(self_attention(transformer(positions="relative", max_distance=2)))
-    ours.position_bias.values.zero_()  # which the other does not have
+    ours = randomize(self_attention(transformer(positions="relative", max_distance=2)))
+    ours.position_bias.values.zero_()  # Wav2Vec2-BERT has none
     config = Wav2Vec2BertConfig(
         hidden_size=16,
         num_attention_heads=4,
@@ -308,20 +345,21 @@ def test_relative_positions_that_are_clipped(agrees):
         left_max_position_embeddings=2,
         right_max_position_embeddings=2,
     )
-    theirs = unbiased(Wav2Vec2BertSelfAttention(config))
+    theirs = zero_biases(Wav2Vec2BertSelfAttention(config))
     copy(
         weights(theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out),
         matrices(ours),
     )
-    copy(weights(theirs.distance_embedding), shared_by_heads(ours.position_bias.keys))
-    x, mask = torch.randn(4, 10, 16, dtype=torch.float64), added(HIDDEN)[:, None, None]
+    copy(weights(theirs.distance_embedding), share_among_heads(ours.position_bias.keys))
+    x = torch.randn(4, 10, 16, dtype=torch.float64)
+    mask = score_mask(SOURCE_PADDING)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
-    found = attend_itself(ours, x, mask)
+    attended = apply_self_attention(ours, x, mask)
     agrees(
-        "RelativePositions positions, clipped, keys",
+        "Relative positions, clipped, keys",
         "Wav2Vec2-BERT",
-        found[~HIDDEN],
-        expected[~HIDDEN],
+        attended[SOURCE_TOKENS],
+        expected[SOURCE_TOKENS],
     )
 
 
@@ -339,83 +377,81 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         norm="pre",
         activation="gelu",
     )
-    model = random(build(config, VOCABULARY, VOCABULARY))
-    theirs = unbiased(
-        GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=VOCABULARY + 1,  # the last one is the source's tag
-                n_positions=64,
-                n_embd=16,
-                n_layer=2,
-                n_head=4,
-                n_inner=24,
-                activation_function="gelu",
-                tie_word_embeddings=False,  # ours enters scaled
-            )
-        )
+    model = randomize(build(config, VOCABULARY, VOCABULARY))
+    gpt2_config = GPT2Config(
+        vocab_size=VOCABULARY + 1,  # the last one is the source's tag
+        n_positions=64,
+        n_embd=16,
+        n_layer=2,
+        n_head=4,
+        n_inner=24,
+        activation_function="gelu",
+        tie_word_embeddings=False,  # our embeddings are scaled when looked up
     )
-    stack, table = theirs.transformer, model.embedding.weight
+    theirs = zero_biases(GPT2LMHeadModel(gpt2_config))
+    stack = theirs.transformer
+    table = model.embedding.weight
+    tokens_and_tag = torch.cat([table, model.source_tag[None]]) * 4
+    copy(weights(stack.wte, stack.wpe), [tokens_and_tag, model.positions.table])
     copy(
-        weights(stack.wte, stack.wpe),
-        [torch.cat([table, model.source_tag[None]]) * 4, model.positions.table],
+        [theirs.lm_head.weight[:VOCABULARY], *weights_and_biases(stack.ln_f)],
+        [table, *weights_and_biases(model.norm)],
     )
-    copy([theirs.lm_head.weight[:VOCABULARY], *both(stack.ln_f)], [table, *both(model.norm)])
-    for layer, own in zip(stack.h, model.layers, strict=True):
+    for layer, our_layer in zip(stack.h, model.layers, strict=True):
         # Its matrices are transposed.
         attention = [*layer.attn.c_attn.weight.T.chunk(3), layer.attn.c_proj.weight.T]
-        feed_forward = [t.T if t.dim() == 2 else t for t in both(layer.mlp.c_fc, layer.mlp.c_proj)]
-        copy([*attention, *feed_forward, *both(layer.ln_1, layer.ln_2)], parameters(own))
+        linears = weights_and_biases(layer.mlp.c_fc, layer.mlp.c_proj)
+        feed_forward = [tensor.T if tensor.dim() == 2 else tensor for tensor in linears]
+        norms = weights_and_biases(layer.ln_1, layer.ln_2)
+        copy([*attention, *feed_forward, *norms], parameters(our_layer))
 
     # Theirs has padding behind the whole sequence, ours before the source and behind the target.
-    pairs = [
-        (s[s != PAD].tolist(), t[t != PAD].tolist()) for s, t in zip(SOURCE, TARGET, strict=True)
-    ]
-    sequences = rows([[VOCABULARY, *source, *target] for source, target in pairs])
-    place = torch.arange(sequences.size(1))
-    of_source = place <= (~HIDDEN).sum(1, keepdim=True)  # with its tag
-    seen = place <= place[:, None]
+    sequences = rows(
+        [
+            [VOCABULARY, *source[source != PAD].tolist(), *target[target != PAD].tolist()]
+            for source, target in zip(SOURCE, TARGET, strict=True)
+        ]
+    )
+    position = torch.arange(sequences.size(1))
+    in_source = position <= SOURCE_TOKENS.sum(1, keepdim=True)  # with its tag
+    in_target = ~in_source & (sequences != PAD)
+    visible = position <= position[:, None]
     if prefix:
-        seen = seen | of_source[:, None]
-    mask = added(~(seen & (sequences != PAD)[:, None]))[:, None]
+        visible = visible | in_source[:, None]
+    mask = score_mask(~(visible & (sequences != PAD)[:, None]))[:, None]
     expected = theirs(sequences, attention_mask=mask).logits[..., :VOCABULARY]
     memory = model.encode(SOURCE)
-    found = (
-        model.output(model.norm(memory.hidden))[~memory.padding],
-        model.output(model.decode(memory, TARGET))[REAL],
+    source_logits = model.output(model.norm(memory.hidden))[~memory.padding]
+    target_logits = model.output(model.decode(memory, TARGET))[TARGET_TOKENS]
+    agrees(
+        "Decoder-only, with a prefix" if prefix else "Decoder-only",
+        "GPT-2",
+        torch.cat([source_logits, target_logits]),
+        torch.cat([expected[in_source], expected[in_target]]),
     )
-    of_target = ~of_source & (sequences != PAD)
-    name = "Decoder-only, with a prefix" if prefix else "Decoder-only"
-    agrees(name, "GPT-2", torch.cat(found), torch.cat([expected[of_source], expected[of_target]]))
 
 
 def test_experts(agrees):
-    ours = random(Experts(d_model=6, d_expert=5, experts=4, top=2))
-    router = GraniteMoeTopKRouter(
-        GraniteMoeConfig(hidden_size=6, num_local_experts=4, num_experts_per_tok=2)
-    ).double()
-    experts = (
-        NllbMoeExperts(NllbMoeConfig(d_model=6, num_experts=4, moe_token_dropout=0), ffn_dim=5)
-        .double()
-        .eval()
-    )
+    ours = randomize(Experts(d_model=6, d_expert=5, experts=4, top_k=2))
+    router_config = GraniteMoeConfig(hidden_size=6, num_local_experts=4, num_experts_per_tok=2)
+    router = GraniteMoeTopKRouter(router_config).double()
+    experts_config = NllbMoeConfig(d_model=6, num_experts=4, moe_token_dropout=0)
+    experts = NllbMoeExperts(experts_config, ffn_dim=5).double().eval()
     copy(weights(router), [ours.gate.T])
     for number in range(4):
         expert = experts[f"expert_{number}"]
-        own = (
+        our_expert = [
             ours.inner[number].T,
             ours.inner_bias[number],
             ours.outer[number].T,
             ours.outer_bias[number],
-        )
-        copy(both(expert.fc1, expert.fc2), own)
+        ]
+        copy(weights_and_biases(expert.fc1, expert.fc2), our_expert)
     x = torch.randn(7, 6, dtype=torch.float64)
     _, gates, chosen = router(x)
-    agrees(
-        "Mixture of experts",
-        "Granite's router, NLLB's experts",
-        ours(x)[0],
-        experts(x, chosen, gates),
-    )
+    mixed, _ = ours(x)
+    expected = experts(x, chosen, gates)
+    agrees("Mixture of experts", "Granite's router, NLLB's experts", mixed, expected)
 
 
 @pytest.mark.parametrize(
@@ -423,21 +459,17 @@ def test_experts(agrees):
 )
 def test_rnnsearch_s_decoder(agrees, family, name):
     model = random_model(family)
-    width = model.decoder.input_size
-    cell = nn.GRUCell(width, 12, dtype=torch.float64)
-    cell.load_state_dict(
-        {name.removesuffix("_l0"): value for name, value in model.decoder.state_dict().items()}
-    )
-    embedded, context, hidden = (
-        torch.randn(5, n, dtype=torch.float64) for n in (10, width - 10, 12)
-    )
-    found = model.advance(embedding_gates(model.decoder, embedded), context, hidden)
-    agrees(
-        f"{name}, a step of the decoder",
-        "torch.nn.GRUCell",
-        found,
-        cell(torch.cat([embedded, context], 1), hidden),
-    )
+    input_width = model.decoder.input_size
+    cell = nn.GRUCell(input_width, 12, dtype=torch.float64)
+    gru = model.decoder.state_dict()
+    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in gru.items()})
+    embedded = torch.randn(5, 10, dtype=torch.float64)
+    context = torch.randn(5, input_width - 10, dtype=torch.float64)
+    hidden = torch.randn(5, 12, dtype=torch.float64)
+    gates = gates_from_embedding(model.decoder, embedded)
+    stepped = model.decoder_step(gates, context, hidden)
+    expected = cell(torch.cat([embedded, context], 1), hidden)
+    agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", stepped, expected)
 
 
 @pytest.mark.parametrize(("family", "name"), [("gnmt", "GNMT"), ("moe", "MoE, projected")])
@@ -446,9 +478,11 @@ def test_gnmt_s_bottom_layer(agrees, family, name):
     layer = model.decoder[0]
     embedded, contexts = torch.randn(2, 3, 5, 10, dtype=torch.float64)
     expected, _ = layer(torch.cat([embedded, contexts], -1))
-    gates, steps = embedding_gates(layer, embedded), []
-    hidden, cell = expected.new_zeros(3, 10), expected.new_zeros(3, layer.hidden_size)
+    gates = gates_from_embedding(layer, embedded)
+    hidden = expected.new_zeros(3, 10)
+    cell = expected.new_zeros(3, layer.hidden_size)
+    steps = []
     for position in range(5):
-        hidden, cell = model.bottom(gates[:, position], contexts[:, position], hidden, cell)
+        hidden, cell = model.bottom_step(gates[:, position], contexts[:, position], hidden, cell)
         steps.append(hidden)
     agrees(f"{name}, bottom decoder layer", "torch.nn.LSTM", torch.stack(steps, 1), expected)

@@ -1,4 +1,4 @@
-"""The convolutional rivals against their papers' formulas."""
+"""The convolutional families against their papers' formulas."""
 
 import math
 
@@ -16,45 +16,42 @@ def test_a_gated_convolution_is_the_paper_s_sum():
     x = torch.randn(1, 5, 3)
     weight, bias = layer.convolution.weight, layer.convolution.bias
     window = x[0, 1:4]  # what position 3 sees
-    both = torch.stack([(weight[c] * window.T).sum() + bias[c] for c in range(8)])
-    torch.testing.assert_close(layer(x)[0, 3], both[:4] * torch.sigmoid(both[4:]))
+    convolved = torch.stack([(weight[c] * window.T).sum() + bias[c] for c in range(8)])
+    expected = convolved[:4] * torch.sigmoid(convolved[4:])
+    torch.testing.assert_close(layer(x)[0, 3], expected)
 
 
 def test_weights_are_normalized():
-    """All of them but tables: each row has the length that one parameter says, and the direction of
-    another.
-    """
-    model, products = random_model("convs2s"), 0
-    for module in model.modules():
-        if isinstance(module, nn.Linear | nn.Conv1d):
-            products += 1
-            length, direction = (
-                module.parametrizations.weight.original0,
-                module.parametrizations.weight.original1,
-            )
-            norms = direction.flatten(1).norm(dim=1)
-            expected = length.flatten()[:, None] * direction.flatten(1) / norms[:, None]
-            torch.testing.assert_close(module.weight.flatten(1), expected)
-    assert (
-        products
-        == len(model.encoder) + 1 + len(model.decoder) + 1 + 2 + 2 * len(model.decoder) + 2 + 1
-    )
+    """All of them but tables: one parameter is each row's length, another its direction."""
+    model = random_model("convs2s")
+    products = [m for m in model.modules() if isinstance(m, nn.Linear | nn.Conv1d)]
+    for module in products:
+        length = module.parametrizations.weight.original0
+        direction = module.parametrizations.weight.original1
+        norms = direction.flatten(1).norm(dim=1)
+        expected = length.flatten()[:, None] * direction.flatten(1) / norms[:, None]
+        torch.testing.assert_close(module.weight.flatten(1), expected)
+    enter = 2
+    projections = 2  # where channels change, once a side
+    attentions = 2 * len(model.decoder)
+    leave = 2
+    output = 1
+    convolutions = len(model.encoder) + len(model.decoder)
+    assert len(products) == enter + convolutions + projections + attentions + leave + output
 
 
 def test_attention_restores_the_variance_that_a_mean_loses():
     model = random_model("convs2s")
     source = sources(random_sentences([8]))
     memory = model.encode(source)
-    attention, h, g = (
-        model.attentions[0],
-        torch.randn(1, 1, 8).double(),
-        torch.randn(1, 1, 10).double(),
-    )
-    found, weights = attention(h, g, memory)
+    attention = model.attentions[0]
+    h = torch.randn(1, 1, 8).double()
+    g = torch.randn(1, 1, 10).double()
+    attended, weights = attention(h, g, memory)
     query = (attention.query(h) + g) * math.sqrt(0.5)
     torch.testing.assert_close(weights, (query @ memory.keys.mT).softmax(-1))
-    context = 3 * weights @ memory.states  # the sentence has 9 tokens
-    torch.testing.assert_close(found, (h + attention.out(context)) * math.sqrt(0.5))
+    context = 3 * weights @ memory.encoder_states  # the sentence has 9 tokens
+    torch.testing.assert_close(attended, (h + attention.out(context)) * math.sqrt(0.5))
 
 
 def test_gradients_are_scaled_and_values_are_not():
@@ -74,34 +71,35 @@ def test_bytenet_unfolds_each_source_by_its_own_length():
     assert memory[1, 6:].abs().max() == 0
 
 
-@pytest.mark.parametrize(
-    "length", [25, 45, 50]
-)  # 1.2 times which is a whole number, and more in float32
+# 1.2 times these is a whole number, and more in float32.
+@pytest.mark.parametrize("length", [25, 45, 50])
 def test_bytenet_unfolds_a_source_alone_as_beside_a_longer_one(length):
     model = random_model("bytenet")
     short, long = random_sentences([length - 1, 60])
-    alone, beside = model.encode(sources([short])), model.encode(sources([short, long]))[:1]
-    assert beside[:, alone.size(1) :].abs().max() == 0
-    torch.testing.assert_close(alone, beside[:, : alone.size(1)])
+    alone = model.encode(sources([short]))
+    batched = model.encode(sources([short, long]))[:1]
+    assert batched[:, alone.size(1) :].abs().max() == 0
+    torch.testing.assert_close(alone, batched[:, : alone.size(1)])
 
 
 def test_bytenet_s_decoder_may_outlast_the_source():
     model = random_model("bytenet")
-    source, target = sources(random_sentences([2])), target_inputs(random_sentences([11], seed=1))
-    found, state = [], model.start(model.encode(source), beam=1)  # 3 tokens are 4 columns
+    source = sources(random_sentences([2]))  # 3 tokens are 4 columns
+    target = target_inputs(random_sentences([11], seed=1))
+    state = model.start(model.encode(source), beam=1)
+    steps = []
     for position in range(12):
-        step, state = model.step(target[:, position], state)
-        found.append(step)
-    torch.testing.assert_close(torch.stack(found, 1), model(source, target).target)
+        hidden, state = model.step(target[:, position], state)
+        steps.append(hidden)
+    torch.testing.assert_close(torch.stack(steps, 1), model(source, target).target)
 
 
 def test_bytenet_sees_as_far_as_its_dilations_reach():
-    model = random_model(
-        "bytenet"
-    )  # kernel 3, dilations 1, 2, 1, 2: an encoder column reaches 6 to each side
+    # Kernel 3, dilations 1, 2, 1, 2: an encoder column reaches 6 to each side.
+    model = random_model("bytenet")
     words = random_sentences([20])[0]
     before = model.encode(sources([words]))
     words[0] = 4 if words[0] != 4 else 5
-    moved = (model.encode(sources([words])) - before).abs().sum(-1)[0]
-    assert (moved[:7] > 0).all()
-    assert (moved[7:] == 0).all()
+    change = (model.encode(sources([words])) - before).abs().sum(-1)[0]
+    assert (change[:7] > 0).all()
+    assert (change[7:] == 0).all()

@@ -1,4 +1,4 @@
-"""What must be true of every family (tests/families.py lists them)."""
+"""Properties of every family (tests/families.py lists them)."""
 
 import pytest
 import torch
@@ -25,14 +25,13 @@ def model(request):
 
 
 def logits(model, source, target_in):
+    """Return the logits of teacher forcing: (B, T, V)."""
     return model.output(model(source, target_in).target)
 
 
 def test_each_cached_step_equals_the_full_forward_pass(model):
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6] * 4, seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6] * 4, seed=1))
     full = logits(model, source, target).log_softmax(-1)
     state = model.start(model.encode(source), beam=1)
     for position in range(target.size(1)):
@@ -47,64 +46,61 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     state = model.start(model.encode(source), beam=3)
     for position in range(2):
         _, state = model.step(target[:, position], state)
-    kept = torch.tensor(
-        [[8, 6, 6], [2, 1, 0]]
-    )  # sentences 2 and 0 go on; their beams change places
+    # Sentences 2 and 0 go on; their beams change places.
+    kept = torch.tensor([[8, 6, 6], [2, 1, 0]])
     state.reorder(kept)
     history = target[kept.flatten(), :2]
     step, _ = model.step(target[:6, 2], state)
-    full = logits(model, source[[2, 2, 2, 0, 0, 0]], torch.cat([history, target[:6, 2:3]], 1))[
-        :, -1
-    ]
-    torch.testing.assert_close(model.output(step), full, **EXACT)
+    prefixes = torch.cat([history, target[:6, 2:3]], 1)
+    full = logits(model, source[[2, 2, 2, 0, 0, 0]], prefixes)
+    torch.testing.assert_close(model.output(step), full[:, -1], **EXACT)
 
 
 def test_padding_changes_neither_values_nor_gradients(model):
     sentences, targets = random_sentences(LENGTHS), random_sentences([3, 8, 2, 5], seed=1)
 
-    def loss(source, target_in, target_out):
+    def loss_and_gradients(sentences, targets):
         model.zero_grad()
-        hidden = model(source, target_in)
+        hidden = model(sources(sentences), target_inputs(targets))
+        target_out = target_outputs(targets)
         total, _ = cross_entropy(hidden.target, model.output, target_out, 0.1)
         if hidden.source is not None:
             states, predicted = hidden.source
             total = total + cross_entropy(states, model.output, predicted, 0.0)[0]
         total.backward()
-        return total.item(), {
-            name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
-            for name, p in model.named_parameters()
+        gradients = {
+            name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.clone()
+            for name, parameter in model.named_parameters()
         }
+        return total.item(), gradients
 
-    together, gradients = loss(sources(sentences), target_inputs(targets), target_outputs(targets))
-    single = [
-        loss(sources([s]), target_inputs([t]), target_outputs([t]))
-        for s, t in zip(sentences, targets, strict=True)
-    ]
-    assert together == pytest.approx(sum(value for value, _ in single), rel=1e-9)
-    for name, gradient in gradients.items():
-        torch.testing.assert_close(gradient, sum(grads[name] for _, grads in single), **EXACT)
+    batch_loss, batch_gradients = loss_and_gradients(sentences, targets)
+    pairs = zip(sentences, targets, strict=True)
+    losses, gradients = zip(
+        *(loss_and_gradients([source], [target]) for source, target in pairs), strict=True
+    )
+    assert batch_loss == pytest.approx(sum(losses), rel=1e-9)
+    for name, gradient in batch_gradients.items():
+        expected = sum(of_pair[name] for of_pair in gradients)
+        torch.testing.assert_close(gradient, expected, **EXACT)
 
 
 def test_order_of_sentences_in_a_batch_does_not_matter(model):
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6, 3, 5, 2], seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6, 3, 5, 2], seed=1))
     order = torch.tensor([2, 0, 3, 1])
-    together = logits(model, source, target)
-    torch.testing.assert_close(
-        together[order], logits(model, source[order], target[order]), **EXACT
-    )
+    in_order = logits(model, source, target)
+    reordered = logits(model, source[order], target[order])
+    torch.testing.assert_close(in_order[order], reordered, **EXACT)
 
 
 def test_the_past_does_not_see_the_future(model):
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6] * 4, seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6] * 4, seed=1))
     changed = target.clone()
     changed[:, 4:] = target_inputs(random_sentences([6] * 4, seed=2))[:, 4:]
-    before, after = logits(model, source, target), logits(model, source, changed)
+    before = logits(model, source, target)
+    after = logits(model, source, changed)
     torch.testing.assert_close(before[:, :4], after[:, :4], rtol=0, atol=0)
     assert (before[:, 4:] != after[:, 4:]).any()
 
@@ -112,12 +108,8 @@ def test_the_past_does_not_see_the_future(model):
 def test_every_parameter_gets_a_gradient(model):
     model.train()
     sentences = random_sentences([VOCABULARY] * 4)
-    loss, _ = cross_entropy(
-        model(sources(sentences), target_inputs(sentences)).target,
-        model.output,
-        target_outputs(sentences),
-        0.1,
-    )
+    hidden = model(sources(sentences), target_inputs(sentences))
+    loss, _ = cross_entropy(hidden.target, model.output, target_outputs(sentences), 0.1)
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -125,33 +117,26 @@ def test_every_parameter_gets_a_gradient(model):
 
 
 def test_attention_sums_to_one_over_real_source_positions(model):
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6] * 4, seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6] * 4, seed=1))
     for name, weights in model.attention(source, target).items():
         assert weights.shape[0] == 4, name
         assert weights.shape[2:] == (target.size(1), source.size(1)), name
-        torch.testing.assert_close(
-            weights.sum(-1), torch.ones_like(weights.sum(-1)), rtol=1e-6, atol=1e-6
-        )
+        total = weights.sum(-1)
+        torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-6, atol=1e-6)
         assert (weights * (source == PAD)[:, None, None]).abs().max() == 0
 
 
 def test_only_models_without_attention_have_no_maps():
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6] * 4, seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6] * 4, seed=1))
     without = [name for name in FAMILIES if not random_model(name).attention(source, target)]
     assert without == ["seq2seq", "seq2seq-orthogonal", "seq2seq-forwards", "rnnencdec", "bytenet"]
 
 
 def test_dropout_acts_in_training_only(model):
-    source, target = (
-        sources(random_sentences(LENGTHS)),
-        target_inputs(random_sentences([6] * 4, seed=1)),
-    )
+    source = sources(random_sentences(LENGTHS))
+    target = target_inputs(random_sentences([6] * 4, seed=1))
     assert torch.equal(logits(model, source, target), logits(model, source, target))
     model.train()
     assert not torch.equal(logits(model, source, target), logits(model, source, target))

@@ -1,5 +1,6 @@
-"""The recurrent rivals against their papers' formulas; test_agreement.py has their steps against
-torch's own.
+"""The recurrent families against their papers' formulas.
+
+test_agreement.py compares their steps with torch's own.
 """
 
 import pytest
@@ -8,10 +9,10 @@ from families import FAMILIES, VOCABULARY, random_model, random_sentences, sourc
 from torch import nn
 
 from nmt.models.build import build
-from nmt.models.experts import Experts, variation
+from nmt.models.experts import Experts, squared_variation
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import backwards
-from nmt.models.recurrent_attention import ALIGNMENTS, Memory
+from nmt.models.recurrent import reverse_before_eos
+from nmt.models.recurrent_attention import SCORE_FUNCTIONS, Memory
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -19,7 +20,7 @@ EXACT = {"rtol": 1e-9, "atol": 1e-9}
 def test_rnnsearch_starts_from_the_backward_state_of_the_first_word():
     model = random_model("rnnsearch")
     memory, first = model.encode(sources(random_sentences([4, 7])))
-    backward_at_first_word = memory.states[:, 0, 12:]
+    backward_at_first_word = memory.encoder_states[:, 0, 12:]
     torch.testing.assert_close(first, torch.tanh(model.initial(backward_at_first_word)))
 
 
@@ -27,61 +28,58 @@ def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
     model = random_model("rnnencdec")
     sentence = sources(random_sentences([6]))
     states, last = model.encoder(model.source_embedding(sentence))
-    torch.testing.assert_close(model.encode(sentence)[0].states[:, 0], states[:, -1])
+    torch.testing.assert_close(model.encode(sentence)[0].encoder_states[:, 0], states[:, -1])
     torch.testing.assert_close(last[0], states[:, -1])
 
 
 def test_gnmt_sends_one_context_to_every_layer():
-    """With the attention held still, the decoder is a plain stack of residual layers over [below;
-    context].
-    """
+    """Given the contexts, the decoder is a plain stack of residual layers over [below; context]."""
     model = random_model("gnmt")
-    source, target = (
-        sources(random_sentences([4, 7])),
-        target_inputs(random_sentences([5, 5], seed=1)),
-    )
+    source = sources(random_sentences([4, 7]))
+    target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
-    contexts = maps @ memory.states
+    contexts = maps @ memory.encoder_states
     x = model.target_embedding(target)
     for number, layer in enumerate(model.decoder):
-        above, _ = layer(torch.cat([x, contexts], -1), [part[None] for part in last[number]])
-        x = above if number < 2 else x + above
+        first = [state[None] for state in last[number]]
+        output, _ = layer(torch.cat([x, contexts], -1), first)
+        x = output if number < 2 else x + output
     torch.testing.assert_close(hidden, x, **EXACT)
 
 
-def test_moe_s_layers_are_residual_and_its_experts_answer_through_a_sigmoid():
+def test_moe_s_layers_are_residual_and_its_experts_pass_a_sigmoid():
     """Shazeer et al. 2017, appendix E."""
     model = random_model("moe")
-    source, target = (
-        sources(random_sentences([4, 7])),
-        target_inputs(random_sentences([5, 5], seed=1)),
-    )
+    source = sources(random_sentences([4, 7]))
+    target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
-    first, second = ([part[None] for part in parts] for parts in last)
+    first, second = ([state[None] for state in layer_states] for layer_states in last)
     embedded = model.target_embedding(target)
-    bottom, _ = model.decoder[0](torch.cat([embedded, maps @ memory.states], -1), first)
-    x = answered(model.target_mixture, embedded + bottom)
-    above, _ = model.decoder[1](x, second)
-    torch.testing.assert_close(hidden, x + above, **EXACT)
+    bottom, _ = model.decoder[0](torch.cat([embedded, maps @ memory.encoder_states], -1), first)
+    x = add_experts(model.target_mixture, embedded + bottom)
+    output, _ = model.decoder[1](x, second)
+    torch.testing.assert_close(hidden, x + output, **EXACT)
 
 
 def test_moe_s_encoder_is_residual_and_adds_its_two_directions():
     model = random_model("moe")
     sentence = sources(random_sentences([7]))
     embedded = model.source_embedding(sentence)
-    both_ways, _ = model.encoder[0](embedded)
-    x = answered(model.source_mixture, embedded + both_ways[..., :10] + both_ways[..., 10:])
-    above, _ = model.encoder[1](x)
+    states, _ = model.encoder[0](embedded)
+    forward = states[..., :10]
+    backward = states[..., 10:]
+    x = add_experts(model.source_mixture, embedded + forward + backward)
+    output, _ = model.encoder[1](x)
     memory, last, _ = model.encode(sentence)
-    torch.testing.assert_close(memory.states, x + above, **EXACT)
-    torch.testing.assert_close(
-        [hidden for hidden, _ in last], [both_ways[:, 0, 10:], above[:, -1]], **EXACT
-    )
+    torch.testing.assert_close(memory.encoder_states, x + output, **EXACT)
+    last_hidden = [hidden for hidden, _ in last]
+    torch.testing.assert_close(last_hidden, [backward[:, 0], output[:, -1]], **EXACT)
 
 
-def answered(mixture, x):
+def add_experts(mixture, x):
+    """Return x + sigmoid(Experts(x)): (B, T, D) -> (B, T, D)."""
     return x + mixture.experts(x.flatten(0, 1))[0].view_as(x).sigmoid()
 
 
@@ -95,44 +93,50 @@ def test_gnmt_s_decoder_starts_where_the_encoder_ended():
         x, _ = layer(x)
         expected.append(x[:, -1])
     state = model.start(model.encode(sentence), 2)
-    torch.testing.assert_close(
-        torch.stack(state.hidden), torch.stack(expected).expand(-1, 2, -1), **EXACT
-    )
+    hidden = torch.stack(state.hidden)
+    torch.testing.assert_close(hidden, torch.stack(expected).expand(-1, 2, -1), **EXACT)
 
 
 def test_the_source_is_read_backwards_with_its_end_in_place():
     source = torch.tensor([[5, 6, 7, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     expected = torch.tensor([[7, 6, 5, EOS], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     lengths = (source != PAD).sum(1)
-    assert torch.equal(backwards(source, lengths), expected)
+    assert torch.equal(reverse_before_eos(source, lengths), expected)
     states = torch.randn(3, 4, 2)
-    assert torch.equal(backwards(backwards(states, lengths), lengths), states)
-    assert torch.equal(backwards(states, lengths)[0, 0], states[0, 2])
+    reversed_states = reverse_before_eos(states, lengths)
+    assert torch.equal(reverse_before_eos(reversed_states, lengths), states)
+    assert torch.equal(reversed_states[0, 0], states[0, 2])
 
 
 def test_reading_backwards_is_reading_the_reversed_sentence():
-    model, words = random_model("seq2seq"), random_sentences([6])[0]
+    backwards = random_model("seq2seq")
     forwards = random_model("seq2seq")
     forwards.config = forwards.config.model_copy(update={"reverse_source": False})
-    _, hidden, _ = model.encode(sources([words]))
-    torch.testing.assert_close(hidden, forwards.encode(sources([words[::-1]]))[1], **EXACT)
+    (words,) = random_sentences([6])
+    _, hidden, _ = backwards.encode(sources([words]))
+    _, expected, _ = forwards.encode(sources([words[::-1]]))
+    torch.testing.assert_close(hidden, expected, **EXACT)
 
 
 def test_luong_s_scores_are_the_paper_s():
-    queries, states = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
-    for name, formula in {
-        "dot": lambda a, q, s: q @ s,
-        "general": lambda a, q, s: q @ (a.key.weight @ s),
-        "concat": lambda a, q, s: (
-            a.energy.weight[0]
-            @ torch.tanh(
-                torch.cat([a.query.weight, a.key.weight], 1) @ torch.cat([q, s]) + a.key.bias
-            )
-        ),
-    }.items():
-        alignment = ALIGNMENTS[name](8, 8, 8)
-        scores = alignment.scores(queries, alignment.key(states))
-        torch.testing.assert_close(scores[1, 2, 4], formula(alignment, queries[1, 2], states[1, 4]))
+    def dot(score, h_t, h_s):
+        return h_t @ h_s
+
+    def general(score, h_t, h_s):
+        return h_t @ (score.key.weight @ h_s)
+
+    def concat(score, h_t, h_s):
+        w_a = torch.cat([score.query.weight, score.key.weight], 1)
+        hidden = torch.tanh(w_a @ torch.cat([h_t, h_s]) + score.key.bias)
+        return score.energy.weight[0] @ hidden
+
+    decoder_states = torch.randn(2, 3, 8)
+    encoder_states = torch.randn(2, 5, 8)
+    for name, formula in {"dot": dot, "general": general, "concat": concat}.items():
+        score = SCORE_FUNCTIONS[name](8, 8, 8)
+        scores = score.scores(decoder_states, score.key(encoder_states))
+        expected = formula(score, decoder_states[1, 2], encoder_states[1, 4])
+        torch.testing.assert_close(scores[1, 2, 4], expected)
 
 
 def test_the_score_of_moe_is_the_paper_s():
@@ -140,35 +144,32 @@ def test_the_score_of_moe_is_the_paper_s():
     alignment = random_model("moe").alignment
     queries, states = torch.randn(2, 2, 3, 10, dtype=torch.float64)
     scores = alignment.scores(queries, alignment.key(states))
-    u, w, v = alignment.key[0].weight, alignment.query.weight, alignment.energy.weight[0]
+    u = alignment.key[0].weight
+    w = alignment.query.weight
+    v = alignment.energy.weight[0]
     expected = (v * torch.tanh(u @ states[1, 0]) * torch.tanh(w @ queries[1, 2])).sum()
     torch.testing.assert_close(scores[1, 2, 0], expected)
 
 
-def test_local_attention_is_a_gaussian_window_round_a_predicted_place():
+def test_local_attention_is_a_gaussian_window_around_a_predicted_position():
     model = random_model("luong-local")
-    states, top = (
-        torch.randn(1, 9, 12, dtype=torch.float64),
-        torch.randn(1, 1, 12, dtype=torch.float64),
-    )
+    states = torch.randn(1, 9, 12, dtype=torch.float64)
+    top = torch.randn(1, 1, 12, dtype=torch.float64)
     memory = Memory(states, model.alignment.key(states), torch.zeros(1, 9, dtype=torch.bool))
-    weights = model.weigh(top, memory)[0, 0]
+    weights = model.attention_weights(top, memory)[0, 0]
     center = 9 * model.place(top).item()
     inside = [s for s in range(9) if abs(s - center) <= 2]
-    align = torch.stack(
-        [top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]
-    ).softmax(0)
+    scores = [top[0, 0] @ (model.alignment.key.weight @ states[0, s]) for s in inside]
+    sigma = 2 / 2
     expected = torch.zeros(9, dtype=torch.float64)
-    for s, share in zip(inside, align, strict=True):
-        expected[s] = share * torch.tensor(-((s - center) ** 2) / (2 * (2 / 2) ** 2)).exp()
+    for s, align in zip(inside, torch.stack(scores).softmax(0), strict=True):
+        expected[s] = align * torch.tensor(-((s - center) ** 2) / (2 * sigma**2)).exp()
     torch.testing.assert_close(weights, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_rnnsearch_starts_as_its_appendix_says():
-    config = FAMILIES["rnnsearch"].model_copy(
-        update={"d_embedding": 60, "d_hidden": 80, "init_std": 0.02}
-    )
-    model = build(config, 300, 300)
+    sizes = {"d_embedding": 60, "d_hidden": 80, "init_std": 0.02}
+    model = build(FAMILIES["rnnsearch"].model_copy(update=sizes), 300, 300)
     for name, parameter in model.named_parameters():
         if parameter.dim() == 1 or name == "alignment.energy.weight":
             assert (parameter == 0).all(), name
@@ -182,7 +183,8 @@ def test_rnnsearch_starts_as_its_appendix_says():
 
 @pytest.mark.parametrize("family", ["gnmt", "moe"])
 def test_gnmt_starts_within_its_range(family):
-    model = build(FAMILIES[family].model_copy(update={"init_range": 0.01}), VOCABULARY, VOCABULARY)
+    config = FAMILIES[family].model_copy(update={"init_range": 0.01})
+    model = build(config, VOCABULARY, VOCABULARY)
     beyond = {
         name.partition(".")[0]
         for name, value in model.named_parameters()
@@ -194,7 +196,7 @@ def test_gnmt_starts_within_its_range(family):
 @pytest.fixture
 def experts() -> Experts:
     torch.manual_seed(0)
-    experts = Experts(d_model=6, d_expert=5, experts=4, top=2).double()
+    experts = Experts(d_model=6, d_expert=5, experts=4, top_k=2).double()
     with torch.no_grad():
         for parameter in experts.parameters():
             parameter.copy_(torch.randn_like(parameter))
@@ -204,45 +206,42 @@ def experts() -> Experts:
 def test_each_token_gets_its_best_experts_in_proportion(experts):
     x = torch.randn(7, 6, dtype=torch.float64)
     mixed, _ = experts.eval()(x)
-    for token, found in zip(x, mixed, strict=True):
+    for token, output in zip(x, mixed, strict=True):
         logits = token @ experts.gate
-        chosen = sorted(range(4), key=lambda e: -logits[e])[:2]
-        gates = logits[chosen].softmax(0)
-        answers = [
-            torch.relu(token @ experts.inner[e] + experts.inner_bias[e]) @ experts.outer[e]
-            + experts.outer_bias[e]
-            for e in chosen
-        ]
-        expected = sum(gate * answer for gate, answer in zip(gates, answers, strict=True))
-        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+        chosen = sorted(range(4), key=lambda expert: -logits[expert])[:2]
+        expected = 0
+        for expert, gate in zip(chosen, logits[chosen].softmax(0), strict=True):
+            hidden = torch.relu(token @ experts.inner[expert] + experts.inner_bias[expert])
+            expected += gate * (hidden @ experts.outer[expert] + experts.outer_bias[expert])
+        torch.testing.assert_close(output, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_the_load_is_the_chance_of_being_chosen(experts):
     """Equation 8 against drawing one expert's noise again and again."""
     x = torch.randn(1, 6, dtype=torch.float64)
-    clean = (x @ experts.gate).float()
-    spread = nn.functional.softplus((x @ experts.noise).float())
-    noisy = clean + torch.randn_like(clean) * spread
-    again = clean + torch.randn(20_000, 4) * spread
-    chances = []
+    logits = (x @ experts.gate).float()
+    noise_std = nn.functional.softplus((x @ experts.noise).float())
+    noisy = logits + torch.randn_like(logits) * noise_std
+    redrawn = logits + torch.randn(20_000, 4) * noise_std
+    load = []
     for expert in range(4):
-        others = torch.cat([noisy[0, :expert], noisy[0, expert + 1 :]]).topk(2)[0][-1]
-        chances.append((again[:, expert] > others).float().mean())
-    gates, chosen = noisy.topk(2)
+        rivals = torch.cat([noisy[0, :expert], noisy[0, expert + 1 :]])
+        threshold = rivals.topk(2)[0][-1]
+        load.append((redrawn[:, expert] > threshold).float().mean())
+    top_logits, chosen = noisy.topk(2)
+    gates = top_logits.softmax(-1)
     experts.train()
-    balance = experts.balance(clean, spread, noisy, gates.softmax(-1), chosen)
-    importance = torch.zeros(1, 4).scatter(1, chosen, gates.softmax(-1)).sum(0)
-    expected = variation(importance) + variation(torch.stack(chances))
+    balance = experts.balance_loss(logits, noise_std, noisy, gates, chosen)
+    importance = torch.zeros(1, 4).scatter(1, chosen, gates).sum(0)
+    expected = squared_variation(importance) + squared_variation(torch.stack(load))
     assert balance.item() == pytest.approx(expected.item(), rel=0.02)
 
 
 def test_balance_is_best_when_experts_share_the_work(experts):
-    assert variation(torch.ones(4)) == 0
-    assert variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3)
+    assert squared_variation(torch.ones(4)) == 0
+    assert squared_variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3)
     moe = random_model("moe").train()
-    source, target = (
-        sources(random_sentences([4, 7])),
-        target_inputs(random_sentences([5, 5], seed=1)),
-    )
+    source = sources(random_sentences([4, 7]))
+    target = target_inputs(random_sentences([5, 5], seed=1))
     assert moe(source, target).penalty > 0
     assert random_model("gnmt").train()(source, target).penalty is None

@@ -1,5 +1,6 @@
-"""The Transformer against the papers' formulas and numbers; test_agreement.py has it against other
-implementations.
+"""The Transformer against the papers' formulas and numbers.
+
+test_agreement.py compares it with other implementations.
 """
 
 import math
@@ -13,7 +14,7 @@ from nmt.errors import UserError
 from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
-from nmt.models.position_bias import slopes
+from nmt.models.position_bias import alibi_slopes
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 
 CONFIG = transformer(dropout=0.0)
@@ -37,18 +38,14 @@ def test_what_is_tied_is_one_table(tie, tables):
 
 def test_vocabularies_may_differ_in_size():
     model = build(transformer(tie="decoder"), 23, 31)
-    assert model.output(model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]])).target).shape == (
-        1,
-        2,
-        31,
-    )
+    hidden = model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]]))
+    assert model.output(hidden.target).shape == (1, 2, 31)
 
 
 def test_embeddings_are_scaled_by_the_root_of_the_width():
     model = build(CONFIG, 23, 23).eval()
-    embedded = model.embed(torch.tensor([[5, 6]]), model.source_embedding, model.source_positions)[
-        0
-    ]
+    tokens = torch.tensor([[5, 6]])
+    (embedded,) = model.embed(tokens, model.source_embedding, model.source_positions)
     torch.testing.assert_close(embedded - sinusoids(2, 16), model.source_embedding.weight[5:7] * 4)
 
 
@@ -73,28 +70,24 @@ def test_learned_positions_end_with_a_sentence():
 
 
 def queries_keys_values(length=7, heads=2, width=6):
+    """Yield random queries, keys and values: (3, H, T, K) each."""
     torch.manual_seed(1)
     return (torch.randn(3, heads, length, width, dtype=torch.float64) for _ in range(3))
 
 
 def test_relative_positions_are_the_paper_s_sums():
     """Shaw et al. 2018, equations 3 and 4, pair by pair."""
-    attention = self_attention(
-        transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)
-    ).double()
+    config = transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)
+    attention = self_attention(config).double()
     q, k, v = queries_keys_values()
-    position_bias, context = attention.position_bias, torch.zeros_like(q)
+    context = torch.zeros_like(q)
     for t in range(7):
-        near = [min(max(s - t, -2), 2) + 2 for s in range(7)]
-        scores = [
-            (q[:, :, t] * (k[:, :, s] + position_bias.keys[:, near[s]])).sum(-1) / math.sqrt(6)
-            for s in range(7)
-        ]
+        distances = [min(max(s - t, -2), 2) + 2 for s in range(7)]
+        keys = k + attention.position_bias.keys[:, distances]
+        values = v + attention.position_bias.values[:, distances]
+        scores = [(q[:, :, t] * keys[:, :, s]).sum(-1) / math.sqrt(6) for s in range(7)]
         weights = torch.stack(scores, -1).softmax(-1)
-        context[:, :, t] = sum(
-            weights[..., s, None] * (v[:, :, s] + position_bias.values[:, near[s]])
-            for s in range(7)
-        )
+        context[:, :, t] = sum(weights[..., s, None] * values[:, :, s] for s in range(7))
     expected = attention.out(context.transpose(1, 2).flatten(2))
     torch.testing.assert_close(attention(q, k, v, None), expected, **EXACT)
 
@@ -106,33 +99,33 @@ def test_rotated_products_depend_on_the_distance_alone():
     far = position_bias.rotate(q, 1003) @ position_bias.rotate(k, 1005).mT
     torch.testing.assert_close(near, far, **EXACT)
     assert not torch.allclose(near, position_bias.rotate(q, 3) @ position_bias.rotate(k, 6).mT)
-    turn = torch.polar(*torch.tensor([1.0, 7 * 10000 ** (-2 / 6)], dtype=torch.float64))
-    pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * turn
-    torch.testing.assert_close(
-        position_bias.rotate(q, 7)[..., 0, 2:4], torch.view_as_real(pair), **EXACT
-    )
+    rotation = torch.polar(*torch.tensor([1.0, 7 * 10000 ** (-2 / 6)], dtype=torch.float64))
+    pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * rotation
+    rotated = position_bias.rotate(q, 7)[..., 0, 2:4]
+    torch.testing.assert_close(rotated, torch.view_as_real(pair), **EXACT)
 
 
 def test_alibi_s_slopes_are_the_paper_s():
-    assert slopes(8) == [2**-i for i in range(1, 9)]
-    assert slopes(16)[:2] == [2**-0.5, 2**-1]
-    assert slopes(12) == slopes(8) + slopes(16)[::2][:4]
+    assert alibi_slopes(8) == [2**-i for i in range(1, 9)]
+    assert alibi_slopes(16)[:2] == [2**-0.5, 2**-1]
+    assert alibi_slopes(12) == alibi_slopes(8) + alibi_slopes(16)[::2][:4]
 
 
 def test_alibi_falls_with_the_distance():
     position_bias = self_attention(transformer(heads=2, d_k=6, positions="alibi")).position_bias
     q, _, _ = queries_keys_values(length=3)
-    bias = position_bias.bias(q, 5)  # the queries are positions 2, 3 and 4
+    bias = position_bias.score_bias(q, 5)  # the queries are positions 2, 3 and 4
     assert bias[0, 1].tolist() == [-3 / 16, -2 / 16, -1 / 16, 0, -1 / 16]
     assert bias[1, 2].tolist() == [-4 / 256, -3 / 256, -2 / 256, -1 / 256, 0]
 
 
 def test_without_positions_the_encoder_sees_a_bag_of_words():
     model = build(transformer(positions="none"), 23, 23).double().eval()
-    source, order = sources(random_sentences([7])), torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
-    torch.testing.assert_close(
-        model.encode(source[:, order])[0], model.encode(source)[0][:, order], **EXACT
-    )
+    source = sources(random_sentences([7]))
+    order = torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
+    states, _ = model.encode(source)
+    reordered, _ = model.encode(source[:, order])
+    torch.testing.assert_close(reordered, states[:, order], **EXACT)
 
 
 @pytest.mark.parametrize(

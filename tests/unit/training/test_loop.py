@@ -1,4 +1,4 @@
-"""What one update minimizes, with what a family adds to the loss of the target."""
+"""The objective of one update, and how the loop counts and logs updates."""
 
 import math
 from dataclasses import replace
@@ -25,114 +25,123 @@ TARGET_TOKENS = 12
 
 
 def settings(**changes) -> Training:
-    return Training(
-        **{"updates": 9, "batch_tokens": 99, "warmup": 1, "interval": 9, "optimizer": "sgd"}
-        | changes
-    )
+    """Return the settings of a short training."""
+    defaults = {"updates": 9, "batch_tokens": 99, "warmup": 1, "interval": 9, "optimizer": "sgd"}
+    return Training(**defaults | changes)
 
 
 @pytest.fixture
 def batch() -> Batch:
-    given, wanted = random_sentences([5, 3]), random_sentences([4, 6], seed=1)
-    return Batch(sources(given), target_inputs(wanted), target_outputs(wanted))
+    source = random_sentences([5, 3])
+    target = random_sentences([4, 6], seed=1)
+    return Batch(sources(source), target_inputs(target), target_outputs(target))
 
 
-def still(family: str):
-    """A model whose dropout and noise do not act, so that two passes agree."""
+def noiseless_model(family: str):
+    """Return a model without dropout and noise, so that two passes agree."""
     model = random_model(family)
     model.train = lambda mode=True: model
     return model
 
 
-def trainer_of(model, training: Training) -> Trainer:
+def make_trainer(model, training: Training) -> Trainer:
+    """Return the model's trainer on the CPU."""
     return Trainer(model, training, ProcessGroup(torch.device("cpu")), seed=1)
 
 
 def update_batch(batch: Batch) -> UpdateBatch:
+    """Return an update that learns from the batch alone."""
     return UpdateBatch(1, 1, np.array([7, 9]), 0, TARGET_TOKENS, 0, {0: batch})
 
 
-def loop_of(trainer: Trainer, folder, counters: Counters) -> TrainingLoop:
-    """A loop in the middle of a training, without data."""
+def make_loop(trainer: Trainer, folder, counters: Counters) -> TrainingLoop:
+    """Return a loop in the middle of a training, without data."""
     machine = Machine(torch.device("cpu"), 2e6, {})
     loop = TrainingLoop(trainer, None, None, None, machine, None, RATE)
-    loop.counters, loop.metrics = counters, Metrics(folder / "metrics.jsonl", 0)
+    loop.counters = counters
+    loop.metrics = Metrics(folder / "metrics.jsonl", 0)
     return loop
 
 
-def step(model, batch: Batch, training: Training) -> dict:
-    """How far one update by plain gradient descent moves each parameter, divided by the rate: the
-    gradient.
+def step(model, batch: Batch, training: Training) -> dict[str, torch.Tensor]:
+    """Return how far one update moves each parameter, divided by the learning rate.
+
+    By plain gradient descent that is the gradient.
     """
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    trainer_of(model, training).train_step(update_batch(batch), RATE, update=5)
-    return {name: (before[name] - p.detach()) / RATE for name, p in model.named_parameters()}
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    make_trainer(model, training).train_step(update_batch(batch), RATE, update=5)
+    after = {name: value.detach() for name, value in model.named_parameters()}
+    return {name: (before[name] - after[name]) / RATE for name in before}
 
 
-def gradients(model, loss: torch.Tensor) -> dict:
+def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return the loss's gradient for each parameter."""
     names, parameters = zip(*model.named_parameters(), strict=True)
-    found = torch.autograd.grad(loss, parameters, allow_unused=True)
-    return {
-        n: torch.zeros_like(p) if g is None else g
-        for n, p, g in zip(names, parameters, found, strict=True)
-    }
+    grads = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return dict(zip(names, grads, strict=True))
 
 
-def compare(moved: dict, expected: dict) -> None:
+def assert_close(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Assert that the gradients of all parameters agree."""
     for name, gradient in expected.items():
-        torch.testing.assert_close(moved[name], gradient, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(actual[name], gradient, rtol=1e-6, atol=1e-8)
 
 
 def target_loss(model, hidden, batch: Batch) -> torch.Tensor:
-    return cross_entropy(hidden.target, model.output, batch.target_out, 0.1)[0] / TARGET_TOKENS
+    """Return the mean loss of a target token."""
+    loss, _ = cross_entropy(hidden.target, model.output, batch.target_out, 0.1)
+    return loss / TARGET_TOKENS
 
 
 def test_the_source_s_loss_counts_with_its_weight(batch):
-    model = still("decoder-only")
+    model = noiseless_model("decoder-only")
     hidden = model(batch.source, batch.target_in)
-    source = cross_entropy(hidden.source[0], model.output, hidden.source[1], 0.0)[0] / TARGET_TOKENS
-    expected = gradients(model, target_loss(model, hidden, batch) + 0.5 * source)
-    compare(
-        step(model, batch, settings(source_loss=[[0, 1.0], [10, 0.0]])), expected
-    )  # half way at update 5
+    states, tokens = hidden.source
+    source_loss, _ = cross_entropy(states, model.output, tokens, 0.0)
+    loss = target_loss(model, hidden, batch) + 0.5 * source_loss / TARGET_TOKENS
+    expected = gradients(model, loss)
+    training = settings(source_loss=[[0, 1.0], [10, 0.0]])  # half way at update 5
+    assert_close(step(model, batch, training), expected)
 
 
 def test_experts_pay_for_an_uneven_load(batch):
-    model = still("moe")
+    model = noiseless_model("moe")
     hidden = model(batch.source, batch.target_in)
     expected = gradients(model, target_loss(model, hidden, batch) + hidden.penalty)
     assert expected["target_mixture.experts.gate"].abs().sum() > 0
-    compare(step(model, batch, settings()), expected)
+    assert_close(step(model, batch, settings()), expected)
 
 
 def test_weight_decay_acts_apart_from_the_gradient(batch):
-    moved = step(still("transformer"), batch, settings(optimizer="adamw", weight_decay=0.1))
-    plain = step(still("transformer"), batch, settings(optimizer="adam"))
-    for name, p in random_model("transformer").named_parameters():
-        torch.testing.assert_close(
-            moved[name] - plain[name], 0.1 * p.detach(), rtol=1e-5, atol=1e-6
-        )
+    adamw = settings(optimizer="adamw", weight_decay=0.1)
+    adam = settings(optimizer="adam")
+    with_decay = step(noiseless_model("transformer"), batch, adamw)
+    without = step(noiseless_model("transformer"), batch, adam)
+    for name, parameter in random_model("transformer").named_parameters():
+        decay = with_decay[name] - without[name]
+        torch.testing.assert_close(decay, 0.1 * parameter.detach(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
 def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimizer):
-    def after(*weights: float) -> Trainer:
-        """One update with each weight of the experts' balance."""
-        model = still("moe")
-        trainer = trainer_of(model, settings(optimizer=optimizer))
+    def train(*weights: float) -> Trainer:
+        """Take one update with each weight of the experts' balance."""
+        model = noiseless_model("moe")
+        trainer = make_trainer(model, settings(optimizer=optimizer))
         for update, model.target_mixture.weight in enumerate(weights, start=1):
             trainer.train_step(update_batch(batch), RATE, update)
         return trainer
 
-    skipping, plain = after(1.0, math.inf, math.nan, 1.0), after(1.0, 1.0)
+    skipping = train(1.0, math.inf, math.nan, 1.0)
+    plain = train(1.0, 1.0)
     assert [math.isfinite(norm) for _, norm in skipping.outcomes()] == [True, False, False, True]
     assert torch.equal(skipping.sums, plain.sums)
-    for (name, ours), theirs in zip(
-        skipping.model.named_parameters(), plain.model.parameters(), strict=True
-    ):
-        assert torch.equal(ours, theirs), name
-        for key, value in plain.optimizer.state[theirs].items():
-            assert torch.equal(skipping.optimizer.state[ours][key], value), (name, key)
+    expected_parameters = dict(plain.model.named_parameters())
+    for name, parameter in skipping.model.named_parameters():
+        expected = expected_parameters[name]
+        assert torch.equal(parameter, expected), name
+        for key, value in plain.optimizer.state[expected].items():
+            assert torch.equal(skipping.optimizer.state[parameter][key], value), (name, key)
 
 
 @pytest.mark.parametrize(
@@ -142,35 +151,36 @@ def test_too_little_memory_is_said_with_the_batch_s_size(batch, error):
     def encode(source):
         raise error
 
-    model = still("transformer")
+    model = noiseless_model("transformer")
     model.encode = encode
-    said = (
+    message = (
         r"for 2 sentences of 6 source and 7 target tokens: give train.py --device-tokens well"
         r" below 14"
     )
-    with pytest.raises(UserError, match=said):
-        trainer_of(model, settings()).train_step(update_batch(batch), RATE, update=1)
+    with pytest.raises(UserError, match=message):
+        make_trainer(model, settings()).train_step(update_batch(batch), RATE, update=1)
 
 
 def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):
-    model = still("moe")
-    trainer, counters = trainer_of(model, settings(most_skipped=3)), Counters()
-    loop = loop_of(trainer, tmp_path, counters)
+    model = noiseless_model("moe")
+    trainer = make_trainer(model, settings(most_skipped=3))
+    counters = Counters()
+    loop = make_loop(trainer, tmp_path, counters)
     for weight in (math.nan, 1.0, math.inf, math.inf, math.inf):
         loop.check_gradients()
-        counters.update, model.target_mixture.weight = counters.update + 1, weight
+        counters.update += 1
+        model.target_mixture.weight = weight
         trainer.train_step(update_batch(batch), RATE, counters.update)
-    with pytest.raises(
-        UserError, match=r"at update 5 and in the 2 before it.* the training sentences 7, 9"
-    ) as e:
+    message = r"at update 5 and in the 2 before it.* the training sentences 7, 9"
+    with pytest.raises(UserError, match=message) as error:
         loop.check_gradients()
-    assert "4 updates were skipped in all" in str(e.value)
+    assert "4 updates were skipped in all" in str(error.value)
     skipped = [{"update": update, "skipped_sentences": [7, 9]} for update in (1, 3, 4, 5)]
     assert read_metrics(tmp_path / "metrics.jsonl") == skipped
 
 
 def test_rates_are_those_since_the_last_line(tmp_path):
-    trainer = trainer_of(random_model("transformer"), settings())
+    trainer = make_trainer(random_model("transformer"), settings())
     before = Counters(update=20, target_tokens=1000, flops=1e6, seconds=10.0, device_seconds=20.0)
     counters = replace(
         before,
@@ -181,8 +191,9 @@ def test_rates_are_those_since_the_last_line(tmp_path):
         device_seconds=24.0,
         positions=1,
     )
-    loop = loop_of(trainer, tmp_path, counters)
-    loop.logged, loop.progress = before, Progress("training", None, "updates")
+    loop = make_loop(trainer, tmp_path, counters)
+    loop.logged = before
+    loop.progress = Progress("training", None, "updates")
     loop.log(RATE, norm=1.0)
     (line,) = read_metrics(tmp_path / "metrics.jsonl")
     assert line["tokens_per_second"] == loop.progress.shown["tokens_per_second"] == 1500
@@ -192,7 +203,6 @@ def test_rates_are_those_since_the_last_line(tmp_path):
 
 @pytest.mark.parametrize("family", ["gnmt", "seq2seq"])
 def test_what_torch_cannot_do_is_said_before_it_fails(family):
-    with pytest.raises(
-        UserError, match="cannot train an LSTM in float16 on a CPU: set precision to bfloat16"
-    ):
-        trainer_of(random_model(family), settings(precision="float16"))
+    message = "cannot train an LSTM in float16 on a CPU: set precision to bfloat16"
+    with pytest.raises(UserError, match=message):
+        make_trainer(random_model(family), settings(precision="float16"))

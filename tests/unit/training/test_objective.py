@@ -1,4 +1,4 @@
-"""The chunked loss against torch's, value and gradient."""
+"""The chunked loss against torch's: values and gradients."""
 
 import pytest
 import torch
@@ -33,11 +33,12 @@ def test_agrees_with_torch(case, smoothing):
     hidden, output, targets = case
     loss, nll = cross_entropy(hidden, output, targets, smoothing)
     (2 * loss).backward()
-    ours = [p.grad.clone() for p in (hidden, *output.parameters())]
-    for p in (hidden, *output.parameters()):
-        p.grad = None
+    tensors = hidden, *output.parameters()
+    gradients = [tensor.grad.clone() for tensor in tensors]
+    for tensor in tensors:
+        tensor.grad = None
 
-    def theirs(label_smoothing):
+    def torch_loss(label_smoothing):
         return F.cross_entropy(
             output(hidden).flatten(0, 1),
             targets.flatten(),
@@ -46,12 +47,12 @@ def test_agrees_with_torch(case, smoothing):
             reduction="sum",
         )
 
-    expected = theirs(smoothing)
+    expected = torch_loss(smoothing)
     (2 * expected).backward()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
-    assert nll.item() == pytest.approx(theirs(0.0).item(), rel=1e-12)
-    for mine, p in zip(ours, (hidden, *output.parameters()), strict=True):
-        torch.testing.assert_close(mine, p.grad, rtol=1e-9, atol=1e-11)
+    assert nll.item() == pytest.approx(torch_loss(0.0).item(), rel=1e-12)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        torch.testing.assert_close(gradient, tensor.grad, rtol=1e-9, atol=1e-11)
 
 
 def test_no_smoothing_is_the_negative_log_likelihood(case):
@@ -60,7 +61,9 @@ def test_no_smoothing_is_the_negative_log_likelihood(case):
 
 
 def test_bfloat16_is_near(case):
-    hidden, output, targets = case[0].detach().float().requires_grad_(), case[1].float(), case[2]
+    hidden, output, targets = case
+    hidden = hidden.detach().float().requires_grad_()
+    output = output.float()
     exact, exact_nll = cross_entropy(hidden, output, targets, 0.1)
     with torch.autocast("cpu", torch.bfloat16):
         loss, nll = cross_entropy(hidden, output, targets, 0.1)

@@ -1,3 +1,5 @@
+"""The learning rate and the weight of the source's loss, update by update."""
+
 import math
 
 import pytest
@@ -7,12 +9,11 @@ from nmt.configuration import Training, load_catalog
 from nmt.training.schedule import learning_rate, source_weight
 
 
-def training(**changes) -> Training:
-    return Training(**{"updates": 1000, "batch_tokens": 1, "warmup": 20, "interval": 1} | changes)
-
-
 def rates(**changes) -> list[float]:
-    return [learning_rate(update, training(**changes), 0.3) for update in range(1, 1001)]
+    """Return the learning rate of each of 1000 updates."""
+    settings = {"updates": 1000, "batch_tokens": 1, "warmup": 20, "interval": 1}
+    training = Training(**settings | changes)
+    return [learning_rate(update, training, 0.3) for update in range(1, 1001)]
 
 
 @pytest.mark.parametrize("update", [1, 100, 3999, 4000, 4001, 100000])
@@ -33,28 +34,22 @@ def test_is_the_paper_s_equation_3(update):
     ],
 )
 def test_rises_to_the_peak_in_the_warmup_and_never_after(schedule):
-    found = rates(**schedule)
-    assert found[:20] == pytest.approx([0.3 * update / 20 for update in range(1, 21)])
-    assert found[19:] == sorted(found[19:], reverse=True)
+    by_update = rates(**schedule)
+    assert by_update[:20] == pytest.approx([0.3 * update / 20 for update in range(1, 21)])
+    assert by_update[19:] == sorted(by_update[19:], reverse=True)
 
 
 def test_cosine_ends_at_its_last_rate_and_is_half_way_half_way():
-    found = rates(schedule="cosine", final_learning_rate=0.1, warmup=0)
-    assert found[-1] == pytest.approx(0.1)
-    assert found[499] == pytest.approx(0.2)
-    assert found[249] == pytest.approx(0.2 + 0.1 * math.cos(math.pi / 4))
+    by_update = rates(schedule="cosine", final_learning_rate=0.1, warmup=0)
+    assert by_update[-1] == pytest.approx(0.1)
+    assert by_update[499] == pytest.approx(0.2)
+    assert by_update[249] == pytest.approx(0.2 + 0.1 * math.cos(math.pi / 4))
 
 
 def test_sutskever_s_rate_halves_every_half_epoch_from_the_fifth_on():
-    found = rates(schedule="halving", halve_from=500, halve_every=50, warmup=0)
-    assert [found[update - 1] for update in (1, 499, 500, 549, 550, 600)] == [
-        0.3,
-        0.3,
-        0.15,
-        0.15,
-        0.075,
-        0.0375,
-    ]
+    by_update = rates(schedule="halving", halve_from=500, halve_every=50, warmup=0)
+    expected = {1: 0.3, 499: 0.3, 500: 0.15, 549: 0.15, 550: 0.075, 600: 0.0375}
+    assert {update: by_update[update - 1] for update in expected} == expected
 
 
 def test_without_a_schedule_the_rate_stays():
@@ -63,13 +58,6 @@ def test_without_a_schedule_the_rate_stays():
 
 def test_the_source_s_weight_is_linear_between_its_points():
     points = ((100, 1.0), (200, 0.5), (400, 0.0))
-    assert [source_weight(update, points) for update in (1, 100, 150, 200, 300, 400, 999)] == [
-        1,
-        1,
-        0.75,
-        0.5,
-        0.25,
-        0,
-        0,
-    ]
+    expected = {1: 1, 100: 1, 150: 0.75, 200: 0.5, 300: 0.25, 400: 0, 999: 0}
+    assert {update: source_weight(update, points) for update in expected} == expected
     assert source_weight(5, ()) == 0

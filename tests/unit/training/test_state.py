@@ -1,4 +1,4 @@
-"""What names a training, and what its folder remembers."""
+"""The settings that identify a training, and how its folder records them."""
 
 import pytest
 
@@ -30,8 +30,7 @@ def test_settings_are_recorded_and_found_again(tmp_path):
 
 def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
     record_settings(tmp_path, SETTINGS)
-    with pytest.raises(
-        UserError, match="begun with warmup 10, which is 20 now: move the folder away"
-    ):
+    message = "begun with warmup 10, which is 20 now: move the folder away"
+    with pytest.raises(UserError, match=message):
         record_settings(tmp_path, SETTINGS | {"training": {"warmup": 20}})
     assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10
