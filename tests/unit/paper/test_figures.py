@@ -1,6 +1,7 @@
-"""Figures: what they show, read back from what was drawn."""
+"""Figures: what they show, read from what was drawn."""
 
 import json
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -13,26 +14,21 @@ from matplotlib.image import AxesImage
 from nmt.configuration import Table
 from nmt.files import write_lines
 from nmt.paper.drawing import STYLE, Drawing, save
-from nmt.paper.figures import FIGURES, draw, tick
+from nmt.paper.figures import FIGURES, bucket_label, draw
 
+ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 
 
 @pytest.fixture
 def made(tmp_path, root):
-    """made(seeds, rows) is a Drawing of made-up runs."""
+    """Return made(seeds, rows, corpus), which makes up runs and returns a Drawing of them."""
 
-    def make(
-        seeds=(1, 2), rows=("demo-rnnencdec", "demo-rnnsearch", "demo-transformer"), corpus="demo"
-    ):
+    def make(seeds=(1, 2), rows=ROWS, corpus="demo"):
         table = Table(title="A table", experiments=list(rows), split="test", metrics=["bleu"])
         reproduction = paper_runs.reproduction(seeds, corpus, systems=table)
-        return Drawing(
-            reproduction,
-            paper_runs.make_runs(tmp_path, root, reproduction),
-            table,
-            tmp_path / "runs",
-        )
+        catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+        return Drawing(reproduction, catalog, table, tmp_path / "runs")
 
     return make
 
@@ -46,31 +42,30 @@ def legend(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_says_where_it_comes_from_and_nothing_leaves_the_sheet(made, name):
-    figure = draw(name, made())
-    text = small_print(figure)
+def test_every_figure_says_where_it_comes_from(made, name):
+    text = small_print(draw(name, made()))
     assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
     assert "split" in text.lower() or "Training set" in text
     assert "Commit " in text
     if name != "positional-encodings":
         assert "abcdef0123" in text
-        assert "Seed 1." in text if name == "attention" else "Seeds 1, 2." in text
+        assert ("Seed 1." if name == "attention" else "Seeds 1, 2.") in text
 
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name):
+    figure = draw(name, made())
     canvas = FigureCanvasAgg(figure)
     with matplotlib.rc_context(STYLE):
         canvas.draw()
+        renderer = canvas.get_renderer()
         artists = [*figure.texts, *figure.legends, *figure.axes]
-        boxes = [
-            artist.get_tightbbox(canvas.get_renderer())
-            for artist in artists
-            if artist.get_visible()
-        ]
-    sheet = figure.bbox
+        boxes = [artist.get_tightbbox(renderer) for artist in artists if artist.get_visible()]
     for box in boxes:
         assert box.x0 >= 0
         assert box.y0 >= 0
-        assert box.x1 <= sheet.x1 + 1
-        assert box.y1 <= sheet.y1 + 1
+        assert box.x1 <= figure.bbox.x1 + 1
+        assert box.y1 <= figure.bbox.y1 + 1
     foot = boxes[0]
     assert all(box.y0 >= foot.y1 - 1 for box in boxes[1:])
 
@@ -109,17 +104,17 @@ def test_a_training_of_few_updates_has_only_dev_losses(made):
     assert legend(draw("learning-rate", drawing)) == ["; ".join(TITLES)]
 
 
-def test_a_single_point_is_seen(made):
+def test_a_single_point_has_a_marker(made):
     drawing = made(seeds=[1])
     for path in drawing.folder.rglob("metrics.jsonl"):
         path.write_text('{"update": 20, "nll": 1.0, "learning_rate": 0.1}\n')
     for name in ("learning-curves", "learning-rate"):
-        assert {line.get_marker() for axes in draw(name, drawing).axes for line in axes.lines} == {
-            "."
-        }
+        figure = draw(name, drawing)
+        markers = {line.get_marker() for axes in figure.axes for line in axes.lines}
+        assert markers == {"."}
 
 
-def test_dollar_signs_are_letters(made):
+def test_dollar_signs_are_not_math(made):
     figure = draw("learning-curves", made())
     assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
 
@@ -132,31 +127,24 @@ def test_rows_with_the_same_learning_rate_share_a_line(made):
     assert axes.lines[1].get_ydata().max() == pytest.approx(0.004)
 
 
-def test_an_experiment_has_one_look_in_all_figures(made):
+def line_styles(figure: Figure) -> list[tuple[str, str]]:
+    return [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]]
+
+
+def test_an_experiment_has_one_line_style_in_all_figures(made):
     drawing = made(seeds=[1])
-    curves, bleu = draw("learning-curves", drawing), draw("bleu-by-length", drawing)
-    looks = [
-        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]]
-        for figure in (curves, bleu)
-    ]
-    assert looks[0] == looks[1]
-    assert len(set(looks[0])) == 3
+    curves = line_styles(draw("learning-curves", drawing))
+    bleu = line_styles(draw("bleu-by-length", drawing))
+    assert curves == bleu
+    assert len(set(curves)) == 3
 
 
 def test_more_rows_than_colors_still_look_different(made):
-    names = [
-        "transformer-base",
-        "heads-1",
-        "heads-4",
-        "heads-16",
-        "heads-32",
-        "keys-16",
-        "keys-32",
-        "layers-2",
-        "layers-4",
-    ]
+    names = ["transformer-base", "heads-1", "heads-4", "heads-16", "heads-32"]
+    names += ["keys-16", "keys-32", "layers-2", "layers-4"]
     drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
-    assert len({tuple(drawing.look(name).values()) for name in names}) == len(names)
+    styles = {tuple(drawing.line_style(name).values()) for name in names}
+    assert len(styles) == len(names)
 
 
 def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
@@ -168,11 +156,12 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
         "10–19\n(90)",
         "20–95\n(80)",
     ]
-    runs = drawing.of("demo-transformer")
+    scores = [run.scores("test") for run in drawing.runs_of("demo-transformer")]
+    # The last bucket is left out, because it has 4 sentences.
     bleu = [
-        [bucket["bleu"] for bucket in run.scores("test")["bleu_by_source_length"]] for run in runs
+        [bucket["bleu"] for bucket in run_scores["bleu_by_source_length"][:3]]
+        for run_scores in scores
     ]
-    bleu = np.array(bleu)[:, :3]  # the last bucket has 4 sentences
     line, _, bars = axes.containers[2]
     assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
     ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
@@ -203,13 +192,14 @@ def test_seeds_that_stop_early_share_a_line_of_the_learning_rate(made):
     write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines[: len(lines) // 2]))
     (axes,) = draw("learning-rate", drawing).axes
     (line,) = axes.lines
-    rates = [each["learning_rate"] for each in drawing.runs[0].metrics() if "learning_rate" in each]
+    metrics = drawing.runs[0].metrics()
+    rates = [entry["learning_rate"] for entry in metrics if "learning_rate" in entry]
     assert line.get_ydata().tolist() == rates
 
 
 def test_the_last_bucket_is_open():
-    assert tick({"from": 50, "to": None, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
-    assert tick({"from": 40, "to": 50, "sentences": 12, "bleu": 1.0}) == "40–49\n(12)"
+    assert bucket_label({"from": 50, "to": None, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
+    assert bucket_label({"from": 40, "to": 50, "sentences": 12, "bleu": 1.0}) == "40–49\n(12)"
 
 
 def images(figure: Figure) -> dict[str, AxesImage]:
@@ -227,39 +217,19 @@ def test_attention_is_that_of_the_last_layer(made):
         "Transformer, layer 2: head 1",
         "Transformer, layer 2: head 2",
     ]
-    (run,) = [run for run in drawing.of("demo-transformer") if run.seed == 2]
+    (run,) = [run for run in drawing.runs_of("demo-transformer") if run.seed == 2]
     heads = np.array(run.attention()["maps"]["layer 2"])
     assert np.allclose(drawn["Transformer, layer 2: mean of 4 heads"].get_array(), heads.mean(0))
     assert np.allclose(drawn["Transformer, layer 2: head 2"].get_array(), heads[1])
     axes = drawn["RNN with attention"].axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "_the",
-        "_old",
-        "_man",
-        "_sle",
-        "eps",
-        "_.",
-        "</s>",
-    ]
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "_der",
-        "_alte",
-        "_Mann",
-        "_schläft",
-        "_.",
-        "</s>",
-    ]
+    source = [label.get_text() for label in axes.get_xticklabels()]
+    target = [label.get_text() for label in axes.get_yticklabels()]
+    assert source == ["_the", "_old", "_man", "_sle", "eps", "_.", "</s>"]
+    assert target == ["_der", "_alte", "_Mann", "_schläft", "_.", "</s>"]
 
 
 def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
-    rows = [
-        "demo-transformer",
-        "demo-rnnsearch",
-        "demo-rnnencdec",
-        "gelu",
-        "pre-norm",
-        "no-positions",
-    ]
+    rows = [*ROWS, "gelu", "pre-norm", "no-positions"]
     drawn = images(draw("attention", made(seeds=[1], rows=rows)))
     assert len(drawn) == 5
     assert not any("head 1" in title for title in drawn)
@@ -274,32 +244,28 @@ def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name, kind):
 
 
 def test_sinusoids_are_those_of_the_first_transformer_that_has_them(made):
-    figure = draw(
-        "positional-encodings",
-        made(rows=["demo-rnnencdec", "learned-positions", "demo-transformer"]),
-    )
+    rows = ["demo-rnnencdec", "learned-positions", "demo-transformer"]
+    figure = draw("positional-encodings", made(rows=rows))
     assert "d_model = 128" in small_print(figure)
-    matrix = figure.axes[0].images[0].get_array()  # (dimensions, positions)
-    assert matrix.shape == (128, 100)
+    matrix = figure.axes[0].images[0].get_array()
+    assert matrix.shape == (128, 100)  # (dimensions, positions)
     assert matrix[16, 7] == pytest.approx(np.sin(7 / 10000 ** (16 / 128)), abs=1e-6)
     assert matrix[17, 7] == pytest.approx(np.cos(7 / 10000 ** (16 / 128)), abs=1e-6)
-    assert {line.get_label() for line in figure.axes[1].lines} == {
-        f"dimension {n}" for n in (16, 17, 32, 33)
-    }
+    labels = [line.get_label() for line in figure.axes[1].lines]
+    assert labels == ["dimension 16", "dimension 17", "dimension 32", "dimension 33"]
 
 
 def test_positional_encodings_need_no_run(made, tmp_path):
     drawing = made()
-    assert draw(
-        "positional-encodings",
-        Drawing(drawing.reproduction, drawing.catalog, drawing.table, tmp_path / "no"),
-    )
+    without_runs = replace(drawing, folder=tmp_path / "no")
+    assert draw("positional-encodings", without_runs)
 
 
 def test_files_are_the_same_every_time_with_fonts_inside_and_no_time(made, tmp_path):
     drawing = made()
     for number in (1, 2):
-        save(draw("learning-rate", drawing), tmp_path / f"{number}.pdf", tmp_path / f"{number}.png")
+        figure = draw("learning-rate", drawing)
+        save(figure, tmp_path / f"{number}.pdf", tmp_path / f"{number}.png")
     for form in ("pdf", "png"):
         assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
     pdf = (tmp_path / "1.pdf").read_bytes()

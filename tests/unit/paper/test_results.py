@@ -1,4 +1,4 @@
-"""What is read of runs, and what is refused."""
+"""What is read from the files of runs, and what is refused."""
 
 import json
 
@@ -8,31 +8,31 @@ import pytest
 from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
-from nmt.paper.results import commits, find_runs, results
+from nmt.paper.results import commits, find_runs, run_results
 
 ROW = "demo-transformer"
 
 
 @pytest.fixture
 def made(tmp_path, root):
-    """(folder, reproduction, catalog) of made-up runs."""
+    """Return the folder, reproduction and catalog of made-up runs."""
     reproduction = paper_runs.reproduction()
     return tmp_path, reproduction, paper_runs.make_runs(tmp_path, root, reproduction)
 
 
-def found(made, experiments):
+def runs_of(made, experiments):
     folder, reproduction, catalog = made
     return find_runs(folder / "runs", reproduction, catalog, experiments)
 
 
-def frame(made, metrics=("bleu", "perplexity")):
+def results_of(made, metrics=("bleu", "perplexity")):
     _, reproduction, catalog = made
-    runs = found(made, reproduction.experiments)
-    return results(runs, "test", list(metrics), catalog)
+    runs = runs_of(made, reproduction.experiments)
+    return run_results(runs, "test", list(metrics), catalog)
 
 
 def test_every_row_with_every_seed_in_the_order_asked_for(made):
-    runs = found(made, [ROW, "demo-rnnencdec"])
+    runs = runs_of(made, [ROW, "demo-rnnencdec"])
     assert [(run.experiment, run.seed) for run in runs] == [
         (ROW, 1),
         (ROW, 2),
@@ -42,8 +42,8 @@ def test_every_row_with_every_seed_in_the_order_asked_for(made):
 
 
 def test_a_line_holds_what_the_files_say(made):
-    lines = frame(made)
-    line = lines[(lines.experiment == ROW) & (lines.seed == "2")].iloc[0]
+    results = results_of(made)
+    line = results[(results.experiment == ROW) & (results.seed == "2")].iloc[0]
     folder = made[0] / "runs" / "demo" / ROW / "seed-2"
     scores = read_json(folder / "test.scores.json")
     assert line.bleu == scores["bleu"]["score"]
@@ -53,17 +53,19 @@ def test_a_line_holds_what_the_files_say(made):
     assert line.parameters_millions == pytest.approx(1.234567)
     assert line.flops_6nd == 1.5e15
     assert line.minutes == pytest.approx(92 / 60)
-    assert (line.device, line.threads, line.commit) == ("made-up CPU", "2", "abcdef0123")
+    assert line.device == "made-up CPU"
+    assert line.threads == "2"
+    assert line.commit == "abcdef0123"
 
 
 def test_only_a_known_device_has_a_sustained_rate(made):
-    assert frame(made).flops_sustained.isna().all()
+    assert results_of(made).flops_sustained.isna().all()
     path = made[0] / "runs" / "demo" / ROW / "seed-1" / "training.json"
     training = read_json(path)
     training["made_by"][0]["device"] = "Tesla P100-PCIE-16GB"
     write_json(path, training)
-    known = frame(made).flops_sustained.dropna()
-    assert list(known) == [pytest.approx(91 * 9.5e12)]
+    sustained = results_of(made).flops_sustained.dropna()
+    assert list(sustained) == [pytest.approx(91 * 9.5e12)]
 
 
 def test_commits_once_each(made):
@@ -71,7 +73,7 @@ def test_commits_once_each(made):
     training = read_json(path)
     training["made_by"].insert(0, training["made_by"][0] | {"commit": "1234567890+"})
     write_json(path, training)
-    assert commits(found(made, [ROW, "demo-rnnencdec"])) == "1234567890+, abcdef0123"
+    assert commits(runs_of(made, [ROW, "demo-rnnencdec"])) == "1234567890+, abcdef0123"
 
 
 @pytest.mark.parametrize(
@@ -82,17 +84,16 @@ def test_commits_once_each(made):
         ("dev.perplexity.json", "perplexity.py"),
     ],
 )
-def test_a_missing_file_says_what_makes_it(made, name, script):
+def test_the_error_for_a_missing_file_names_its_script(made, name, script):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / name).unlink()
-    with pytest.raises(
-        UserError, match=rf"seed-2/{name} is not there: .*{script} for experiment {ROW}, seed 2"
-    ):
-        frame(made)
+    message = rf"seed-2/{name} is not there: .*{script} for experiment {ROW}, seed 2"
+    with pytest.raises(UserError, match=message):
+        results_of(made)
 
 
-def test_a_run_without_files_that_are_not_asked_for_will_do(made):
+def test_files_of_other_metrics_need_not_exist(made):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / "dev.perplexity.json").unlink()
-    assert len(frame(made, ["bleu"])) == 6
+    assert len(results_of(made, ["bleu"])) == 6
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_a_run_of_other_settings_is_refused(made, part, key, value):
     training["settings"][part][key] = value
     write_json(path, training)
     with pytest.raises(UserError, match=rf"trained with {key} {value}, but the configuration says"):
-        found(made, [ROW])
+        runs_of(made, [ROW])
 
 
 def test_a_run_on_other_data_is_refused(made):
@@ -113,32 +114,26 @@ def test_a_run_on_other_data_is_refused(made):
     training["settings"]["tokens"] = "0" * 64
     write_json(path, training)
     with pytest.raises(UserError, match=r"seed-2 was trained on other data than .*seed-1"):
-        frame(made)
+        results_of(made)
 
 
 def test_an_ensemble_costs_what_its_members_cost(made):
     folder, reproduction, catalog = made
-    members = {ROW: (1, 2), "demo-rnnencdec": (1,)}
-    catalog = catalog.model_copy(
-        update={"ensembles": {"both": Ensemble(title="Both", members=members)}}
-    )
-    own = folder / "runs" / "demo" / "both" / "ensemble" / "test.scores.json"
-    write_json(own, read_json(folder / "runs" / "demo" / ROW / "seed-1" / "test.scores.json"))
-    runs = find_runs(folder / "runs", reproduction, catalog, [ROW, "both", "demo-rnnencdec"])
-    lines = results(runs, "test", ["bleu"], catalog)
-    both = lines.iloc[2]
-    assert [run.experiment for run in runs] == [
-        ROW,
-        ROW,
-        "both",
-        "demo-rnnencdec",
-        "demo-rnnencdec",
-    ]
+    ensemble = Ensemble(title="Both", members={ROW: (1, 2), "demo-rnnencdec": (1,)})
+    catalog = catalog.model_copy(update={"ensembles": {"both": ensemble}})
+    corpus_folder = folder / "runs" / "demo"
+    scores = corpus_folder / "both" / "ensemble" / "test.scores.json"
+    write_json(scores, read_json(corpus_folder / ROW / "seed-1" / "test.scores.json"))
+    rows = [ROW, "both", "demo-rnnencdec"]
+    runs = find_runs(folder / "runs", reproduction, catalog, rows)
+    experiments = [run.experiment for run in runs]
+    assert experiments == [ROW, ROW, "both", "demo-rnnencdec", "demo-rnnencdec"]
+    results = run_results(runs, "test", ["bleu"], catalog)
+    both = results.iloc[2]
     assert both.seed == f"{ROW} 1, {ROW} 2, demo-rnnencdec 1"
     for column in ("parameters_millions", "flops_6nd", "minutes"):
-        assert both[column] == pytest.approx(lines[column].iloc[[0, 1, 3]].sum())
-    own.unlink()
-    with pytest.raises(
-        UserError, match=r"ensemble/test.scores.json is not there: .*score.py for ensemble both"
-    ):
-        results(runs, "test", ["bleu"], catalog)
+        assert both[column] == pytest.approx(results[column].iloc[[0, 1, 3]].sum())
+    scores.unlink()
+    message = r"ensemble/test.scores.json is not there: .*score.py for ensemble both"
+    with pytest.raises(UserError, match=message):
+        run_results(runs, "test", ["bleu"], catalog)
