@@ -17,6 +17,7 @@ from nmt.configuration import (
     Transformer,
 )
 from nmt.data.tokens import write_tokens
+from nmt.files import write_lines
 from nmt.models.build import build
 from nmt.models.weights import parameters
 from nmt.serving.folder import save_model
@@ -60,20 +61,23 @@ FAMILIES: dict[str, configuration.Model] = {
 
 
 def write_text(folder: Path) -> tuple[Path, Path]:
-    files = folder / "text.en", folder / "text.de"
-    for file, lines in zip(files, (SOURCE, TARGET), strict=True):
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return files
+    """Write FOLDER/text.en and FOLDER/text.de, and return their paths."""
+    source = folder / "text.en"
+    target = folder / "text.de"
+    write_lines(source, SOURCE)
+    write_lines(target, TARGET)
+    return source, target
 
 
 def make_model(folder: Path, family: str) -> Path:
-    """FOLDER/FAMILY with random weights, the same every time; also FOLDER/subwords and
-    FOLDER/tokens.
+    """Write the model's folder FOLDER/FAMILY and return it.
+
+    Its weights are random, the same every time. There are FOLDER/subwords and FOLDER/tokens, too.
     """
-    text = write_text(folder)
-    subwords = write_subwords(folder, VOCABULARY, *text)
+    source, target = write_text(folder)
+    subwords = write_subwords(folder, VOCABULARY, source, target)
     if not (folder / "tokens").exists():
-        write_tokens(folder / "tokens", SubwordPair.load(subwords), *text, None, 1)
+        write_tokens(folder / "tokens", SubwordPair.load(subwords), source, target, None, 1)
     training = Training(
         updates=1,
         batch_tokens=100,

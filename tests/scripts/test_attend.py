@@ -7,6 +7,7 @@ import pytest
 import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
+# The names of the maps and the number of heads of each
 MAPS = {
     "transformer": (["layer 1", "layer 2"], 4),
     "rnnsearch": (["attention"], 1),
@@ -15,26 +16,34 @@ MAPS = {
 
 
 def arguments(folder, family="transformer", sentence=SENTENCE):
-    model, output = folder / family, folder / "out" / "attention.json"
-    return ["attend", "--threads=1", "--model", model, "--output", output, "--sentence", sentence]
+    return [
+        "attend",
+        "--threads=1",
+        f"--model={folder / family}",
+        f"--output={folder / 'out' / 'attention.json'}",
+        f"--sentence={sentence}",
+    ]
 
 
 @pytest.mark.parametrize("family", MAPS)
 def test_a_row_of_weights_for_each_subword_of_the_translation(tmp_path, run_script, family):
     tiny_models.make_model(tmp_path, family)
-    done = run_script(*arguments(tmp_path, family))
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "out" / "attention.json").read_text(encoding="utf-8"))
-    assert list(found) == ["source", "target", "maps"]
-    assert "".join(found["source"]).replace("▁", " ") == f" {SENTENCE}</s>"
-    assert found["target"][-1] == "</s>"
-    assert f"{SENTENCE} -> {''.join(found['target'][:-1]).replace('▁', ' ').strip()}" in done.stderr
+    process = run_script(*arguments(tmp_path, family))
+    assert process.returncode == 0, process.stderr
+    attention = json.loads((tmp_path / "out" / "attention.json").read_text(encoding="utf-8"))
+    assert list(attention) == ["source", "target", "maps"]
+    source = attention["source"]
+    target = attention["target"]
+    assert "".join(source).replace("▁", " ") == f" {SENTENCE}</s>"
+    assert target[-1] == "</s>"
+    translation = "".join(target[:-1]).replace("▁", " ").strip()
+    assert f"{SENTENCE} -> {translation}" in process.stderr
 
     names, heads = MAPS[family]
-    assert list(found["maps"]) == names
-    for weights in found["maps"].values():
-        weights = np.array(weights)
-        assert weights.shape == (heads, len(found["target"]), len(found["source"]))
+    assert list(attention["maps"]) == names
+    for heads_weights in attention["maps"].values():
+        weights = np.array(heads_weights)
+        assert weights.shape == (heads, len(target), len(source))
         assert np.allclose(weights.sum(-1), 1, atol=1e-3)
         assert (weights >= 0).all()
 

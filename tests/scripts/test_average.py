@@ -33,30 +33,32 @@ def run(prepared, tmp_path):
 
 
 def arguments(prepared, run, **changes):
-    named = {"catalog": prepared / "catalog", "corpus": "tiny", "experiment": "tiny-transformer"}
-    named |= {
+    options = {
+        "catalog": prepared / "catalog",
+        "corpus": "tiny",
+        "experiment": "tiny-transformer",
         "checkpoints": run / "checkpoints",
         "training": run / "training.json",
+        "subwords": prepared / "subwords",
         "output": run / "model",
     }
-    named |= {"subwords": prepared / "subwords"}
-    return [f"--{name}={value}" for name, value in (named | changes).items()]
+    options |= changes
+    return [f"--{name}={value}" for name, value in options.items()]
 
 
 def test_help(run_script):
-    done = run_script("average", "--help")
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run_script("average", "--help")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_it_is_the_mean_of_the_last(prepared, run, run_script):
-    done = run_script("average", *arguments(prepared, run))
-    assert (done.returncode, done.stderr) == (0, "")
-    made = load_file(run / "model" / "model.safetensors")
-    second, third = (
-        load_file(run / "checkpoints" / f"0000000{number}.safetensors") for number in (2, 3)
-    )
-    assert made.keys() == second.keys()
-    for name, tensor in made.items():
+    process = run_script("average", *arguments(prepared, run))
+    assert (process.returncode, process.stderr) == (0, "")
+    averaged = load_file(run / "model" / "model.safetensors")
+    second = load_file(run / "checkpoints" / "00000002.safetensors")
+    third = load_file(run / "checkpoints" / "00000003.safetensors")
+    assert averaged.keys() == second.keys()
+    for name, tensor in averaged.items():
         assert tensor.dtype == torch.float32
         torch.testing.assert_close(tensor, (second[name] + third[name]) / 2)
     for name in SUBWORD_FILES:
@@ -72,18 +74,21 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
 def test_fewer_than_asked_for_are_averaged_and_counted(prepared, run, run_script):
     for number in (1, 2):
         (run / "checkpoints" / f"0000000{number}.safetensors").unlink()
-    done = run_script("average", *arguments(prepared, run))
-    assert (done.returncode, done.stderr) == (0, "only 1 of 2 checkpoints to average are there\n")
+    process = run_script("average", *arguments(prepared, run))
+    assert (process.returncode, process.stderr) == (
+        0,
+        "only 1 of 2 checkpoints to average are there\n",
+    )
 
 
 def test_the_folder_translates_anywhere(prepared, run, run_script):
     assert run_script("average", *arguments(prepared, run)).returncode == 0
     moved = (run / "model").rename(run / "moved")
-    done = run_script(
+    process = run_script(
         "translate", f"--model={moved}", "--threads=1", input="the old man sleeps .\n\n", cwd=run
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 2
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("\n") == 2
 
 
 def test_it_can_be_made_again(prepared, run, run_script):
@@ -112,11 +117,10 @@ def test_what_is_not_there(prepared, run, run_failing, changes, message):
 
 def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
     checkpoint = run / "checkpoints" / "00000003.safetensors"
-    whole = checkpoint.read_bytes()
-    for damaged in (
-        whole[:100],
-        whole[:-1] + bytes([whole[-1] ^ 1]),
-    ):  # cut off; one bit turned over
+    content = checkpoint.read_bytes()
+    cut_off = content[:100]
+    one_bit_flipped = content[:-1] + bytes([content[-1] ^ 1])
+    for damaged in (cut_off, one_bit_flipped):
         checkpoint.write_bytes(damaged)
         assert f"{checkpoint} is damaged" in run_failing("average", *arguments(prepared, run))
         assert not (run / "model").exists()

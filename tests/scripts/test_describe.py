@@ -1,4 +1,4 @@
-"""describe.py through its command line: what a model's folder says of itself."""
+"""describe.py through its command line: the model card."""
 
 import tiny_models
 
@@ -6,22 +6,20 @@ from nmt.evaluation.scores import score
 from nmt.files import read_json, write_json
 
 
-def test_the_card_tells_data_scores_and_how_it_was_made(tmp_path, run_script):
+def test_the_card_names_data_scores_and_how_it_was_made(tmp_path, run_script):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
     assert "None have been written here." in (model / "README.md").read_text()
-    found = score(["ein hund sitzt ."] * 3, [["ein hund sitzt ."] * 3], "de")
-    scores = {name: vars(value) for name, value in found.items()} | {
-        "sentences": 3,
-        "target_language": "de",
-    }
+    lines = ["ein hund sitzt ."] * 3
+    scores = {name: vars(value) for name, value in score(lines, [lines], "de").items()}
+    scores |= {"sentences": 3, "target_language": "de"}
     write_json(tmp_path / "dev.scores.json", scores)
-    done = run_script(
+    process = run_script(
         "describe",
         f"--model={model}",
         f"--scores={tmp_path / 'dev.scores.json'}",
         f"--output={tmp_path / 'card.md'}",
     )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (process.returncode, process.stdout) == (0, ""), process.stderr
     text = (model / "README.md").read_text()
     assert text == (tmp_path / "card.md").read_text()
     for part in (
@@ -40,10 +38,10 @@ def test_without_scores_and_from_a_training_of_before_commands_were_kept(tmp_pat
     configuration = read_json(model / "configuration.json")
     del configuration["provenance"]["training"]["made_by"][0]["command"]
     write_json(model / "configuration.json", configuration)
-    done = run_script(
+    process = run_script(
         "describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}"
     )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (process.returncode, process.stdout) == (0, ""), process.stderr
     assert "on a CPU\n" in (tmp_path / "card.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""export.py through its command line: what it writes says the same as the model."""
+"""Exports: what other libraries load computes the same as the model."""
 
 import re
 import subprocess
@@ -12,12 +12,13 @@ from safetensors.torch import load_file
 from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
-from nmt.decoding.translator import force_tokens, translate_tokens
+from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.build import build
+from nmt.models.protocol import BOS, EOS
 from nmt.models.weights import parameters, save_tensors
-from nmt.serving.card import usage
+from nmt.serving.card import export_card
 from nmt.serving.exports import export
 from nmt.serving.folder import TranslationModel
 
@@ -35,8 +36,9 @@ CARRIED = {
 
 
 def make(folder, **changes):
-    """A Transformer with keys of its configuration changed, whose words differ from step to
-    step.
+    """Write the folder of a Transformer with some keys of its configuration changed, and return it.
+
+    Its norms are random, so that its words differ from step to step.
     """
     model = tiny_models.make_model(folder, "transformer")
     configuration = read_json(model / "configuration.json")
@@ -53,60 +55,58 @@ def make(folder, **changes):
 
 
 def exported(model, to, output, precision="float32"):
-    """As export.py does it, which takes seconds to start."""
+    """Export as export.py does, which takes seconds to start, and return the folder."""
     export(TranslationModel(model), model, to, precision, output)
     return output
 
 
-def greedy(loaded: TranslationModel) -> list[list[str]]:
-    found = {}
-    for batch in translate_tokens(loaded.model, loaded.encode(TEXT), Decoding(beam=1, max_extra=3)):
-        found.update(zip(*batch, strict=True))
-    assert len({tuple(best.tokens) for (best,) in found.values()}) > 1
-    return [loaded.subwords.target.pieces(found[number][0].tokens) for number in range(len(TEXT))]
+def greedy(model: TranslationModel) -> list[list[str]]:
+    """Return the pieces of greedy translations of TEXT, which are not all the same."""
+    batches = translate_tokens(model.model, model.encode(TEXT), Decoding(beam=1, max_extra=3))
+    translations = [best.tokens for (best,) in in_order(batches, len(TEXT))]
+    assert len(set(map(tuple, translations))) > 1
+    return [model.subwords.target.pieces(tokens) for tokens in translations]
 
 
 @pytest.mark.parametrize("changes", CARRIED["ctranslate2"])
-def test_ctranslate2_says_and_thinks_the_same(tmp_path, changes):
-    model = make(tmp_path, **changes)
-    folder = exported(model, "ctranslate2", tmp_path / "exported")
-    translator, loaded = (
-        ctranslate2.Translator(str(folder), intra_threads=1),
-        TranslationModel(model),
-    )
-    sources, targets = loaded.encode(TEXT), loaded.encode_target(tiny_models.TARGET)
-    forced = force_tokens(loaded.model, sources, targets, Decoding(penalty="none"))
-    scores = dict(pair for batch in forced for pair in zip(*batch, strict=True))
-    for number, said in enumerate(greedy(loaded)):
-        pieces = loaded.subwords.source.pieces(sources[number])
-        (found,) = translator.translate_batch(
+def test_ctranslate2_translates_and_scores_the_same(tmp_path, changes):
+    folder = make(tmp_path, **changes)
+    model = TranslationModel(folder)
+    exported_folder = exported(folder, "ctranslate2", tmp_path / "exported")
+    translator = ctranslate2.Translator(str(exported_folder), intra_threads=1)
+    sources = model.encode(TEXT)
+    targets = model.encode_target(tiny_models.TARGET)
+    batches = force_tokens(model.model, sources, targets, Decoding(penalty="none"))
+    scores = [hypothesis.score for (hypothesis,) in in_order(batches, len(TEXT))]
+    greedy_translations = greedy(model)
+    for number in range(len(TEXT)):
+        pieces = model.subwords.source.pieces(sources[number])
+        (translation,) = translator.translate_batch(
             [pieces], beam_size=1, max_decoding_length=len(pieces) + 3
         )
-        assert found.hypotheses[0] == said
-        (scored,) = translator.score_batch(
-            [pieces], [loaded.subwords.target.pieces(targets[number])]
-        )
-        assert sum(scored.log_probs) == pytest.approx(scores[number][0].score, rel=1e-4)
+        assert translation.hypotheses[0] == greedy_translations[number]
+        target_pieces = model.subwords.target.pieces(targets[number])
+        (scored,) = translator.score_batch([pieces], [target_pieces])
+        assert sum(scored.log_probs) == pytest.approx(scores[number], rel=1e-4)
 
 
 @pytest.mark.parametrize("changes", CARRIED["huggingface"])
 def test_transformers_computes_the_same(tmp_path, changes):
     model = make(tmp_path, **changes)
     folder = exported(model, "huggingface", tmp_path / "exported")
-    theirs, tokenizer = (
-        MarianMTModel.from_pretrained(folder),
-        MarianTokenizer.from_pretrained(folder),
-    )
+    marian = MarianMTModel.from_pretrained(folder)
+    tokenizer = MarianTokenizer.from_pretrained(folder)
     loaded = TranslationModel(model)
-    for line, target in zip(TEXT, tiny_models.TARGET, strict=True):
-        inputs = tokenizer(line, text_target=target, return_tensors="pt")
+    for line, target_line in zip(TEXT, tiny_models.TARGET, strict=True):
+        inputs = tokenizer(line, text_target=target_line, return_tensors="pt")
         (source,) = loaded.encode([line])
-        assert inputs.input_ids[0].tolist() == [*source, 3]
-        given = torch.tensor([[2, *loaded.encode_target([target])[0]]])
-        assert inputs.labels[0].tolist() == [*given[0, 1:].tolist(), 3]
+        (target,) = loaded.encode_target([target_line])
+        assert inputs.input_ids[0].tolist() == [*source, EOS]
+        assert inputs.labels[0].tolist() == [*target, EOS]
+        target_in = torch.tensor([[BOS, *target]])
         with torch.no_grad():
-            logits = theirs(inputs.input_ids, decoder_input_ids=given).logits
-            expected = loaded.model.output(loaded.model(inputs.input_ids, given).target)
+            logits = marian(inputs.input_ids, decoder_input_ids=target_in).logits
+            expected = loaded.model.output(loaded.model(inputs.input_ids, target_in).target)
         torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -114,9 +114,10 @@ def test_transformers_computes_the_same(tmp_path, changes):
 def test_safetensors_carries_everything(tmp_path, family):
     model = tiny_models.make_model(tmp_path, family)
     folder = exported(model, "safetensors", tmp_path / "half", "float16")
-    own, half = load_file(model / "model.safetensors"), load_file(folder / "model.safetensors")
-    assert own.keys() == half.keys()
-    assert all(torch.equal(half[name], own[name].half()) for name in own)
+    weights = load_file(model / "model.safetensors")
+    half = load_file(folder / "model.safetensors")
+    assert weights.keys() == half.keys()
+    assert all(torch.equal(half[name], weights[name].half()) for name in weights)
 
 
 @pytest.mark.parametrize(
@@ -130,39 +131,37 @@ def test_safetensors_carries_everything(tmp_path, family):
 )
 def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     folder = tmp_path / "an export"
-    done = run_script(
+    process = run_script(
         "export",
         f"--model={make(tmp_path)}",
         f"--to={to}",
         f"--output={folder}",
         f"--precision={precision}",
     )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (process.returncode, process.stdout) == (0, ""), process.stderr
     text = (folder / "README.md").read_text()
     assert "License of the data: free." in text
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 1
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("penalty", "alpha", "theirs"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)]
+    ("penalty", "alpha", "expected"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)]
 )
-def test_their_search_divides_by_the_length_as_ours_where_it_can(tmp_path, penalty, alpha, theirs):
+def test_length_penalties_are_as_close_to_ours_as_they_can_be(tmp_path, penalty, alpha, expected):
     model = make(tmp_path)
     configuration = read_json(model / "configuration.json")
     configuration["experiment"]["decoding"] |= {"penalty": penalty, "alpha": alpha}
     write_json(model / "configuration.json", configuration)
-    assert (
-        GenerationConfig.from_pretrained(
-            exported(model, "huggingface", tmp_path / "h")
-        ).length_penalty
-        == theirs
+    folder = exported(model, "huggingface", tmp_path / "exported")
+    assert GenerationConfig.from_pretrained(folder).length_penalty == expected
+    assert f'"length_penalty": {expected:g},' in export_card(
+        configuration, "ctranslate2", "float32"
     )
-    assert f'"length_penalty": {theirs:g},' in usage(configuration, "ctranslate2", "float32")
 
 
 def test_quantizing_leaves_the_model_as_it_was(tmp_path):
@@ -170,18 +169,18 @@ def test_quantizing_leaves_the_model_as_it_was(tmp_path):
     loaded = TranslationModel(model)
     before = {name: tensor.clone() for name, tensor in parameters(loaded.model).items()}
     export(loaded, model, "ctranslate2", "int8", tmp_path / "exported")
-    assert all(
-        torch.equal(before[name], tensor) for name, tensor in parameters(loaded.model).items()
-    )
+    after = parameters(loaded.model)
+    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_eight_bits_take_less_room(tmp_path):
     model = make(tmp_path)
-    whole, small = (
-        exported(model, "ctranslate2", tmp_path / precision, precision)
-        for precision in ("float32", "int8")
-    )
-    assert (small / "model.bin").stat().st_size < (whole / "model.bin").stat().st_size
+
+    def size(precision):
+        folder = exported(model, "ctranslate2", tmp_path / precision, precision)
+        return (folder / "model.bin").stat().st_size
+
+    assert size("int8") < size("float32")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_eight_bits_take_less_room(tmp_path):
             {"d_k": 3, "d_v": 3},
             "ctranslate2",
             "float32",
-            "heads whose width is not d model by heads",
+            "heads whose width is not d_model / heads",
         ),
         (
             {"norm": "pre"},

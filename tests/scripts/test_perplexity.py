@@ -12,16 +12,13 @@ from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
 
 
-def arguments(folder, **changes):
-    named = {
-        "model": folder / "transformer",
-        "tokens": folder / "tokens",
-        "output": folder / "out" / "perplexity.json",
-    }
+def arguments(folder):
     return [
         "perplexity",
         "--threads=1",
-        *(f"--{name}={value}" for name, value in (named | changes).items()),
+        f"--model={folder / 'transformer'}",
+        f"--tokens={folder / 'tokens'}",
+        f"--output={folder / 'out' / 'perplexity.json'}",
     ]
 
 
@@ -32,22 +29,24 @@ def folder(tmp_path):
 
 
 def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
-    done = run_script(*arguments(folder))
-    assert done.returncode == 0, done.stderr
+    process = run_script(*arguments(folder))
+    assert process.returncode == 0, process.stderr
     result = json.loads((folder / "out" / "perplexity.json").read_text())
 
     model = TranslationModel(folder / "transformer")
-    total, tokens = 0.0, 0
-    for source, target in zip(
-        model.encode(tiny_models.SOURCE), model.encode(tiny_models.TARGET), strict=True
-    ):
-        inputs = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
+    sources = model.encode(tiny_models.SOURCE)
+    targets = model.encode_target(tiny_models.TARGET)
+    total = 0.0
+    tokens = 0
+    for source, target in zip(sources, targets, strict=True):
+        source_batch = torch.tensor([[*source, EOS]])
+        target_in = torch.tensor([[BOS, *target]])
+        target_out = torch.tensor([*target, EOS])
         with torch.no_grad():
-            log_probabilities = model.model.output(model.model(*inputs).target).log_softmax(-1)[0]
-        total -= sum(
-            log_probabilities[place, token].item() for place, token in enumerate([*target, EOS])
-        )
-        tokens += len(target) + 1
+            hidden = model.model(source_batch, target_in).target
+            log_probs = model.model.output(hidden).log_softmax(-1)[0]
+        total -= log_probs.gather(1, target_out[:, None]).sum().item()
+        tokens += len(target_out)
     assert list(result) == ["perplexity", "nll", "tokens"]
     assert result["tokens"] == tokens
     # In full precision, whatever the training's: bfloat16 would be off in the third digit.

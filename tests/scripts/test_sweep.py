@@ -13,34 +13,27 @@ def folder(tmp_path):
 
 
 def arguments(folder, **changes):
-    named = {
+    options = {
         "model": folder / "transformer",
         "source": folder / "text.en",
         "references": folder / "text.de",
+        "output": folder / "sweep.json",
     }
-    named |= {"output": folder / "sweep.json"} | changes
-    return [
-        "sweep",
-        *(f"--{name}={value}" for name, value in named.items()),
-        "--beams",
-        "1",
-        "3",
-        "--alphas",
-        "0",
-        "2",
-    ]
+    options |= changes
+    named = [f"--{name}={value}" for name, value in options.items()]
+    return ["sweep", *named, "--beams", "1", "3", "--alphas", "0", "2"]
 
 
 def test_each_setting_is_scored(folder, run_script):
-    done = run_script(*arguments(folder))
-    assert done.returncode == 0, done.stderr
-    found = read_json(folder / "sweep.json")
-    assert [(each["beam"], each["alpha"]) for each in found["beam"]] == [(1, 0.6), (3, 0.6)]
-    assert [(each["beam"], each["alpha"]) for each in found["alpha"]] == [(4, 0), (4, 2)]
-    assert (
-        found["alpha"][0]["length"] <= found["alpha"][1]["length"]
-    )  # the penalty is for short ones
-    assert "tok:13a" in found["signature"]
+    process = run_script(*arguments(folder))
+    assert process.returncode == 0, process.stderr
+    sweep = read_json(folder / "sweep.json")
+    assert [(point["beam"], point["alpha"]) for point in sweep["beam"]] == [(1, 0.6), (3, 0.6)]
+    assert [(point["beam"], point["alpha"]) for point in sweep["alpha"]] == [(4, 0), (4, 2)]
+    # A larger exponent favors longer translations.
+    lengths = [point["length"] for point in sweep["alpha"]]
+    assert lengths == sorted(lengths)
+    assert "tok:13a" in sweep["signature"]
 
 
 def test_text_that_is_not_parallel(folder, run_failing):

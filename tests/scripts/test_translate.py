@@ -34,59 +34,52 @@ def models(tmp_path_factory):
 
 
 def translate(run_script, model, text, *extra):
-    done = run_script("translate", f"--model={model}", "--threads=1", *extra, input=text)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    process = run_script("translate", f"--model={model}", "--threads=1", *extra, input=text)
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout
 
 
 def test_help(run_script):
-    done = run_script("translate", "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "standard input" in done.stdout
+    process = run_script("translate", "--help")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "standard input" in process.stdout
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_line_out_for_each_line_in(models, run_script, family):
-    out = translate(run_script, models / family, "".join(f"{line}\n" for line in AWKWARD))
-    lines = out.split("\n")
+    output = translate(run_script, models / family, "".join(f"{line}\n" for line in AWKWARD))
+    lines = output.split("\n")
     assert lines.pop() == ""
     assert len(lines) == len(AWKWARD)
     assert lines[1:3] == ["", ""]
     model = TranslationModel(models / family)
-    alone = {
-        n: text
-        for batch in model.translate(AWKWARD, model.experiment.decoding)
-        for n, text in batch
-    }
-    assert lines == [alone[number] for number in range(len(AWKWARD))]  # each in its place
+    assert lines == model.translate(AWKWARD, model.experiment.decoding)
 
 
 def test_pipes_and_files_are_the_same(models, tmp_path, run_script):
     text = "".join(f"{line}\n" for line in AWKWARD)
     piped = translate(run_script, models / "rnnsearch", text)
-    source, output = tmp_path / "a source.txt", tmp_path / "new" / "out.txt"
+    source = tmp_path / "a source.txt"
     source.write_bytes(text.encode())
-    assert (
-        translate(run_script, models / "rnnsearch", "", f"--input={source}", f"--output={output}")
-        == ""
-    )
+    output = tmp_path / "new" / "out.txt"
+    options = [f"--input={source}", f"--output={output}"]
+    assert translate(run_script, models / "rnnsearch", "", *options) == ""
     assert output.read_bytes().decode() == piped
 
 
 def test_the_last_line_may_lack_its_end(models, run_script):
-    whole = translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .\n")
-    assert translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .") == whole
+    expected = translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .\n")
+    assert translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .") == expected
     assert translate(run_script, models / "seq2seq", "") == ""
 
 
 @pytest.mark.parametrize("family", ["transformer", "seq2seq"])
 def test_a_line_of_a_thousand_words(models, run_script, family):
-    out = translate(
-        run_script, models / family, f"a dog sits .\n{'a dog ' * 500}\ntwo dogs run .\n", "--beam=1"
-    )
-    assert out.count("\n") == 3
+    long_line = "a dog " * 500
+    text = f"a dog sits .\n{long_line}\ntwo dogs run .\n"
+    first, _, last = translate(run_script, models / family, text, "--beam=1").splitlines()
     short = translate(run_script, models / family, "a dog sits .\ntwo dogs run .\n", "--beam=1")
-    assert [out.split("\n")[0], out.split("\n")[2]] == short.split("\n")[:2]
+    assert [first, last] == short.splitlines()
 
 
 def test_the_beam_is_that_of_the_model_unless_given(models, run_script):
@@ -137,9 +130,11 @@ def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing
     ("option", "value"), [("beam", "0"), ("beam", "x"), ("alpha", "-1"), ("threads", "0")]
 )
 def test_bad_arguments(models, run_script, option, value):
-    done = run_script("translate", f"--model={models / 'seq2seq'}", f"--{option}={value}", input="")
-    assert done.returncode == 2
-    assert f"argument --{option}" in done.stderr
+    process = run_script(
+        "translate", f"--model={models / 'seq2seq'}", f"--{option}={value}", input=""
+    )
+    assert process.returncode == 2
+    assert f"argument --{option}" in process.stderr
 
 
 def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing):
@@ -153,87 +148,78 @@ def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing):
 
 
 def test_models_of_one_vocabulary_translate_together(models, run_script):
-    text, folders = (
-        "a man sits on a bench .\n\ntwo dogs run .\n",
-        [models / "transformer", models / "rnnsearch"],
-    )
-    done = run_script("translate", "--model", *map(str, folders), "--threads=1", input=text)
-    assert (done.returncode, done.stderr) == (0, "")
-    together = TranslationModel(*folders)
-    found = dict(
-        pair
-        for batch in together.translate(text.splitlines(), together.experiment.decoding)
-        for pair in batch
-    )
-    assert done.stdout.splitlines() == [found[number] for number in range(3)]
+    text = "a man sits on a bench .\n\ntwo dogs run .\n"
+    folders = [models / "transformer", models / "rnnsearch"]
+    process = run_script("translate", "--model", *map(str, folders), "--threads=1", input=text)
+    assert (process.returncode, process.stderr) == (0, "")
+    ensemble = TranslationModel(*folders)
+    translations = ensemble.translate(text.splitlines(), ensemble.experiment.decoding)
+    assert process.stdout.splitlines() == translations
 
 
 def test_models_of_two_vocabularies_do_not(models, tmp_path, run_script):
     other = shutil.copytree(models / "rnnsearch", tmp_path / "other")
     (other / "target.model").write_bytes((other / "target.model").read_bytes() + b"\n")
-    done = run_script(
+    process = run_script(
         "translate", "--model", str(models / "transformer"), str(other), input="a dog .\n"
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"error: {other} has not the vocabulary and languages of")
-    assert done.stderr.count("\n") == 1
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith(f"error: {other} has not the vocabulary and languages of")
+    assert process.stderr.count("\n") == 1
 
 
-def fields(text: str) -> list[list[str]]:
+def split_fields(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
 def test_several_of_each_line_with_scores_and_alignments(models, run_script):
     text = "a man sits on a bench .\n\ntwo dogs run .\n"
     plain = translate(run_script, models / "transformer", text).splitlines()
-    found = fields(
-        translate(
-            run_script, models / "transformer", text, "--n-best=3", "--scores", "--alignments"
-        )
-    )
-    assert [number for number, *_ in found] == ["0", "0", "0", "1", "2", "2", "2"]
-    assert [found[place][2] for place in (0, 3, 4)] == plain
-    assert found[3] == ["1", "0.0000", "", ""]
-    for number in ("0", "2"):
-        scores = [float(line[1]) for line in found if line[0] == number]
+    options = ["--n-best=3", "--scores", "--alignments"]
+    rows = split_fields(translate(run_script, models / "transformer", text, *options))
+    assert [number for number, *_ in rows] == ["0", "0", "0", "1", "2", "2", "2"]
+    assert [rows[index][2] for index in (0, 3, 4)] == plain
+    assert rows[3] == ["1", "0.0000", "", ""]
+    for number in (0, 2):
+        n_best = [row for row in rows if row[0] == str(number)]
+        scores = [float(score) for _, score, _, _ in n_best]
         assert scores == sorted(scores, reverse=True)
-        words = len(text.splitlines()[int(number)].split())
-        for line in found:
-            if line[0] == number and line[2].strip():
-                pairs = [tuple(map(int, pair.split("-"))) for pair in line[3].split()]
+        words = len(text.splitlines()[number].split())
+        for _, _, translation, alignment in n_best:
+            if translation.strip():
+                pairs = [tuple(map(int, pair.split("-"))) for pair in alignment.split()]
                 assert pairs
-                assert all(here < words for here, _ in pairs)
+                assert all(source_word < words for source_word, _ in pairs)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, run_script, beam):
-    text, given = "a man sits on a bench .\ntwo dogs run .\n", tmp_path / "given.txt"
-    found = fields(
-        translate(run_script, models / "transformer", text, f"--beam={beam}", "--scores")
-    )
-    given.write_text("".join(f"{line}\n" for _, line in found))
+    text = "a man sits on a bench .\ntwo dogs run .\n"
+    given = tmp_path / "given.txt"
+    options = [f"--beam={beam}", "--scores"]
+    rows = split_fields(translate(run_script, models / "transformer", text, *options))
+    given.write_text("".join(f"{translation}\n" for _, translation in rows))
+    output = translate(run_script, models / "transformer", text, f"--forced={given}")
+    forced_rows = split_fields(output)
+
     model = TranslationModel(models / "transformer")
-    again = fields(translate(run_script, models / "transformer", text, f"--forced={given}"))
-    for (score, line), (same, echo), source in zip(found, again, text.splitlines(), strict=True):
-        assert echo == line
-        ((_, ((best,),)),) = translate_tokens(
-            model.model,
-            model.encode([source]),
-            model.experiment.decoding.model_copy(update={"beam": beam}),
-        )
+    decoding = model.experiment.decoding.model_copy(update={"beam": beam})
+
+    def forced_score(source, target):
+        ((_, ((hypothesis,),)),) = force_tokens(model.model, [source], [target], decoding)
+        return hypothesis.score
+
+    sources = model.encode(text.splitlines())
+    for source, row, forced_row in zip(sources, rows, forced_rows, strict=True):
+        score, translation = row
+        score_of_forced, same_translation = forced_row
+        assert same_translation == translation
+        ((_, ((best,),)),) = translate_tokens(model.model, [source], decoding)
         assert float(score) == pytest.approx(best.score, abs=2e-4)
-        # Text may have more than one way into subwords: what is scored is the first.
-        ((_, ((forced,),)),) = force_tokens(
-            model.model,
-            model.encode([source]),
-            model.encode_target([line]),
-            model.experiment.decoding,
-        )
-        assert float(same) == pytest.approx(forced.score, abs=2e-4)
-        ((_, ((forced,),)),) = force_tokens(
-            model.model, model.encode([source]), [best.tokens], model.experiment.decoding
-        )
-        assert float(score) == pytest.approx(forced.score, abs=2e-4)
+        assert float(score) == pytest.approx(forced_score(source, best.tokens), abs=2e-4)
+        # Text may be segmented in more than one way: what is scored is the first.
+        (target,) = model.encode_target([translation])
+        assert float(score_of_forced) == pytest.approx(forced_score(source, target), abs=2e-4)
 
 
 def test_what_is_given_for_an_empty_line_is_scored_and_has_no_alignments(
@@ -241,46 +227,49 @@ def test_what_is_given_for_an_empty_line_is_scored_and_has_no_alignments(
 ):
     given = tmp_path / "given.txt"
     given.write_text("ein mann .\nein hund .\n")
-    found = translate(
-        run_script, models / "transformer", "\na dog .\n", f"--forced={given}", "--alignments"
-    )
-    (_, first, none), (_, second, pairs) = fields(found)
-    assert (first, none, second) == ("ein mann .", "", "ein hund .")
-    assert pairs
+    options = [f"--forced={given}", "--alignments"]
+    output = translate(run_script, models / "transformer", "\na dog .\n", *options)
+    first, second = split_fields(output)
+    assert first[1:] == ["ein mann .", ""]
+    assert second[1] == "ein hund ."
+    assert second[2]
 
 
 def test_samples_depend_on_the_seed_alone(models, run_script):
     text = "a man sits on a bench .\ntwo dogs run .\n"
-    once, again, other = (
-        translate(
-            run_script, models / "transformer", text, "--sample", "--top-p=0.9", f"--seed={seed}"
-        )
-        for seed in (1, 1, 2)
-    )
-    assert once == again != other
+
+    def sample(seed):
+        options = ["--sample", "--top-p=0.9", f"--seed={seed}"]
+        return translate(run_script, models / "transformer", text, *options)
+
+    first = sample(seed=1)
+    assert sample(seed=1) == first
+    assert sample(seed=2) != first
 
 
 def test_half_precision(models, run_script):
-    found = fields(translate(run_script, models / "transformer", "two dogs run .\n", "--scores"))
-    half = fields(
-        translate(
-            run_script,
-            models / "transformer",
-            "two dogs run .\n",
-            "--scores",
-            "--precision=bfloat16",
+
+    def score(*options):
+        output = translate(
+            run_script, models / "transformer", "two dogs run .\n", "--scores", *options
         )
-    )
-    assert float(half[0][0]) == pytest.approx(float(found[0][0]), abs=0.05)
+        return float(split_fields(output)[0][0])
+
+    assert score("--precision=bfloat16") == pytest.approx(score(), abs=0.05)
+
+
+def translate_command(root, model, *options):
+    return [
+        sys.executable,
+        root / "src" / "translate.py",
+        f"--model={model}",
+        "--threads=1",
+        *options,
+    ]
 
 
 def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
-    command = [
-        sys.executable,
-        root / "src" / "translate.py",
-        f"--model={models / 'rnnsearch'}",
-        "--threads=1",
-    ]
+    command = translate_command(root, models / "rnnsearch")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -293,12 +282,7 @@ def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
 
 
 def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, root):
-    command = [
-        sys.executable,
-        root / "src" / "translate.py",
-        f"--model={models / 'rnnsearch'}",
-        "--threads=1",
-    ]
+    command = translate_command(root, models / "rnnsearch")
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes, text=True) as process:
         process.stdin.write("a dog sits .\n")
@@ -312,26 +296,20 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, r
 def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):
     lines = ["a man sits on a bench .\n", "two dogs run .\n", "two dogs run .\n"]
     (tmp_path / "source.txt").write_text("".join(lines))
-    command = [
-        sys.executable,
-        root / "src" / "translate.py",
-        f"--model={models / 'transformer'}",
-        "--threads=1",
-    ]
-    whole = translate(
-        run_script, models / "transformer", "", "--sample", f"--input={tmp_path / 'source.txt'}"
-    )
+    options = ["--sample", f"--input={tmp_path / 'source.txt'}"]
+    from_file = translate(run_script, models / "transformer", "", *options)
+    command = translate_command(root, models / "transformer", "--sample")
     with subprocess.Popen(
-        [*command, "--sample"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        found = []
+        from_pipe = []
         for line in lines:
             process.stdin.write(line)
             process.stdin.flush()
-            found.append(process.stdout.readline())
+            from_pipe.append(process.stdout.readline())
         process.stdin.close()
-    assert "".join(found) == whole
-    assert found[1] != found[2]
+    assert "".join(from_pipe) == from_file
+    assert from_pipe[1] != from_pipe[2]
 
 
 @pytest.mark.parametrize(
@@ -346,8 +324,8 @@ def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, r
     ],
 )
 def test_what_does_not_go_together(models, tmp_path, run_failing, options, message):
-    (tmp_path / "one.txt").write_text("two dogs\n")
-    options = [option.replace("FILE", str(tmp_path / "one.txt")) for option in options]
+    (tmp_path / "one-line.txt").write_text("two dogs\n")
+    options = [option.replace("FILE", str(tmp_path / "one-line.txt")) for option in options]
     error = run_failing(
         "translate", f"--model={models / 'seq2seq'}", *options, input="a dog .\na man .\n"
     )

@@ -1,4 +1,4 @@
-"""Translates a test set with a model and with each of its exports, and compares.
+"""Translate a test set with a model and with each of its exports, and compare.
 
 python tests/system/compare_exports.py --model FOLDER --source FILE --reference FILE prints a table;
 it ends with code 1 when an export in float32 translates fewer than 99% of the lines as the model
@@ -10,7 +10,8 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "src")]
@@ -21,13 +22,18 @@ from sacrebleu.metrics import BLEU  # noqa: E402
 from transformers import MarianMTModel  # noqa: E402
 
 from nmt.data.batches import pad_sources  # noqa: E402
-from nmt.decoding.translator import batches, translate_tokens  # noqa: E402
+from nmt.decoding.translator import (  # noqa: E402
+    in_order,
+    length_sorted_batches,
+    translate_tokens,
+)
 from nmt.files import read_lines  # noqa: E402
-from nmt.models.protocol import PAD  # noqa: E402
+from nmt.models.protocol import BOS, EOS, PAD  # noqa: E402
 from nmt.serving.exports import export  # noqa: E402
 from nmt.serving.folder import TranslationModel  # noqa: E402
 
 Tokens = list[list[int]]
+Translate = Callable[[Tokens], Tokens]
 FORMATS = [
     ("ctranslate2", "float32"),
     ("ctranslate2", "float16"),
@@ -36,71 +42,95 @@ FORMATS = [
 ]
 
 
-def by_us(model: TranslationModel, sources: Tokens) -> Tokens:
+@dataclass(frozen=True)
+class Result:
+    """The translations of a test set, their BLEU, and the number of sentences per second."""
+
+    translations: Tokens
+    bleu: float
+    rate: float
+
+    def share_of_same_lines(self, expected: Tokens) -> float:
+        """Return the share of lines that are translated as expected."""
+        same = sum(map(list.__eq__, expected, self.translations))
+        return same / len(expected)
+
+
+def by_model(model: TranslationModel) -> Translate:
+    """Return the search of this project."""
     changes = {"penalty": "power", "alpha": 1.0, "stop": "beam"}
-    found = {}
-    for batch in translate_tokens(
-        model.model, sources, model.experiment.decoding.model_copy(update=changes)
-    ):
-        found.update(zip(*batch, strict=True))
-    return [found[number][0].tokens for number in range(len(sources))]
-
-
-def by_ctranslate2(
-    model: TranslationModel, folder: Path, precision: str
-) -> Callable[[Tokens], Tokens]:
-    # On a CPU, weights in float16 are stored so and multiplied in float32.
-    computed = "float32" if precision == "float16" else precision
-    loaded = ctranslate2.Translator(
-        str(folder), compute_type=computed, intra_threads=torch.get_num_threads()
-    )
-    read, written = model.subwords.source.pieces, model.subwords.target.processor.piece_to_id
+    decoding = model.experiment.decoding.model_copy(update=changes)
 
     def translate(sources: Tokens) -> Tokens:
-        found = loaded.translate_batch(
-            [read(source) for source in sources],
+        batches = translate_tokens(model.model, sources, decoding)
+        return [best.tokens for (best,) in in_order(batches, len(sources))]
+
+    return translate
+
+
+def by_ctranslate2(model: TranslationModel, folder: Path, precision: str) -> Translate:
+    """Return the search of CTranslate2 with the export in the folder."""
+    # On a CPU, weights in float16 are stored so and multiplied in float32.
+    compute_type = "float32" if precision == "float16" else precision
+    translator = ctranslate2.Translator(
+        str(folder), compute_type=compute_type, intra_threads=torch.get_num_threads()
+    )
+    to_pieces = model.subwords.source.pieces
+    to_ids = model.subwords.target.processor.piece_to_id
+
+    def translate(sources: Tokens) -> Tokens:
+        results = translator.translate_batch(
+            [to_pieces(source) for source in sources],
             beam_size=model.experiment.decoding.beam,
             length_penalty=1,
             max_batch_size=2048,
             batch_type="tokens",
         )
-        return [written(each.hypotheses[0]) for each in found]
+        return [to_ids(result.hypotheses[0]) for result in results]
 
     return translate
 
 
-def by_transformers(model: TranslationModel, folder: Path, _: str) -> Callable[[Tokens], Tokens]:
-    loaded = MarianMTModel.from_pretrained(folder).eval()
+def by_transformers(model: TranslationModel, folder: Path, _: str) -> Translate:
+    """Return the search of transformers with the export in the folder."""
+    marian = MarianMTModel.from_pretrained(folder).eval()
+
+    def translate_batches(sources: Tokens) -> Iterator[tuple[list[int], Tokens]]:
+        for numbers in length_sorted_batches(sources, model.experiment.decoding.beam):
+            source = pad_sources([sources[number] for number in numbers])
+            rows = marian.generate(
+                source,
+                attention_mask=source != PAD,
+                length_penalty=1.0,
+                early_stopping=True,
+                max_new_tokens=source.size(1) + 50,
+            )
+            yield numbers, rows.tolist()
 
     def translate(sources: Tokens) -> Tokens:
-        found = {}
-        for numbers in batches(sources, model.experiment.decoding.beam):
-            source = pad_sources([sources[number] for number in numbers])
-            options = {
-                "length_penalty": 1.0,
-                "early_stopping": True,
-                "max_new_tokens": source.size(1) + 50,
-            }
-            rows = loaded.generate(source, attention_mask=source != PAD, **options)
-            found.update(zip(numbers, rows.tolist(), strict=True))
-        special = {0, 2, 3}
+        special = {PAD, BOS, EOS}
         return [
-            [token for token in found[number] if token not in special]
-            for number in range(len(sources))
+            [token for token in row if token not in special]
+            for row in in_order(translate_batches(sources), len(sources))
         ]
 
     return translate
 
 
-def same(one: Tokens, other: Tokens) -> float:
-    """The share of lines."""
-    return sum(map(list.__eq__, one, other)) / len(one)
-
-
 LOAD = {"ctranslate2": by_ctranslate2, "huggingface": by_transformers}
 
 
+def print_row(name: str, precision: str, same: str, result: Result, size: int) -> None:
+    """Print a row of the table; size is in bytes."""
+    print(
+        f"| {name} | {precision} | {same} | {result.bleu:.2f} | {result.rate:.0f} |"
+        f" {size / 1e6:.1f} |",
+        flush=True,
+    )
+
+
 def main() -> int:
+    """Measure all, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -109,50 +139,38 @@ def main() -> int:
     parser.add_argument("--reference", type=Path, required=True)
     args = parser.parse_args()
     model = TranslationModel(args.model)
-    sources, references = (
-        model.encode(list(read_lines(args.source))),
-        list(read_lines(args.reference)),
-    )
-    bleu = BLEU(lowercase=model.before.lowercase)
+    sources = model.encode(list(read_lines(args.source)))
+    references = list(read_lines(args.reference))
+    metric = BLEU(lowercase=model.source_preprocessing.lowercase)
 
-    def measure(translate: Callable[[Tokens], Tokens]) -> tuple[Tokens, float, float]:
+    def measure(translate: Translate) -> Result:
         translate(sources[:50])
-        begun = time.perf_counter()
-        found = translate(sources)
-        rate = len(sources) / (time.perf_counter() - begun)
-        return (
-            found,
-            bleu.corpus_score([model.decode(tokens) for tokens in found], [references]).score,
-            rate,
-        )
+        start_time = time.perf_counter()
+        translations = translate(sources)
+        rate = len(sources) / (time.perf_counter() - start_time)
+        texts = [model.decode(tokens) for tokens in translations]
+        return Result(translations, metric.corpus_score(texts, [references]).score, rate)
 
-    whole, score, rate = measure(lambda tokens: by_us(model, tokens))
+    print("| format | weights | lines as the model's | BLEU | sentences/s | MB |")
+    print("|---|---|---:|---:|---:|---:|")
+    whole = measure(by_model(model))
     size = (args.model / "model.safetensors").stat().st_size
-    print(
-        "| format | weights | lines as the model's | BLEU | sentences/s | MB"
-        " |\n|---|---|---:|---:|---:|---:|"
-    )
-    print(f"| the model | float32 | | {score:.2f} | {rate:.0f} | {size / 1e6:.1f} |", flush=True)
-    half = TranslationModel(args.model, precision=torch.bfloat16)
-    found, theirs, rate = measure(lambda tokens: by_us(half, tokens))
-    good = abs(theirs - score) <= 0.1
-    print(
-        f"| the model | bfloat16 | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} |"
-        f" {size / 1e6:.1f} |",
-        flush=True,
-    )
+    print_row("the model", "float32", "", whole, size)
+
+    half = measure(by_model(TranslationModel(args.model, precision=torch.bfloat16)))
+    same = half.share_of_same_lines(whole.translations)
+    print_row("the model", "bfloat16", f"{same:.1%}", half, size)
+    good = abs(half.bleu - whole.bleu) <= 0.1
+
     for to, precision in FORMATS:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "exported"
             export(model, args.model, to, precision, folder)
-            found, theirs, rate = measure(LOAD[to](model, folder, precision))
+            result = measure(LOAD[to](model, folder, precision))
             size = max(path.stat().st_size for path in folder.iterdir())
-        good &= abs(theirs - score) <= 0.3 if precision == "int8" else same(whole, found) >= 0.99
-        print(
-            f"| {to} | {precision} | {same(whole, found):.1%} | {theirs:.2f} | {rate:.0f} |"
-            f" {size / 1e6:.1f} |",
-            flush=True,
-        )
+        same = result.share_of_same_lines(whole.translations)
+        good &= abs(result.bleu - whole.bleu) <= 0.3 if precision == "int8" else same >= 0.99
+        print_row(to, precision, f"{same:.1%}", result, size)
     return int(not good)
 
 
