@@ -1,4 +1,4 @@
-"""compare.py through its command line."""
+"""The command line of compare.py."""
 
 import pytest
 
@@ -11,38 +11,41 @@ REFERENCE = [
 
 @pytest.fixture
 def arguments(tmp_path):
-    files = {
+    """Write translations; return arguments(*systems, **changes), which compares some of them."""
+    texts = {
         "right": REFERENCE,
         "wrong": [line.replace("hund und", "katze oder") for line in REFERENCE],
         "short": REFERENCE[:-1],
         "reference": REFERENCE,
     }
-    for name, lines in files.items():
+    for name, lines in texts.items():
         write_lines(tmp_path / f"{name}.de", lines)
 
-    def named(*systems, **changes):
+    def make(*systems, **changes) -> list[str]:
         options = {
+            "translations": [tmp_path / f"{name}.de" for name in systems],
+            "names": systems,
             "references": [tmp_path / "reference.de"],
             "target-language": ["de"],
             "output": [tmp_path / "o.json"],
         }
-        options |= {
-            "translations": [tmp_path / f"{name}.de" for name in systems],
-            "names": systems,
-        } | changes
-        return [str(word) for name, values in options.items() for word in (f"--{name}", *values)]
+        command = []
+        for name, values in (options | changes).items():
+            command += [f"--{name}", *map(str, values)]
+        return command
 
-    return named
+    return make
 
 
-def test_it_says_which_may_be_the_best(arguments, run_script, tmp_path):
-    done = run_script("compare", *arguments("wrong", "right", metrics=["bleu", "chrf"]))
-    assert done.returncode == 0, done.stderr
-    found = read_json(tmp_path / "o.json")
-    assert list(found) == ["bleu", "chrf"]
-    assert found["bleu"]["systems"]["right"]["may_be_best"]
-    assert not found["bleu"]["systems"]["wrong"]["may_be_best"]
-    assert done.stderr == "bleu: may be best: right\nchrf: may be best: right\n"
+def test_it_tells_which_systems_may_be_the_best(arguments, run_script, tmp_path):
+    process = run_script("compare", *arguments("wrong", "right", metrics=["bleu", "chrf"]))
+    assert process.returncode == 0, process.stderr
+    comparisons = read_json(tmp_path / "o.json")
+    assert list(comparisons) == ["bleu", "chrf"]
+    systems = comparisons["bleu"]["systems"]
+    assert systems["right"]["may_be_best"]
+    assert not systems["wrong"]["may_be_best"]
+    assert process.stderr == "bleu: may be best: right\nchrf: may be best: right\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""plot.py through its command line."""
+"""The command line of plot.py."""
 
 import paper_runs
 import pytest
@@ -9,7 +9,7 @@ from nmt.configuration import Table
 
 @pytest.fixture
 def plot(tmp_path, root):
-    """Made-up runs, and the arguments that draw a figure of them."""
+    """Make up runs; return plot(**changes), the arguments that draw a figure of them."""
     tables = {
         "first": Table(title="A", experiments=["demo-rnnsearch"], split="test", metrics=["bleu"]),
         "second": Table(title="B", experiments=["demo-rnnencdec"], split="test", metrics=["bleu"]),
@@ -23,28 +23,29 @@ def plot(tmp_path, root):
         "reproduction": file,
         "figure": "attention",
         "runs": tmp_path / "runs",
-    }
-    options |= {
         "pdf": tmp_path / "figures" / "attention.pdf",
         "png": tmp_path / "figures" / "attention.png",
     }
-    return lambda **changes: [
-        "plot",
-        *(f"--{name}={value}" for name, value in (options | changes).items()),
-    ]
+
+    def arguments(**changes) -> list[str]:
+        changed = options | changes
+        return ["plot", *(f"--{name}={value}" for name, value in changed.items())]
+
+    return arguments
 
 
-def test_draws_the_first_table_twice_alike(plot, run_script, tmp_path):
-    """Neither the time, nor the process, nor the order of sets is in the files."""
-    first = run_script(*plot(), env={"PYTHONHASHSEED": "1"})
-    assert first.returncode == 0, first.stderr
-    assert first.stderr == ""
-    written = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert written["attention.pdf"].startswith(b"%PDF")
-    assert written["attention.png"].startswith(b"\x89PNG")
-    again = run_script(*plot(), env={"PYTHONHASHSEED": "2"})
-    assert again.returncode == 0, again.stderr
-    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == written
+def test_draws_the_first_table_and_the_same_files_every_time(plot, run_script, tmp_path):
+    """The files depend neither on the time, nor on the process, nor on the order of sets."""
+    contents = []
+    for hash_seed in ("1", "2"):
+        process = run_script(*plot(), env={"PYTHONHASHSEED": hash_seed})
+        assert process.returncode == 0, process.stderr
+        assert process.stderr == ""
+        paths = (tmp_path / "figures").iterdir()
+        contents.append({path.name: path.read_bytes() for path in paths})
+    assert contents[0] == contents[1]
+    assert contents[0]["attention.pdf"].startswith(b"%PDF")
+    assert contents[0]["attention.png"].startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,6 @@ def test_errors_write_nothing(plot, run_failing, tmp_path, changes, message):
 
 
 def test_an_unknown_figure_is_a_bad_argument(plot, run_script):
-    done = run_script(*plot(figure="moon"))
-    assert done.returncode == 2
-    assert "learning-curves" in done.stderr
+    process = run_script(*plot(figure="moon"))
+    assert process.returncode == 2
+    assert "learning-curves" in process.stderr

@@ -1,4 +1,4 @@
-"""score.py through its command line."""
+"""The command line of score.py."""
 
 import gzip
 import json
@@ -30,17 +30,15 @@ def run_score(
         "references": folder / "r.de",
         "output": folder / "out" / "scores.json",
     }
-    named = paths | {"target-language": "de"} | options
-    command = [
-        sys.executable,
-        REPOSITORY / "src" / "score.py",
-        *(f"--{key}={value}" for key, value in named.items()),
-    ]
-    return subprocess.run([*command, *extra], capture_output=True, text=True)
+    all_options = paths | {"target-language": "de"} | options
+    arguments = [f"--{name}={value}" for name, value in all_options.items()]
+    command = [sys.executable, REPOSITORY / "src" / "score.py", *arguments, *extra]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.fixture
 def folder(tmp_path):
+    """Return a folder with translations, references and sources."""
     (tmp_path / "t.de").write_text(TRANSLATION, encoding="utf-8")
     (tmp_path / "r.de").write_text(REFERENCE, encoding="utf-8")
     (tmp_path / "s.en").write_text(SOURCE, encoding="utf-8")
@@ -52,38 +50,39 @@ def scores_in(folder: Path) -> dict:
 
 
 def test_scores_are_written(folder):
-    done = run_score(folder)
-    assert done.returncode == 0, done.stderr
+    process = run_score(folder)
+    assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     names = [name for name, metric in METRICS.items() if metric.scorer]
     assert list(result) == [*names, "sentences", "target_language"]
-    assert (result["sentences"], result["target_language"]) == (3, "de")
+    assert result["sentences"] == 3
+    assert result["target_language"] == "de"
     for name in names:
         assert 0 < result[name]["score"] < 100
         assert "|version:" in result[name]["signature"]
-        assert f"{name} {result[name]['score']:.2f}" in done.stderr
+        assert f"{name} {result[name]['score']:.2f}" in process.stderr
 
 
 def test_more_references_gzip_and_sources(folder):
     with gzip.open(folder / "second.de.gz", "wt", encoding="utf-8") as file:
         file.write(TRANSLATION)
-    done = run_score(folder, "--references", folder / "second.de.gz", sources=folder / "s.en")
-    assert done.returncode == 0, done.stderr
+    process = run_score(folder, "--references", folder / "second.de.gz", sources=folder / "s.en")
+    assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     assert result["bleu"]["score"] == pytest.approx(100)
     assert result["bleu"]["signature"].startswith("nrefs:2|")
-    whole = dict.fromkeys(("bleu", "lowercased_bleu"), pytest.approx(100))
+    perfect = dict.fromkeys(("bleu", "lowercased_bleu"), pytest.approx(100))
     assert result["bleu_by_source_length"] == [
-        {"from": 0, "to": 10, "sentences": 2} | whole,
-        {"from": 10, "to": 15, "sentences": 1} | whole,
+        {"from": 0, "to": 10, "sentences": 2} | perfect,
+        {"from": 10, "to": 15, "sentences": 1} | perfect,
     ]
     assert sum(part["sentences"] for part in result["bleu_by_source_rank"]) == 3
 
 
 def test_only_a_newline_ends_a_line(folder):
     (folder / "t.de").write_text(TRANSLATION.replace("Ein ", "Ein\u2028\x0c\x85"), encoding="utf-8")
-    done = run_score(folder)
-    assert done.returncode == 0, done.stderr
+    process = run_score(folder)
+    assert process.returncode == 0, process.stderr
     assert scores_in(folder)["sentences"] == 3
 
 
@@ -111,11 +110,11 @@ def test_errors_are_one_sentence_and_write_nothing(folder, name, content, messag
         (folder / name).unlink()
     else:
         (folder / name).write_bytes(content)
-    done = run_score(folder, sources=folder / "s.en")
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+    process = run_score(folder, sources=folder / "s.en")
+    assert process.returncode == 1
+    assert message in process.stderr
+    assert process.stderr.startswith("error: ")
+    assert process.stderr.count("\n") == 1
     assert not (folder / "out").exists()
 
 
@@ -132,8 +131,10 @@ def test_earlier_scores_survive_an_error(folder):
 )
 def test_golden_scores(folder):
     """The published scores of a real system's detokenized output, to their printed digits."""
-    done = run_score(folder, translations=GOLDEN, references=NEWSTEST / "newstest2014-deen.de.gz")
-    assert done.returncode == 0, done.stderr
+    process = run_score(
+        folder, translations=GOLDEN, references=NEWSTEST / "newstest2014-deen.de.gz"
+    )
+    assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     assert f"{result['bleu']['score']:.2f}" == "20.07"
     assert f"{result['chrf']['score']:.1f}" == "51.9"

@@ -1,4 +1,4 @@
-"""typeset.py through its command line."""
+"""The command line of typeset.py."""
 
 import csv
 
@@ -9,49 +9,51 @@ import yaml
 
 @pytest.fixture
 def typeset(tmp_path, root):
-    """Made-up runs, and the arguments that make a table of them."""
+    """Make up runs; return typeset(**changes), the arguments that make a table of them."""
     reproduction = paper_runs.reproduction()
     paper_runs.make_runs(tmp_path, root, reproduction)
     file = tmp_path / "reproduction.yaml"
     file.write_text(yaml.safe_dump(reproduction.model_dump()), encoding="utf-8")
-    options = {"catalog": root / "config", "reproduction": file, "table": "systems"}
-    options["runs"] = tmp_path / "runs"
-    options |= {
-        name: tmp_path / "tables" / f"systems.{name}"
-        for name in ("csv", "markdown", "html", "latex")
+    options = {
+        "catalog": root / "config",
+        "reproduction": file,
+        "table": "systems",
+        "runs": tmp_path / "runs",
     }
-    return lambda **changes: [
-        "typeset",
-        *(f"--{name}={value}" for name, value in (options | changes).items()),
-    ]
+    for name in ("csv", "markdown", "html", "latex"):
+        options[name] = tmp_path / "tables" / f"systems.{name}"
+
+    def arguments(**changes) -> list[str]:
+        changed = options | changes
+        return ["typeset", *(f"--{name}={value}" for name, value in changed.items())]
+
+    return arguments
 
 
 def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
-    done = run_script(*typeset())
-    assert done.returncode == 0, done.stderr
+    process = run_script(*typeset())
+    assert process.returncode == 0, process.stderr
     tables = tmp_path / "tables"
     with (tables / "systems.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["experiment"] for row in rows] == [
-        "demo-rnnencdec",
-        "demo-rnnsearch",
-        "demo-transformer",
-    ]
-    assert (
-        (tables / "systems.markdown")
-        .read_text(encoding="utf-8")
-        .startswith("# Systems & scores, 100% made up\n")
-    )
-    assert (tables / "systems.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert r"\label{tab:made-up-systems}" in (tables / "systems.latex").read_text(encoding="utf-8")
+    experiments = [row["experiment"] for row in rows]
+    assert experiments == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
+    markdown = (tables / "systems.markdown").read_text(encoding="utf-8")
+    html = (tables / "systems.html").read_text(encoding="utf-8")
+    latex = (tables / "systems.latex").read_text(encoding="utf-8")
+    assert markdown.startswith("# Systems & scores, 100% made up\n")
+    assert html.startswith("<!doctype html>")
+    assert r"\label{tab:made-up-systems}" in latex
 
 
 def test_the_same_files_every_time(typeset, run_script, tmp_path):
-    first = run_script(*typeset(), env={"PYTHONHASHSEED": "1"})
-    written = {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()}
-    again = run_script(*typeset(), env={"PYTHONHASHSEED": "2"})
-    assert (first.returncode, again.returncode) == (0, 0)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()} == written
+    contents = []
+    for hash_seed in ("1", "2"):
+        process = run_script(*typeset(), env={"PYTHONHASHSEED": hash_seed})
+        assert process.returncode == 0, process.stderr
+        paths = (tmp_path / "tables").iterdir()
+        contents.append({path.name: path.read_bytes() for path in paths})
+    assert contents[0] == contents[1]
 
 
 @pytest.mark.parametrize(
