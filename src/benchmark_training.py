@@ -1,9 +1,8 @@
-"""Measures how fast rows train on this machine, alternating between them, and writes a table and a
-figure.
+"""Measure how fast rows train on this machine, interleaved, and write a table and a figure.
 
-With --against, another checkout of this repository is measured too, interleaved; with --without this
-code without some of what makes it fast; and with --peers other toolkits, which --peers-python must
-have (envs/peers.txt). The table has the ratio of this code's tokens a second to theirs.
+With --against, another checkout of this repository is measured as well; with --without, this code
+without some of its optimizations; and with --peers, other toolkits, which --peers-python must have
+(envs/peers.txt). The table has the ratio of this code's target tokens a second to theirs.
 """
 
 import argparse
@@ -14,9 +13,9 @@ import pandas as pd
 import torch
 
 from nmt import command
-from nmt.benchmarks.optimizations import CLEARED, MEASURES
+from nmt.benchmarks.optimizations import OPTIMIZATIONS, VARIABLES
 from nmt.benchmarks.peers import TOOLKITS
-from nmt.benchmarks.report import drawn, markdown
+from nmt.benchmarks.report import draw, markdown
 from nmt.benchmarks.worker import SOURCE, run_worker
 from nmt.errors import UserError
 from nmt.files import write_text
@@ -25,52 +24,68 @@ from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.training.machine import best_device, device_name
 
-TRAINING, PEER = "nmt.benchmarks.measure_training", "nmt.benchmarks.measure_peer"
+TRAINING = "nmt.benchmarks.measure_training"
+PEER = "nmt.benchmarks.measure_peer"
 
 
 def main(args: argparse.Namespace) -> None:
+    """Measure every version of every row, once a round, and write the results."""
     if len(args.tokens) != len(args.experiments):
         raise UserError(
             f"{len(args.experiments)} experiments but {len(args.tokens)} folders of tokens: give"
-            " each its own."
+            " one folder for each experiment."
         )
-    this = [sys.executable, "-m", TRAINING]
-    versions = {"this": this}
-    sources = {}
-    if args.against:
-        sources["other"] = args.against / "src"
-        if not (sources["other"] / f"{TRAINING.replace('.', '/')}.py").exists():
-            raise UserError(
-                f"{args.against} cannot be compared with: src has no module {TRAINING} there."
-            )
-        versions["other"] = this
-    for name in args.without:
-        without = (
-            ["env", f"--unset={CLEARED[name]}", *this]
-            if name in CLEARED
-            else [*this, f"--without={name}"]
-        )
-        versions[f"without {name}"] = without
-    for peer in args.peers:
-        versions[peer] = [args.peers_python, "-m", PEER, f"--toolkit={peer}"]
+    commands = worker_commands(args)
+    sources = {"other": args.against / "src"} if args.against else {}
     rows = list(zip(args.experiments, args.tokens, strict=True))
-    turns = [(*row, version) for _ in range(args.rounds) for row in rows for version in versions]
-    lines = []
-    for name, tokens, version in progress(turns, "benchmark", len(turns), "measurements"):
-        named = {"catalog": args.catalog, "experiment": name, "tokens": tokens}
-        named |= {"seconds": args.seconds, "threads": args.threads}
-        lines.append(
-            {"experiment": name, "version": version}
-            | run_worker(name, versions[version], named, sources.get(version, SOURCE))
-        )
-        measurements = pd.DataFrame(lines)
-        write_text(args.csv, measurements.to_csv(index=False))  # at once: a later one may fail
+    turns = [
+        (experiment, tokens, version)
+        for _ in range(args.rounds)
+        for experiment, tokens in rows
+        for version in commands
+    ]
+    records = []
+    for experiment, tokens, version in progress(turns, "benchmark", len(turns), "measurements"):
+        options = {
+            "catalog": args.catalog,
+            "experiment": experiment,
+            "tokens": tokens,
+            "seconds": args.seconds,
+            "threads": args.threads,
+        }
+        source = sources.get(version, SOURCE)
+        speed = run_worker(experiment, commands[version], options, source)
+        records.append({"experiment": experiment, "version": version} | speed)
+        measurements = pd.DataFrame(records)
+        # Written after every measurement, because a later one may fail
+        write_text(args.csv, measurements.to_csv(index=False))
     machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
     about = f"{machine}. Medians; rounds: {args.rounds}, interleaved."
     table = markdown(measurements, about)
     write_text(args.markdown, table)
-    save(drawn(measurements, about), args.pdf, args.png)
+    save(draw(measurements, about), args.pdf, args.png)
     print(table, end="")
+
+
+def worker_commands(args: argparse.Namespace) -> dict[str, list[str]]:
+    """Return how the worker of each version is called, by the version's name in tables.
+
+    Raises UserError when the other checkout has no such worker.
+    """
+    this = [sys.executable, "-m", TRAINING]
+    commands = {"this": this}
+    if args.against:
+        if not (args.against / "src" / f"{TRAINING.replace('.', '/')}.py").exists():
+            raise UserError(f"{args.against} cannot be compared: its src has no module {TRAINING}.")
+        commands["other"] = this
+    for name in args.without:
+        if name in VARIABLES:
+            commands[f"without {name}"] = ["env", f"--unset={VARIABLES[name]}", *this]
+        else:
+            commands[f"without {name}"] = [*this, f"--without={name}"]
+    for peer in args.peers:
+        commands[peer] = [args.peers_python, "-m", PEER, f"--toolkit={peer}"]
+    return commands
 
 
 if __name__ == "__main__":
@@ -81,10 +96,15 @@ if __name__ == "__main__":
         nargs="+",
         required=True,
         metavar="NAME",
-        help="entries of experiments.yaml",
+        help="rows of config/experiments",
     )
     parser.add_argument(
-        "--tokens", nargs="+", type=Path, required=True, metavar="FOLDER", help="of each, binarized"
+        "--tokens",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="the binarized training set of each row",
     )
     parser.add_argument(
         "--against", type=Path, metavar="FOLDER", help="another checkout of this repository"
@@ -93,15 +113,18 @@ if __name__ == "__main__":
         "--without",
         nargs="+",
         default=[],
-        choices=MEASURES,
-        help="what makes it fast, one at a time",
+        choices=OPTIMIZATIONS,
+        help="optimizations to leave out, one at a time",
     )
     parser.add_argument("--peers", nargs="+", default=[], choices=TOOLKITS)
     parser.add_argument(
-        "--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them"
+        "--peers-python",
+        default=sys.executable,
+        metavar="FILE",
+        help="the Python that has the toolkits of --peers",
     )
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
-    parser.add_argument("--seconds", type=command.number(0), default=10, help="a measurement")
+    parser.add_argument("--seconds", type=command.number(0), default=10, help="of a measurement")
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     for name in ("csv", "markdown", "pdf", "png"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE")

@@ -1,5 +1,6 @@
-"""Measures how fast one row trains on this machine, and writes the numbers as JSON; benchmark.py
-compares many.
+"""Measure how fast one row trains on this machine, and print the numbers as JSON.
+
+benchmark_training.py compares several rows and versions.
 """
 
 import argparse
@@ -17,9 +18,11 @@ from nmt.training.distributed import process_group
 
 
 def main(args: argparse.Namespace) -> None:
+    """Measure the row, without one of the optimizations if asked to, and print its speed."""
     torch.set_num_threads(args.threads)
     if args.without:
-        setattr(*REPLACEMENTS[args.without])
+        owner, name, replacement = REPLACEMENTS[args.without]
+        setattr(owner, name, replacement)
     experiment = load_catalog(args.catalog).experiment(args.experiment)
     tokens = ParallelTokens.load(args.tokens)
     with process_group() as group:
@@ -31,6 +34,6 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument(
-        "--without", choices=REPLACEMENTS, help="one of the optimizations that make it fast"
+        "--without", choices=REPLACEMENTS, help="leave out this one of the optimizations"
     )
     command.run(main, parser)

@@ -1,6 +1,4 @@
-"""The measures that make training fast, and what torch offers in their place, to see what each is
-worth.
-"""
+"""The optimizations that make training fast, and what replaces each of them to see its worth."""
 
 from collections.abc import Iterable
 
@@ -16,41 +14,54 @@ from nmt.models.protocol import PAD
 from nmt.training import trainer
 
 
-def apart(self: MultiHeadAttention, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    q, k, v = (self.split_heads(F.linear(x, weight)) for weight in self.qkv.weight.split(self.widths))
+def separate_projections(
+    self: MultiHeadAttention, x: Tensor, start: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values as MultiHeadAttention.project does, by three products."""
+    weights = self.qkv.weight.split(self.widths)
+    q, k, v = (self.split_heads(F.linear(x, weight)) for weight in weights)
     return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
 
 
-def whole_loss(
+def unchunked_cross_entropy(
     hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    logits, targets = output(hidden.flatten(0, 1)), targets.flatten()
+    """Return what nmt.training.objective.cross_entropy does, with all logits held at once.
+
+    hidden: (B, T, D). targets: (B, T).
+    """
+    logits = output(hidden.flatten(0, 1))
+    targets = targets.flatten()
     loss = F.cross_entropy(
         logits, targets, ignore_index=PAD, label_smoothing=smoothing, reduction="sum"
     )
     with torch.no_grad():
-        return loss, F.cross_entropy(logits, targets, ignore_index=PAD, reduction="sum")
+        nll = F.cross_entropy(logits, targets, ignore_index=PAD, reduction="sum")
+    return loss, nll
 
 
-class PlainAdam(torch.optim.Adam):
+class UnfusedAdam(torch.optim.Adam):
+    """Adam in torch's default implementation, whatever `fused` says."""
+
     def __init__(self, parameters: Iterable[Tensor], fused: bool, **settings: object):
         super().__init__(parameters, **settings)
 
     def step(self, closure: None = None) -> None:
-        self.found_inf = None  # only a fused one looks at it
+        """Update the parameters, whether the gradient is finite or not."""
+        self.found_inf = None  # set by the trainer, and only the fused implementation allows it
         super().step(closure)
 
 
-# Name of a measure: where it is, its name there, and what takes its place
+# Name of an optimization: the object that has it, the attribute's name, and its replacement
 REPLACEMENTS = {
     "sorted-batches": (Batches, "by_length", lambda self, numbers: numbers),
-    "joint-projections": (MultiHeadAttention, "project", apart),
+    "joint-projections": (MultiHeadAttention, "project", separate_projections),
     "plain-attention": (attention, "prefers_matmul", lambda device: False),
     "cheap-dropout": (Dropout, "forward", lambda self, x: F.dropout(x, self.p, self.training)),
-    "chunked-loss": (trainer, "cross_entropy", whole_loss),
-    "fused-adam": (torch.optim, "Adam", PlainAdam),
+    "chunked-loss": (trainer, "cross_entropy", unchunked_cross_entropy),
+    "fused-adam": (torch.optim, "Adam", UnfusedAdam),
 }
-# Those that are a variable of nmt.environment, and need a process without it
-CLEARED = {"kept-memory": "GLIBC_TUNABLES", "brief-spinning": "GOMP_SPINCOUNT"}
+# Optimizations that are a variable of nmt.environment: a process must start without it
+VARIABLES = {"kept-memory": "GLIBC_TUNABLES", "brief-spinning": "GOMP_SPINCOUNT"}
 
-MEASURES = [*REPLACEMENTS, *CLEARED]
+OPTIMIZATIONS = [*REPLACEMENTS, *VARIABLES]

@@ -16,61 +16,65 @@ NOTE = (
 
 
 def medians(measurements: pd.DataFrame) -> pd.DataFrame:
-    """This version's, a line for each experiment, in the order of the measurements.
+    """Return the medians of version "this", one line for each experiment, in measured order.
 
-    measurements: a line each, with `experiment`, `version` and the values of
+    measurements: one line each, with `experiment`, `version` and the values of
       nmt.benchmarks.training_speed.Speed.
     """
     ours = measurements[measurements.version == "this"].drop(columns="version")
     return ours.groupby("experiment", sort=False).median()
 
 
-def rounds(measurements: pd.DataFrame, what: str, value: str) -> pd.DataFrame:
-    """The `value` of each `what`, a column each in the order of the measurements; a line for each
-    round.
+def rounds(measurements: pd.DataFrame, key: str, value: str) -> pd.DataFrame:
+    """Return column `value` with one line for each round and one column for each `key`.
+
+    Columns are in the order of the measurements.
     """
-    counted = measurements.assign(round=measurements.groupby(what).cumcount())
-    return counted.pivot(index="round", columns=what, values=value)[measurements[what].unique()]
+    numbered = measurements.assign(round=measurements.groupby(key).cumcount())
+    table = numbered.pivot(index="round", columns=key, values=value)
+    return table[measurements[key].unique()]
 
 
-def spread(middle: float, each: pd.Series, form: str) -> str:
-    return f"{middle:{form}} ({each.min():{form}} to {each.max():{form}})"
+def spread(median: float, values: pd.Series, number_format: str) -> str:
+    """Return the median, and in brackets the lowest and the highest value."""
+    lowest = f"{values.min():{number_format}}"
+    highest = f"{values.max():{number_format}}"
+    return f"{median:{number_format}} ({lowest} to {highest})"
 
 
 def ratio(ours: pd.Series, theirs: pd.Series) -> str:
-    """Of the medians; in brackets the lowest and the highest of a round."""
+    """Return the ratio of the medians, and in brackets the lowest and the highest of a round."""
     return spread(ours.median() / theirs.median(), ours / theirs, ".2f")
 
 
 def markdown(measurements: pd.DataFrame, about: str) -> str:
-    """Of versions other than "this", target_tokens_per_second is enough."""
+    """Return the table, followed by `about` and what its columns mean.
+
+    Of versions other than "this", target_tokens_per_second is enough.
+    """
     table = medians(measurements)
-    rates = {
-        name: rounds(found, "version", "target_tokens_per_second")
-        for name, found in measurements.groupby("experiment", sort=False)
-    }
-    others = [version for version in measurements.version.unique() if version != "this"]
+    rates = [
+        rounds(measurements_of_row, "version", "target_tokens_per_second")
+        for _, measurements_of_row in measurements.groupby("experiment", sort=False)
+    ]
     columns = {
-        "target tokens/s": [
-            spread(rate.this.median(), rate.this, ",.0f") for rate in rates.values()
-        ],
+        "target tokens/s": [spread(rate.this.median(), rate.this, ",.0f") for rate in rates],
         "padding": table.padding.map("{:.1%}".format),
         "MFU": table.mfu.map("{:.1%}".format),
         "memory (GB)": (table.memory / 1e9).map("{:.2f}".format),
     }
-    columns |= {f"{phase} (ms)": table[phase].map("{:.1f}".format) for phase in PHASES}
-    columns |= {
-        f"to {other}": [ratio(rate.this, rate[other]) for rate in rates.values()]
-        for other in others
-    }
-    drawn_up = pd.DataFrame(columns, table.index).to_markdown(
-        disable_numparse=True, stralign="right"
-    )
-    return f"{drawn_up}\n\n{about} {NOTE}\n"
+    for phase in PHASES:
+        columns[f"{phase} (ms)"] = table[phase].map("{:.1f}".format)
+    for version in measurements.version.unique():
+        if version != "this":
+            columns[f"to {version}"] = [ratio(rate.this, rate[version]) for rate in rates]
+    cells = pd.DataFrame(columns, table.index)
+    text = cells.to_markdown(disable_numparse=True, stralign="right")
+    return f"{text}\n\n{about} {NOTE}\n"
 
 
-def drawn(measurements: pd.DataFrame, about: str) -> Figure:
-    """A bar for each experiment: where the time goes."""
+def draw(measurements: pd.DataFrame, about: str) -> Figure:
+    """Draw a bar for each experiment that shows where the time goes."""
     table = medians(measurements)
     with rc_context(STYLE):
         figure = new_figure(PAGE, 0.5 + 0.2 * len(table))

@@ -1,4 +1,4 @@
-"""How fast a row trains here: tokens a second, and where the time goes."""
+"""The speed of training a row on this machine: tokens a second, and where the time goes."""
 
 import argparse
 import itertools
@@ -22,15 +22,16 @@ from nmt.training.schedule import source_weight
 from nmt.training.trainer import Trainer
 
 Result = TypeVar("Result")
-UPDATES_BEFORE = 5  # memory is found and kernels are chosen in the first ones
+# Not measured: in the first updates memory is allocated and kernels are chosen
+WARM_UP_UPDATES = 5
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Phases in milliseconds for 1,000 target tokens, memory in bytes; data is made meanwhile when
-    training is real.
+    """The speed of training, with the time of each phase in milliseconds for 1,000 target tokens.
 
-    Padding is of a whole epoch.
+    padding: of a whole epoch. memory: in bytes. data: making the batch, which real training does
+    during the update before. backward: clipping included.
     """
 
     target_tokens_per_second: float
@@ -46,44 +47,50 @@ class Speed:
 def measure(
     experiment: Experiment, tokens: ParallelTokens, seconds: float, group: ProcessGroup
 ) -> Speed:
-    """Train on real batches of a new epoch for so many seconds; always the same batches and weights."""
+    """Train a new model on the real batches of an epoch for this many seconds.
+
+    Batches and initial weights are the same in every call.
+    """
     torch.manual_seed(1)
     model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
-    settings, device = experiment.training, group.device
+    settings = experiment.training
+    device = group.device
     machine = Machine.of(device, experiment, model)
     trainer = Trainer(model.to(device), settings, group, seed=1)
     partition = Partition.coarsest(settings, group.rank, group.world_size)
     batches = Batches.for_training(tokens, settings, seed=1)
     updates = batches.updates(1, 0, partition, device)
     clock = Clock(device)
-
     numbers = itertools.count(1)
-    lines = repeated(lambda: update(trainer, updates, clock, next(numbers)), seconds, group.any)
-    seen = [line["batch"] for line in lines]
+
+    measured = repeat(
+        lambda: timed_update(trainer, updates, clock, next(numbers)), seconds, group.any
+    )
+    total_seconds = {
+        name: sum(update_seconds[name] for _, update_seconds in measured) for name in clock.seconds
+    }
+    target_tokens = sum(batch.target_tokens for batch, _ in measured)
     source_too = source_weight(1, settings.source_loss) > 0
-    spent = {name: sum(line[name] for line in lines) for name in clock.seconds}
-    target_tokens = sum(batch.target_tokens for batch in seen)
+    flops = sum(machine.flops(batch, source_too) for batch, _ in measured)
+    phases = {
+        phase: 1e6 * total_seconds[phase] / target_tokens
+        for phase in ("data", "forward", "backward", "optimizer")
+    }
     return Speed(
-        target_tokens_per_second=target_tokens / spent["whole"],
+        target_tokens_per_second=target_tokens / total_seconds["whole"],
         padding=batches.padding(),
-        mfu=sum(machine.flops(batch, source_too) for batch in seen)
-        / spent["whole"]
-        / machine.peak
-        / group.world_size,
+        mfu=flops / total_seconds["whole"] / machine.peak / group.world_size,
         memory=machine.memory(),
-        **{
-            phase: 1e6 * spent[phase] / target_tokens
-            for phase in ("data", "forward", "backward", "optimizer")
-        },
+        **phases,
     )
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """What the scripts share that measure once."""
+    """Return a parser of the arguments that measure_training and measure_peer share."""
     parser = command.arguments(description)
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml"
+        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
     )
     parser.add_argument(
         "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"
@@ -93,73 +100,87 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def repeated(
+def repeat(
     update: Callable[[], Result],
     seconds: float,
     any_rank: Callable[[bool], list[bool]] = lambda ended: [ended],
 ) -> list[Result]:
-    """What calls return for so many seconds, at least one; those of a warm-up before are left out.
+    """Call `update` for this many seconds, at least once, and return what the calls return.
 
-    Ranks that train together stop together, when the first has trained for so long.
+    Calls of a warm-up come first; their results are left out. Ranks that train together stop
+    together, when the first has trained for this long: `any_rank` returns whether its argument is
+    true on any rank.
     """
-    for _ in range(UPDATES_BEFORE):
+    for _ in range(WARM_UP_UPDATES):
         update()
-    results, end = [], time.monotonic() + seconds
+    results = []
+    end = time.monotonic() + seconds
     while not results or not any_rank(time.monotonic() >= end)[0]:
         results.append(update())
     return results
 
 
-def update(trainer: Trainer, updates: Iterator[UpdateBatch], clock: "Clock", number: int) -> dict:
+def timed_update(
+    trainer: Trainer, updates: Iterator[UpdateBatch], clock: "Clock", number: int
+) -> tuple[UpdateBatch, dict[str, float]]:
+    """Train on the next batch; return it and the seconds of the update and of its phases."""
     with clock.timed("data"):
         batch = next(updates)
-    clock.seconds |= {"forward": 0.0, "optimizer": 0.0}  # to be added up, of all micro-batches
-    with clock.timed("whole"), clock.inside(trainer):
+    # Added up over all micro-batches
+    clock.seconds["forward"] = 0.0
+    clock.seconds["optimizer"] = 0.0
+    with clock.timed("whole"), clock.phases_timed(trainer):
         trainer.train_step(batch, learning_rate=1e-4, update=number)
         trainer.outcomes()
     seconds = clock.seconds
-    # Clipping is counted as part of the backward pass, which it waits for.
+    # Clipping waits for the backward pass and is counted as part of it.
     seconds["backward"] = seconds["whole"] - seconds["forward"] - seconds["optimizer"]
-    return {"batch": batch, **seconds}
+    return batch, dict(seconds)
 
 
 class Clock:
-    """Seconds by name; on a GPU each time is taken when all that was begun is done."""
+    """Seconds by name; a GPU is waited for whenever the time is taken."""
 
     def __init__(self, device: torch.device):
-        self.device, self.seconds = device, {}
+        self.device = device
+        self.seconds: dict[str, float] = {}
 
     def now(self) -> float:
+        """Return the time in seconds when the device has done all work that was begun."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         return time.perf_counter()
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        begun = self.now()
+        """Return a context whose seconds are kept under a name."""
+        start = self.now()
         yield
-        self.seconds[name] = self.now() - begun
+        self.seconds[name] = self.now() - start
 
     @contextmanager
-    def inside(self, trainer: Trainer) -> Iterator[None]:
-        """Times the forward pass and the optimizer's step of what is run meanwhile."""
-        begun = {}
+    def phases_timed(self, trainer: Trainer) -> Iterator[None]:
+        """Return a context in which seconds of forward passes and optimizer steps are added up."""
+        starts = {}
 
-        def begin(name: str):
-            return lambda *_: begun.update({name: self.now()})
+        def start(name: str) -> Callable[..., None]:
+            def hook(*_: object) -> None:
+                starts[name] = self.now()
 
-        def end(name: str):
-            def add(*_: object) -> None:
-                self.seconds[name] += self.now() - begun[name]
+            return hook
 
-            return add
+        def stop(name: str) -> Callable[..., None]:
+            def hook(*_: object) -> None:
+                self.seconds[name] += self.now() - starts[name]
 
-        hooks = [
-            trainer.objective.register_forward_pre_hook(begin("forward")),
-            trainer.objective.register_forward_hook(end("forward")),
-            trainer.optimizer.register_step_pre_hook(begin("optimizer")),
-            trainer.optimizer.register_step_post_hook(end("optimizer")),
+            return hook
+
+        handles = [
+            trainer.objective.register_forward_pre_hook(start("forward")),
+            trainer.objective.register_forward_hook(stop("forward")),
+            trainer.optimizer.register_step_pre_hook(start("optimizer")),
+            trainer.optimizer.register_step_post_hook(stop("optimizer")),
         ]
         yield
-        for hook in hooks:
-            hook.remove()
+        for handle in handles:
+            handle.remove()

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, which prints what it measured as JSON."""
+"""A measurement in a process of its own, which prints what it measured as JSON."""
 
 import json
 import os
@@ -11,15 +11,20 @@ from nmt.errors import UserError
 SOURCE = Path(__file__).resolve().parents[2]
 
 
-def run_worker(what: str, start: list, arguments: dict, source: Path = SOURCE) -> dict:
+def run_worker(name: str, command: list, options: dict, source: Path = SOURCE) -> dict:
     """Return what a worker prints as JSON on its last line.
 
-    `start` is how its command begins: Python, -m, the module and its first arguments; `source` is the folder
-    that holds the package nmt. Raises UserError when the worker fails, naming `what`.
+    name: what is measured. command: how the worker is called, up to its first arguments: Python,
+    -m and the module. options: values of the remaining arguments. source: the folder that holds the
+    package nmt. Raises UserError, with the name, when the worker fails.
     """
-    command = [*start, *(f"--{name}={value}" for name, value in arguments.items())]
+    arguments = [f"--{option}={value}" for option, value in options.items()]
     environment = SETTINGS | os.environ | {"PYTHONPATH": str(source)}
-    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=False)
-    if done.returncode:
-        raise UserError(f"{what} could not be measured by {' '.join(map(str, start))}: see above.")
-    return json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(
+        [*command, *arguments], stdout=subprocess.PIPE, env=environment, check=False
+    )
+    if process.returncode:
+        raise UserError(
+            f"{name} could not be measured by {' '.join(map(str, command))}: see above."
+        )
+    return json.loads(process.stdout.splitlines()[-1])
