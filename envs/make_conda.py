@@ -1,5 +1,4 @@
-"""Writes the conda environment, nmt.yaml, from requirements.txt and cuda.txt: `python
-envs/make_conda.py`.
+"""Write nmt.yaml, the conda environment, from requirements.txt and cuda.txt.
 
 Conda brings Python and pip; pip brings the packages. So both ways of installing give the same
 builds of the same versions, where conda-forge may have another build or lag behind.
@@ -24,11 +23,12 @@ dependencies:
 
 
 def conda() -> str:
-    """The text of nmt.yaml."""
-    pins = [str(pin) for pin in requirements(ENVS / "requirements.txt")]
-    # Not as constraints, which are a file of their own: Snakemake copies this one elsewhere to
-    # install from it.
-    pins += [f"{pin}; sys_platform == 'linux'" for pin in requirements(ENVS / "cuda.txt")]
+    """Return the text of nmt.yaml."""
+    pins = [str(requirement) for requirement in requirements(ENVS / "requirements.txt")]
+    # Listed, not given to pip as a constraint file: Snakemake copies nmt.yaml elsewhere to install
+    # from it.
+    for requirement in requirements(ENVS / "cuda.txt"):
+        pins.append(f"{requirement}; sys_platform == 'linux'")
     return HEAD + "".join(f'      - "{pin}"\n' for pin in pins)
 
 

@@ -1,7 +1,6 @@
-"""Measures how fast this project and others translate, alternating between them, and writes a
-table.
+"""Measure how fast this project and others translate, interleaved, and write a table.
 
-It has sentences a second, median, lowest and highest of all rounds, and how many times as fast this
+It has sentences a second (median, lowest and highest of all rounds) and how many times as fast this
 project is in float32. All translate the same sources, in the same batches, to the same lengths
 (nmt.benchmarks.measure_search).
 """
@@ -14,7 +13,7 @@ import pandas as pd
 import torch
 
 from nmt import command
-from nmt.benchmarks.peers import SEARCHES, TOOLKITS
+from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
 from nmt.benchmarks.report import ratio, rounds, spread
 from nmt.benchmarks.worker import run_worker
 from nmt.files import write_text
@@ -26,36 +25,45 @@ SEARCH = "nmt.benchmarks.measure_search"
 
 
 def main(args: argparse.Namespace) -> None:
+    """Measure every toolkit once a round, and write the results."""
     toolkits = ["this", *args.toolkits]
-    named = {
-        name: getattr(args, name) for name in ("model", "sources", "beam", "sentences", "threads")
+    options = {
+        "model": args.model,
+        "sources": args.sources,
+        "beam": args.beam,
+        "sentences": args.sentences,
+        "threads": args.threads,
     }
     turns = [toolkit for _ in range(args.rounds) for toolkit in toolkits]
-    lines = []
+    records = []
     for toolkit in progress(turns, "benchmark", len(turns), "measurements"):
         python = args.peers_python if toolkit in TOOLKITS else sys.executable
-        found = run_worker(toolkit, [python, "-m", SEARCH, f"--toolkit={toolkit}"], named)
-        lines.append({"toolkit": toolkit} | found)
-        measurements = pd.DataFrame(lines)
-        write_text(args.csv, measurements.to_csv(index=False))  # at once: a later one may fail
+        worker = [python, "-m", SEARCH, f"--toolkit={toolkit}"]
+        records.append({"toolkit": toolkit} | run_worker(toolkit, worker, options))
+        measurements = pd.DataFrame(records)
+        # Written after every measurement, because a later one may fail
+        write_text(args.csv, measurements.to_csv(index=False))
     table = markdown(measurements, args)
     write_text(args.markdown, table)
     print(table, end="")
 
 
 def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
+    """Return the table, one line for each toolkit, and how it was measured."""
     rates = rounds(measurements, "toolkit", "sentences_per_second")
     columns = {
-        "sentences/s": [spread(rates[each].median(), rates[each], ".1f") for each in rates],
-        "to this": [ratio(rates["this"], rates[each]) for each in rates],
+        "sentences/s": [spread(rates[name].median(), rates[name], ".1f") for name in rates],
+        "to this": [ratio(rates["this"], rates[name]) for name in rates],
     }
+    cells = pd.DataFrame(columns, rates.columns)
+    text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
         f"{device_name(best_device())}, threads {args.threads}, commit {commit()}: beam"
         f" {args.beam}, batches of {args.sentences} sentences. Medians; rounds: {args.rounds},"
-        " interleaved; in brackets are the lowest and the highest. To this: the ratio of this project's"
-        " sentences a second, in float32, to theirs, of the medians and round by round."
+        " interleaved; in brackets are the lowest and the highest. To this: the ratio of this"
+        " project's sentences a second, in float32, to theirs, of the medians and round by round."
     )
-    return f"{pd.DataFrame(columns, rates.columns).to_markdown(disable_numparse=True, stralign='right')}\n\n{about}\n"
+    return f"{text}\n\n{about}\n"
 
 
 if __name__ == "__main__":
@@ -68,11 +76,18 @@ if __name__ == "__main__":
         help="a Transformer, made by average.py",
     )
     parser.add_argument(
-        "--sources", type=Path, required=True, metavar="FILE", help="plain text, a sentence a line"
+        "--sources",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="plain text, one sentence per line",
     )
-    parser.add_argument("--toolkits", nargs="+", default=[], choices=SEARCHES)
+    parser.add_argument("--toolkits", nargs="+", default=[], choices=SEARCH_TOOLKITS)
     parser.add_argument(
-        "--peers-python", default=sys.executable, metavar="FILE", help="the Python that has them"
+        "--peers-python",
+        default=sys.executable,
+        metavar="FILE",
+        help="the Python that has the toolkits of envs/peers.txt",
     )
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
     parser.add_argument("--beam", type=command.whole_number(1), default=4)

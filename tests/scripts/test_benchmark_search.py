@@ -1,6 +1,4 @@
-"""benchmark_search.py through its command line, and what nmt.benchmarks.peers has of the toolkits
-that are installed.
-"""
+"""benchmark_search.py and its worker, and the models of the toolkits that are installed."""
 
 import csv
 import json
@@ -19,71 +17,77 @@ SOURCE = torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]])
 
 
 def test_toolkits_are_measured_interleaved(tmp_path, run_script):
-    model = tiny_models.make_model(tmp_path, "transformer")
     toolkits = ["ctranslate2", "marian"]
-    made = {name: tmp_path / "made" / f"search.{name}" for name in ("csv", "markdown")}
-    named = {
-        "model": model,
+    values = {
+        "model": tiny_models.make_model(tmp_path, "transformer"),
         "sources": tmp_path / "text.en",
         "rounds": 2,
         "beam": 2,
         "sentences": 3,
         "threads": 1,
+        "csv": tmp_path / "made" / "search.csv",
+        "markdown": tmp_path / "made" / "search.markdown",
     }
-    start = [f"--{name}={value}" for name, value in (made | named).items()]
-    done = run_script("benchmark_search", *start, "--toolkits", *toolkits)
-    assert done.returncode == 0, done.stderr
-    with made["csv"].open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    assert [line["toolkit"] for line in lines] == 2 * ["this", *toolkits]
-    assert all(float(line["sentences_per_second"]) > 0 for line in lines)
-    table = made["markdown"].read_text(encoding="utf-8")
-    assert done.stdout == table
+    options = [f"--{name}={value}" for name, value in values.items()]
+    process = run_script("benchmark_search", *options, "--toolkits", *toolkits)
+    assert process.returncode == 0, process.stderr
+    with values["csv"].open(encoding="utf-8") as file:
+        measurements = list(csv.DictReader(file))
+    assert [record["toolkit"] for record in measurements] == 2 * ["this", *toolkits]
+    assert all(float(record["sentences_per_second"]) > 0 for record in measurements)
+    table = values["markdown"].read_text(encoding="utf-8")
+    assert process.stdout == table
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:5]] == ["this", *toolkits]
 
 
 def test_each_translation_may_be_as_long_as_its_reference(tmp_path, run_module):
     model = tiny_models.make_model(tmp_path, "transformer")
-    named = {"toolkit": "this-bfloat16", "model": model, "beam": 2, "sentences": 3, "threads": 1}
-    named |= {"sources": tmp_path / "text.en", "references": tmp_path / "text.de"}
-    done = run_module(
-        "nmt.benchmarks.measure_search", *(f"--{name}={value}" for name, value in named.items())
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    values = {
+        "toolkit": "this-bfloat16",
+        "model": model,
+        "sources": tmp_path / "text.en",
+        "references": tmp_path / "text.de",
+        "beam": 2,
+        "sentences": 3,
+        "threads": 1,
+    }
+    options = [f"--{name}={value}" for name, value in values.items()]
+    process = run_module("nmt.benchmarks.measure_search", *options)
+    assert process.returncode == 0, process.stderr
+    speed = json.loads(process.stdout)
     lengths = [len(tokens) for tokens in TranslationModel(model).encode_target(tiny_models.TARGET)]
-    mean = sum(lengths) / len(lengths)
-    assert found["tokens_per_second"] / found["sentences_per_second"] == pytest.approx(mean)
-    (tmp_path / "text.de").write_text("ein hund .\n")
-    done = run_module(
-        "nmt.benchmarks.measure_search", *(f"--{name}={value}" for name, value in named.items())
-    )
-    assert done.returncode == 1
-    assert "differ in their number of lines" in done.stderr
+    mean_length = sum(lengths) / len(lengths)
+    assert speed["tokens_per_second"] / speed["sentences_per_second"] == pytest.approx(mean_length)
+    values["references"].write_text("ein hund .\n")
+    process = run_module("nmt.benchmarks.measure_search", *options)
+    assert process.returncode == 1
+    assert "differ in their number of lines" in process.stderr
 
 
 def test_other_families_are_refused(tmp_path, run_module):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
-    done = run_module(
+    sources = tmp_path / "text.en"
+    process = run_module(
         "nmt.benchmarks.measure_search",
         "--toolkit=this",
         f"--model={model}",
-        f"--sources={tmp_path / 'text.en'}",
+        f"--sources={sources}",
     )
-    assert done.returncode == 1
-    assert "no Transformer" in done.stderr
+    assert process.returncode == 1
+    assert "is not a Transformer" in process.stderr
 
 
 def test_marian_searches_to_the_length_asked_for():
     peer = build("marian", transformer(), 20, 0.1)
     peer.model.eval()
     with torch.inference_mode():
-        assert [len(tokens) for tokens in peer.search(SOURCE, 5, 3)] == [5, 5]
+        translations = peer.search(SOURCE, 5, 3)
+    assert [len(tokens) for tokens in translations] == [5, 5]
 
 
 @pytest.mark.parametrize("toolkit", ["marian", "torch"])
 def test_losses_are_sums_over_the_target(toolkit):
-    """So twice the sentences cost twice as much, and padding costs nothing."""
+    """The loss of two sentences is the sum of their losses, and padding adds nothing."""
     torch.manual_seed(1)
     peer = build(toolkit, transformer(), 20, 0.1)
     peer.model.eval()

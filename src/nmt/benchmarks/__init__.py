@@ -1,1 +1,1 @@
-"""Speed of training and search, beside other toolkits; nothing else imports it."""
+"""The speed of training and search, compared with other toolkits; nothing else imports it."""

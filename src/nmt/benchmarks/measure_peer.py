@@ -1,9 +1,9 @@
-"""Measures how fast another toolkit trains a row's Transformer on the same batches; benchmark.py
-compares.
+"""Measure how fast another toolkit trains a row's Transformer on the same batches.
 
+Prints the target tokens a second as JSON; benchmark_training.py compares them with this project's.
 Needs a Python with the toolkits of envs/peers.txt. Model and loss are the toolkit's own
-(nmt.benchmarks.peers); batches (length-sorted), Adam (torch's fused one), clipping and autocast are
-ours for all of them.
+(nmt.benchmarks.peers). Batches (length-sorted), Adam (torch's fused implementation), clipping and
+autocast are ours for all of them.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from torch import nn
 
 from nmt import command
 from nmt.benchmarks.peers import TOOLKITS, build
-from nmt.benchmarks.training_speed import arguments, repeated
-from nmt.configuration import Transformer, load_catalog
+from nmt.benchmarks.training_speed import arguments, repeat
+from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
@@ -25,16 +25,20 @@ from nmt.training.trainer import autocast
 
 
 def main(args: argparse.Namespace) -> None:
+    """Train with the toolkit's model and loss, and print the target tokens a second."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     experiment = load_catalog(args.catalog).experiment(args.experiment)
-    if not isinstance(experiment.model, Transformer):
-        raise UserError(f"{args.experiment} is no Transformer: others are not compared.")
+    config = experiment.model
+    if config.family != "transformer":
+        raise UserError(
+            f"{args.experiment} is not a Transformer: other toolkits are compared on Transformers"
+            " only."
+        )
     tokens = ParallelTokens.load(args.tokens)
+    vocabulary_size = tokens.meta["vocabulary_sizes"][0]
     settings = experiment.training
-    peer = build(
-        args.toolkit, experiment.model, tokens.meta["vocabulary_sizes"][0], settings.label_smoothing
-    )
+    peer = build(args.toolkit, config, vocabulary_size, settings.label_smoothing)
     peer.model.train()
     parameters = list(peer.model.parameters())
     optimizer = torch.optim.Adam(parameters, lr=1e-4, betas=settings.adam_betas, fused=True)
@@ -42,13 +46,11 @@ def main(args: argparse.Namespace) -> None:
     updates = itertools.chain.from_iterable(map(batches.epoch, itertools.count(1)))
 
     def update() -> tuple[int, float]:
-        """Target tokens and seconds."""
-        chosen = next(updates)
-        loaded, target_tokens = (
-            [batches.load(batch) for batch in chosen],
-            sum(map(batches.target_tokens, chosen)),
-        )
-        begun = time.perf_counter()
+        """Train on the next batch; return its target tokens and the seconds."""
+        micro_batches = next(updates)
+        loaded = [batches.load(numbers) for numbers in micro_batches]
+        target_tokens = sum(batches.target_tokens(numbers) for numbers in micro_batches)
+        start = time.perf_counter()
         for batch in loaded:
             with autocast(batch.source.device, settings):
                 loss = peer.loss(batch)
@@ -58,14 +60,15 @@ def main(args: argparse.Namespace) -> None:
         optimizer.zero_grad()
         if not norm.isfinite():
             raise UserError(
-                f"{args.toolkit} finds no gradient that is a number, so its speed would say"
-                " nothing."
+                f"the gradient of {args.toolkit} is NaN or infinite, so its speed would be"
+                " meaningless."
             )
-        return target_tokens, time.perf_counter() - begun
+        return target_tokens, time.perf_counter() - start
 
-    done = repeated(update, args.seconds)
-    rate = sum(count for count, _ in done) / sum(seconds for _, seconds in done)
-    print(json.dumps({"target_tokens_per_second": rate}))
+    measured = repeat(update, args.seconds)
+    target_tokens = sum(count for count, _ in measured)
+    seconds = sum(update_seconds for _, update_seconds in measured)
+    print(json.dumps({"target_tokens_per_second": target_tokens / seconds}))
 
 
 if __name__ == "__main__":

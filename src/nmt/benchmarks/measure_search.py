@@ -1,9 +1,9 @@
-"""Measures how fast a toolkit translates with a beam; benchmark_search.py compares several.
+"""Measure how fast a toolkit translates with a beam, and print sentences and tokens a second.
 
-All have a Transformer of the sizes of MODEL, which this project and CTranslate2 have with its
-weights, the others with random ones. The same sources come in the same batches, of like lengths,
-and all translations of a batch are as long as its longest source, or each as long as its reference:
-so all do the same work, whatever the weights say.
+benchmark_search.py compares several toolkits. All have a Transformer of the sizes of MODEL: this
+project and CTranslate2 with its weights, the others with random ones. The same sources come in the
+same batches of similar lengths, and all translations of a batch are as long as its longest source,
+or each is as long as its reference: so all toolkits do the same work, whatever the weights are.
 """
 
 import argparse
@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt import command
-from nmt.benchmarks.peers import SEARCHES, build
-from nmt.configuration import Transformer
+from nmt.benchmarks.peers import SEARCH_TOOLKITS, build
 from nmt.data.batches import pad_sources
 from nmt.decoding.search import search
 from nmt.errors import UserError
@@ -26,83 +25,104 @@ from nmt.files import read_lines
 from nmt.models.protocol import EOS, PAD
 from nmt.serving.folder import TranslationModel
 
-Search = Callable[
-    [Tensor, list[int], int], list[list[int]]
-]  # of sources, their translations' lengths, and a beam
+# Sources (B, S), the lengths of their translations, and a beam -> B translations
+Search = Callable[[Tensor, list[int], int], list[list[int]]]
+# Sources of a batch, and the lengths of their translations, EOS not counted
+SearchBatch = tuple[list[list[int]], list[int]]
 
 
 def main(args: argparse.Namespace) -> None:
+    """Translate all batches with one toolkit and print its speed as JSON."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     precision = torch.bfloat16 if args.toolkit == "this-bfloat16" else torch.float32
     model = TranslationModel(args.model, precision=precision)
-    if not isinstance(model.experiment.model, Transformer):
-        raise UserError(f"{args.model} is no Transformer: others are not compared.")
+    if model.experiment.model.family != "transformer":
+        raise UserError(
+            f"{args.model} is not a Transformer: other toolkits are compared on Transformers only."
+        )
     if args.references and not args.toolkit.startswith("this"):
         raise UserError(
             "other toolkits make all translations of a batch equally long: leave --references out."
         )
-    translate = translator(args.toolkit, model, args.threads)
-    batches = in_batches(model, args)
-    timed(
-        translate, *batches[len(batches) // 2], args.beam
-    )  # memory is found and kernels are chosen
-    seconds = sum(timed(translate, *batch, args.beam) for batch in batches)
-    done = {
-        "sentences": sum(len(lengths) for _, lengths in batches),
-        "tokens": sum(sum(each) for _, each in batches),
+    translate = load_search(args.toolkit, model, args.threads)
+    batches = make_batches(model, args)
+    # A warm-up: memory is allocated and kernels are chosen
+    search_seconds(translate, batches[len(batches) // 2], args.beam)
+    seconds = sum(search_seconds(translate, batch, args.beam) for batch in batches)
+    sentences = sum(len(lengths) for _, lengths in batches)
+    tokens = sum(sum(lengths) for _, lengths in batches)
+    speed = {
+        "sentences_per_second": sentences / seconds,
+        "tokens_per_second": tokens / seconds,
     }
-    print(json.dumps({f"{what}_per_second": number / seconds for what, number in done.items()}))
+    print(json.dumps(speed))
 
 
-def in_batches(
-    model: TranslationModel, args: argparse.Namespace
-) -> list[tuple[list[list[int]], list[int]]]:
-    """Sources of like lengths and how long each translation is to be. Empty lines are left out."""
+def make_batches(model: TranslationModel, args: argparse.Namespace) -> list[SearchBatch]:
+    """Return batches of sources of similar lengths, with the lengths of their translations.
+
+    Empty lines are left out. Raises UserError when references are not parallel to sources, and when
+    no sentence is left.
+    """
     sources = model.encode(list(read_lines(args.sources)))
-    wanted = model.encode_target(list(read_lines(args.references))) if args.references else sources
-    if len(wanted) != len(sources):
+    targets = sources
+    if args.references:
+        targets = model.encode_target(list(read_lines(args.references)))
+    if len(targets) != len(sources):
         raise UserError(
             f"{args.sources} and {args.references} differ in their number of lines: make them"
             " parallel."
         )
     pairs = [
-        (source, like) for source, like in zip(sources, wanted, strict=True) if source and like
+        (source, target)
+        for source, target in zip(sources, targets, strict=True)
+        if source and target
     ]
     pairs.sort(key=lambda pair: len(pair[0]))
     if not pairs:
         raise UserError(f"{args.sources} holds no sentence to translate.")
     batches = []
     for start in range(0, len(pairs), args.sentences):
-        group, wanted = zip(*pairs[start : start + args.sentences], strict=True)
-        lengths = [len(like) for like in wanted]
-        batches.append((list(group), lengths if args.references else [max(lengths)] * len(group)))
+        batch_pairs = pairs[start : start + args.sentences]
+        batch_sources = [source for source, _ in batch_pairs]
+        lengths = [len(target) for _, target in batch_pairs]
+        if not args.references:
+            lengths = [max(lengths)] * len(lengths)
+        batches.append((batch_sources, lengths))
     return batches
 
 
-def timed(translate: Search, group: list[list[int]], lengths: list[int], beam: int) -> float:
-    """Seconds. Raises UserError for translations of another length: their time would say
-    nothing.
+def search_seconds(translate: Search, batch: SearchBatch, beam: int) -> float:
+    """Return the seconds that the translation of a batch takes.
+
+    Raises UserError for translations of any other length: their time would be meaningless.
     """
-    source = pad_sources(group)
-    begun = time.perf_counter()
+    sources, lengths = batch
+    source = pad_sources(sources)
+    start = time.perf_counter()
     with torch.inference_mode():
-        found = translate(source, lengths, beam)
-    seconds = time.perf_counter() - begun
-    if [len(tokens) for tokens in found] != lengths:
+        translations = translate(source, lengths, beam)
+    seconds = time.perf_counter() - start
+    if [len(tokens) for tokens in translations] != lengths:
         raise UserError(
-            f"not all of {len(group)} translations are as long as they were to be, up to"
+            f"some of {len(sources)} translations do not have the length that was asked for, up to"
             f" {max(lengths)}."
         )
     return seconds
 
 
-def translator(toolkit: str, model: TranslationModel, threads: int) -> Search:
+def load_search(toolkit: str, model: TranslationModel, threads: int) -> Search:
+    """Return the beam search of a toolkit.
+
+    Raises UserError for other toolkits on a GPU, and for those with random weights when the model
+    has two vocabularies.
+    """
     if toolkit.startswith("this"):
         return this_project(model)
     if torch.cuda.is_available():
         raise UserError(
-            "other toolkits are measured on the CPU alone: set CUDA_VISIBLE_DEVICES= to compare"
+            "other toolkits are measured on the CPU only: set CUDA_VISIBLE_DEVICES= to compare"
             " there."
         )
     match toolkit:
@@ -110,51 +130,57 @@ def translator(toolkit: str, model: TranslationModel, threads: int) -> Search:
             return ctranslate2(model, "float32", threads)
         case "ctranslate2-int8":
             return ctranslate2(model, "int8", threads)
-    if model.subwords.source.size != model.subwords.target.size:
+    vocabulary_size = model.subwords.target.size
+    if model.subwords.source.size != vocabulary_size:
         raise UserError(
             "other toolkits are built with one vocabulary for both languages: give a model that has"
             " one."
         )
-    peer = build(toolkit, model.experiment.model, model.subwords.target.size, smoothing=0.1)
+    peer = build(toolkit, model.experiment.model, vocabulary_size, smoothing=0.1)
     peer.model.eval()
     return lambda source, lengths, beam: peer.search(source, lengths[0], beam)
 
 
 def this_project(model: TranslationModel) -> Search:
-    device = model.model.output.weight.device
-    output = nn.Linear(*reversed(model.model.output.weight.shape)).to(device, model.precision)
-    output.weight = model.model.output.weight
-    output.bias.data.zero_()[EOS] = -1e4  # all but impossible where it is not forced
+    """Return this project's beam search; the model gets a bias that suppresses EOS."""
+    weight = model.model.output.weight
+    vocabulary_size, width = weight.shape
+    output = nn.Linear(width, vocabulary_size).to(weight.device, model.precision)
+    output.weight = weight
+    output.bias.data.zero_()
+    output.bias.data[EOS] = -1e4  # all but impossible where it is not forced
     model.model.output = output
 
     def translate(source: Tensor, lengths: list[int], beam: int) -> list[list[int]]:
         decoding = model.experiment.decoding.model_copy(update={"beam": beam})
-        return [
-            best.tokens for (best,) in search(model.model, source.to(device), lengths, decoding)
-        ]
+        hypotheses = search(model.model, source.to(weight.device), lengths, decoding)
+        return [best.tokens for (best,) in hypotheses]
 
     return translate
 
 
 def ctranslate2(model: TranslationModel, precision: str, threads: int) -> Search:
+    """Return CTranslate2's beam search with the model's weights in this precision."""
     from ctranslate2 import Translator
 
     from nmt.serving.exports import to_ctranslate2
 
     with tempfile.TemporaryDirectory() as folder:
         to_ctranslate2(model, precision, Path(folder) / "model")
-        serving = Translator(f"{folder}/model", compute_type=precision, intra_threads=threads)
+        translator = Translator(f"{folder}/model", compute_type=precision, intra_threads=threads)
     pieces = model.subwords.source.pieces
 
     def translate(source: Tensor, lengths: list[int], beam: int) -> list[list[int]]:
-        texts = [
-            pieces([token for token in line if token not in (EOS, PAD)]) for line in source.tolist()
+        sentences = [
+            [token for token in sentence if token not in (EOS, PAD)] for sentence in source.tolist()
         ]
-        exactly = {"min_decoding_length": lengths[0], "max_decoding_length": lengths[0]}
-        return [
-            found.hypotheses[0]
-            for found in serving.translate_batch(texts, beam_size=beam, **exactly)
-        ]
+        results = translator.translate_batch(
+            [pieces(sentence) for sentence in sentences],
+            beam_size=beam,
+            min_decoding_length=lengths[0],
+            max_decoding_length=lengths[0],
+        )
+        return [result.hypotheses[0] for result in results]
 
     return translate
 
@@ -165,16 +191,23 @@ if __name__ == "__main__":
         "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
     )
     parser.add_argument(
-        "--sources", type=Path, required=True, metavar="FILE", help="plain text, a sentence a line"
+        "--sources",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="plain text, one sentence per line",
     )
     parser.add_argument(
-        "--references", type=Path, metavar="FILE", help="as long as which translations are to be"
+        "--references",
+        type=Path,
+        metavar="FILE",
+        help="translations get the lengths of these lines",
     )
     parser.add_argument(
         "--toolkit",
         required=True,
-        choices=["this", *SEARCHES],
-        help="of envs/peers.txt but for the first four",
+        choices=["this", *SEARCH_TOOLKITS],
+        help="all but the first four need envs/peers.txt",
     )
     parser.add_argument("--beam", type=command.whole_number(1), default=4)
     parser.add_argument("--sentences", type=command.whole_number(1), default=100, help="of a batch")

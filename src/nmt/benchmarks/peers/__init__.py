@@ -1,9 +1,8 @@
-"""Other toolkits' Transformers, to be measured beside ours: each module knows one toolkit, and
-nothing else does.
+"""Other toolkits' Transformers, to be compared with ours; one module knows one toolkit.
 
-Model, loss and search are the toolkit's own, with its defaults but for sizes, Post-LN where it has
-it, one table for all embeddings, and dropout where the paper has it. They need the packages of
-envs/peers.txt; each is imported when it is built.
+Model, loss and search are the toolkit's own, with its defaults except for sizes, Post-LN where it
+has it, one table for all embeddings, and dropout where the paper has it. They need the packages of
+envs/peers.txt; each toolkit is imported when its model is built.
 """
 
 import importlib
@@ -19,21 +18,23 @@ from nmt.errors import UserError
 from nmt.models.protocol import PAD
 
 TOOLKITS = ("fairseq", "joeynmt", "opennmt", "sockeye", "marian", "torch")
-# What is compared in search with this project in float32
-SEARCHES = (
+# Compared in search with this project in float32
+SEARCH_TOOLKITS = (
     "this-bfloat16",
     "ctranslate2",
     "ctranslate2-int8",
     *(name for name in TOOLKITS if name != "torch"),
 )
-LONGEST = 512  # tokens of a sentence, for toolkits that want to know
+MAX_TOKENS = 512  # of a sentence, for toolkits that need a limit
 
 
 @dataclass(frozen=True)
 class Peer:
-    """`loss`: of a batch, summed over target tokens, label smoothing included.
+    """A toolkit's model with its loss and its beam search.
 
-    `search`: the best translations of sources (B, S) with a beam, all of exactly so many tokens
+    loss: of a batch, summed over target tokens, label smoothing included.
+
+    search: the best translations of sources (B, S) with a beam, all of exactly `length` tokens
     (EOS not counted): search(source, length, beam) -> B lists. None where the toolkit has no
     search.
     """
@@ -43,26 +44,35 @@ class Peer:
     search: Callable[[Tensor, int, int], list[list[int]]] | None
 
 
-def build(toolkit: str, config: Transformer, size: int, smoothing: float) -> Peer:
-    """With random weights; `size` is that of the joint vocabulary.
+def build(toolkit: str, config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
+    """Return a toolkit's Transformer with random weights and one vocabulary for both sides.
 
-    Raises UserError for what only ours has.
+    Raises UserError for a variant that not all toolkits have.
     """
-    plain = {"norm": "post", "activation": "relu", "positions": "sinusoidal", "tie": "all"}
-    for key, value in plain.items():
+    required = {"norm": "post", "activation": "relu", "positions": "sinusoidal", "tie": "all"}
+    for key, value in required.items():
         if getattr(config, key) != value:
             raise UserError(
                 f"other toolkits are built with {key} {value}, not {getattr(config, key)}."
             )
-    return importlib.import_module(f"nmt.benchmarks.peers.{toolkit}").build(config, size, smoothing)
+    module = importlib.import_module(f"nmt.benchmarks.peers.{toolkit}")
+    return module.build(config, vocabulary_size, smoothing)
 
 
-def smoothed(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """For toolkits that leave the loss to their users: torch's. logits (B, T, V), targets (B, T)"""
-    options = {"ignore_index": PAD, "label_smoothing": smoothing, "reduction": "sum"}
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), **options)
+def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Return torch's loss, for toolkits that leave the loss to their users.
+
+    logits: (B, T, V). targets: (B, T).
+    """
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        targets.flatten(),
+        ignore_index=PAD,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
 
 
 def lengths(tokens: Tensor) -> Tensor:
-    """(B, S) -> (B,)"""
+    """Return the lengths of sentences without padding: (B, S) -> (B,)."""
     return (tokens != PAD).sum(1)

@@ -12,8 +12,8 @@ from nmt.models.protocol import BOS, EOS, PAD
 from nmt.text.subwords import UNK
 
 
-class Words:
-    """What fairseq asks of its dictionary."""
+class Dictionary:
+    """What fairseq needs of its dictionary."""
 
     def __init__(self, size: int):
         self.size = size
@@ -22,61 +22,67 @@ class Words:
         return self.size
 
     def pad(self) -> int:
+        """Return the token of padding."""
         return PAD
 
     def unk(self) -> int:
+        """Return the token of unknown words."""
         return UNK
 
     def eos(self) -> int:
+        """Return the token that ends a sentence."""
         return EOS
 
 
-def importable() -> None:
-    """Its defaults are objects, which dataclasses of Python 3.11 only take when they have a
-    hash.
+def import_fairseq() -> None:
+    """Import fairseq although its dataclasses have other dataclass objects as defaults.
+
+    Since Python 3.11, dataclasses accept such defaults only when they have a hash.
     """
-    plain = dataclasses.dataclass
+    original_dataclass = dataclasses.dataclass
 
-    def dataclass(cls=None, **options):
-        return (
-            plain(cls, **{"unsafe_hash": True, **options})
-            if cls
-            else lambda later: dataclass(later, **options)
-        )
+    def hashable_dataclass(cls=None, **options):
+        if cls is None:
+            return lambda decorated: hashable_dataclass(decorated, **options)
+        return original_dataclass(cls, **{"unsafe_hash": True, **options})
 
-    dataclasses.dataclass = dataclass
+    dataclasses.dataclass = hashable_dataclass
     import fairseq.criterions.label_smoothed_cross_entropy
     import fairseq.models.transformer  # noqa: F401
 
-    dataclasses.dataclass = plain
+    dataclasses.dataclass = original_dataclass
 
 
-def build(config: Transformer, size: int, smoothing: float) -> Peer:
-    importable()
+def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
+    """Return fairseq's Transformer with random weights."""
+    import_fairseq()
     from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
     from fairseq.models.transformer import TransformerConfig, TransformerModelBase
     from fairseq.sequence_generator import SequenceGenerator
 
     settings = TransformerConfig(dropout=config.dropout, share_all_embeddings=True)
     for side in (settings.encoder, settings.decoder):
-        side.embed_dim, side.ffn_embed_dim = config.d_model, config.d_ff
-        side.layers, side.attention_heads = config.layers, config.heads
-    settings.decoder.input_dim = settings.decoder.output_dim = config.d_model
-    words = Words(size)
-    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+        side.embed_dim = config.d_model
+        side.ffn_embed_dim = config.d_ff
+        side.layers = config.layers
+        side.attention_heads = config.heads
+    settings.decoder.input_dim = config.d_model
+    settings.decoder.output_dim = config.d_model
+    dictionary = Dictionary(vocabulary_size)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
     model = TransformerModelBase.build_model(settings, task)
 
     def loss(batch: Batch) -> Tensor:
         logits, _ = model(batch.source, lengths(batch.source), batch.target_in)
-        found = model.get_normalized_probs((logits, None), log_probs=True).flatten(0, 1)
-        return label_smoothed_nll_loss(
-            found, batch.target_out.flatten()[:, None], smoothing, ignore_index=PAD
-        )[0]
+        log_probs = model.get_normalized_probs((logits, None), log_probs=True).flatten(0, 1)
+        targets = batch.target_out.flatten()[:, None]
+        smoothed_loss, _ = label_smoothed_nll_loss(log_probs, targets, smoothing, ignore_index=PAD)
+        return smoothed_loss
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
-        generator = SequenceGenerator([model], words, beam, max_len_b=length, min_len=length)
+        generator = SequenceGenerator([model], dictionary, beam, max_len_b=length, min_len=length)
         inputs = {"net_input": {"src_tokens": source, "src_lengths": lengths(source)}}
-        found = generator.generate([model], inputs, bos_token=BOS)
-        return [hypotheses[0]["tokens"].tolist()[:-1] for hypotheses in found]
+        sentences = generator.generate([model], inputs, bos_token=BOS)
+        return [hypotheses[0]["tokens"].tolist()[:-1] for hypotheses in sentences]
 
     return Peer(model, loss, search)

@@ -9,11 +9,16 @@ from nmt.models.protocol import BOS, EOS, PAD
 from nmt.text.subwords import UNK
 
 
-class Words:
-    """What JoeyNMT asks of its vocabulary."""
+class Vocabulary:
+    """What JoeyNMT needs of its vocabulary."""
 
-    pad_index, bos_index, eos_index, unk_index, sep_index = PAD, BOS, EOS, UNK, None
-    specials = lang_tags = ()
+    pad_index = PAD
+    bos_index = BOS
+    eos_index = EOS
+    unk_index = UNK
+    sep_index = None
+    specials = ()
+    lang_tags = ()
 
     def __init__(self, size: int):
         self.size = size
@@ -22,7 +27,8 @@ class Words:
         return self.size
 
 
-def build(config: Transformer, size: int, smoothing: float) -> Peer:
+def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
+    """Return JoeyNMT's Transformer with random weights."""
     from joeynmt.model import build_model
     from joeynmt.search import beam_search
 
@@ -31,17 +37,25 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
         "num_layers": config.layers,
         "num_heads": config.heads,
         "layer_norm": "post",
-    }
-    stack |= {"hidden_size": config.d_model, "ff_size": config.d_ff, "dropout": config.dropout}
-    stack["embeddings"] = {
-        "embedding_dim": config.d_model,
-        "scale": True,
+        "hidden_size": config.d_model,
+        "ff_size": config.d_ff,
         "dropout": config.dropout,
+        "embeddings": {
+            "embedding_dim": config.d_model,
+            "scale": True,
+            "dropout": config.dropout,
+        },
     }
-    tied = {"tied_embeddings": True, "tied_softmax": True}
-    start = {"initializer": "xavier_uniform", "embed_initializer": "xavier_uniform"}
-    words = Words(size)
-    model = build_model({"encoder": stack, "decoder": stack} | tied | start, words, words)
+    settings = {
+        "encoder": stack,
+        "decoder": stack,
+        "tied_embeddings": True,
+        "tied_softmax": True,
+        "initializer": "xavier_uniform",
+        "embed_initializer": "xavier_uniform",
+    }
+    vocabulary = Vocabulary(vocabulary_size)
+    model = build_model(settings, vocabulary, vocabulary)
     model.loss_function = ("crossentropy", smoothing)
 
     def loss(batch: Batch) -> Tensor:
@@ -57,12 +71,12 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         mask = (source != PAD)[:, None]
-        states, last, _, _ = model(
+        states, last_state, _, _ = model(
             return_type="encode", src=source, src_length=lengths(source), src_mask=mask
         )
-        found = beam_search(
-            model, beam, states, last, mask, length, alpha=1.0, min_output_length=length
+        translations = beam_search(
+            model, beam, states, last_state, mask, length, alpha=1.0, min_output_length=length
         )[0]
-        return found.tolist()
+        return translations.tolist()
 
     return Peer(model, loss, search)

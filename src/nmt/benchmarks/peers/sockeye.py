@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
-from nmt.benchmarks.peers import LONGEST, Peer, lengths
+from nmt.benchmarks.peers import MAX_TOKENS, Peer, lengths
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
 from nmt.models.protocol import EOS, PAD
 
 
-def build(config: Transformer, size: int, smoothing: float) -> Peer:
+def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
+    """Return Sockeye's Transformer with random weights."""
     from sockeye.beam_search import CandidateScorer, get_search_algorithm
     from sockeye.data_io import DataConfig
     from sockeye.encoder import EmbeddingConfig
@@ -29,33 +30,39 @@ def build(config: Transformer, size: int, smoothing: float) -> Peer:
         positional_embedding_type="fixed",
         preprocess_sequence="",
         postprocess_sequence="drn",
-        max_seq_len_source=LONGEST,
-        max_seq_len_target=LONGEST,
+        max_seq_len_source=MAX_TOKENS,
+        max_seq_len_target=MAX_TOKENS,
         depth_key_value=config.d_model,
     )
-    embedding = EmbeddingConfig(vocab_size=size, num_embed=config.d_model, dropout=0.0)
-    data = DataConfig(None, LONGEST, LONGEST, 1, 1)
-    model = SockeyeModel(ModelConfig(data, size, size, embedding, embedding, stack, stack))
+    embedding = EmbeddingConfig(vocab_size=vocabulary_size, num_embed=config.d_model, dropout=0.0)
+    data = DataConfig(None, MAX_TOKENS, MAX_TOKENS, 1, 1)
+    settings = ModelConfig(
+        data, vocabulary_size, vocabulary_size, embedding, embedding, stack, stack
+    )
+    model = SockeyeModel(settings)
     model.apply(initialize_parameters)
     criterion = CrossEntropyLoss(label_smoothing=smoothing, ignore_label=PAD)
 
     def with_lengths(tokens: Tensor) -> tuple[Tensor, Tensor]:
-        return tokens[..., None], torch.stack(
-            [lengths(tokens), torch.zeros(len(tokens), dtype=torch.long)], dim=1
-        )
+        """Return what the model takes: (B, S) -> (B, S, 1) and lengths (B, 2), the last ones 0."""
+        zeros = torch.zeros(len(tokens), dtype=torch.long)
+        return tokens[..., None], torch.stack([lengths(tokens), zeros], dim=1)
 
     def loss(batch: Batch) -> Tensor:
-        logits = model(*with_lengths(batch.source), *with_lengths(batch.target_in))["logits"]
-        return criterion.forward(logits, batch.target_out)[0] * (batch.target_out != PAD).sum()
+        source, source_lengths = with_lengths(batch.source)
+        target, target_lengths = with_lengths(batch.target_in)
+        logits = model(source, source_lengths, target, target_lengths)["logits"]
+        mean = criterion.forward(logits, batch.target_out)[0]
+        return mean * (batch.target_out != PAD).sum()
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         scorer = CandidateScorer()
         algorithm = get_search_algorithm([model], beam, torch.device("cpu"), True, scorer)
-        # It knows no least length, so EOS is made all but impossible where it is not forced.
+        # It has no minimum length, so EOS is made all but impossible where it is not forced.
         model.output_layer.bias.data[EOS] = -1e4
-        longest = torch.full((len(source),), length + 1, dtype=torch.int32)  # with EOS
-        tokens, sizes = with_lengths(source)
-        found = algorithm(tokens.int(), sizes, None, longest)
-        return found.best_word_indices[::beam, 0, :length].tolist()
+        max_lengths = torch.full((len(source),), length + 1, dtype=torch.int32)  # with EOS
+        tokens, source_lengths = with_lengths(source)
+        result = algorithm(tokens.int(), source_lengths, None, max_lengths)
+        return result.best_word_indices[::beam, 0, :length].tolist()
 
     return Peer(model, loss, search)
