@@ -89,7 +89,7 @@ if __name__ == "__main__":
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
     parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="an entry of experiments.yaml"
+        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
     )
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
     parser.add_argument(

@@ -122,6 +122,8 @@ elif arguments[:2] == ["-m", "venv"]:
     bin.mkdir()
     shutil.copy(wrapper, bin / "python")
     (bin / "activate").write_text('PATH="$PWD/.venv/bin:$PATH"')
+elif arguments[:3] == ["-m", "pip", "install"] and arguments[-2:] == ["--editable", "."]:
+    pass
 elif arguments[:3] == ["-m", "pip", "install"]:
     assert Path(arguments[-1]).is_file(), arguments
     print("pip has run")
