@@ -42,6 +42,7 @@ def environment(folder: Path) -> dict[str, str]:
         key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))
     }
     ours = {"OMP_WAIT_POLICY": "PASSIVE", "XDG_CACHE_HOME": str(folder.parent / "cache")}
+    ours["PYTHONPATH"] = str(folder / "src")  # not of the repository that is installed
     return kept | ours
 
 

@@ -79,7 +79,7 @@ def test_a_second_run_does_nothing(made):
 
 
 def test_a_comment_in_the_code_reruns_nothing(made):
-    with edited(made / "src" / "train.py", '"""Trains one row', '# A comment.\n"""Trains one row'):
+    with edited(made / "src" / "train.py", '"""Train one row', '# A comment.\n"""Train one row'):
         assert planned_jobs(made) == set()
 
 

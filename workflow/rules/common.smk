@@ -8,9 +8,16 @@ import sys
 import time
 from pathlib import Path
 
+import nmt
 from nmt.configuration import Reproduction, load_reproduction
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
+
+if not Path(nmt.__file__).resolve().is_relative_to(ROOT.resolve()):
+    sys.exit(
+        f"error: Python has the package nmt of {Path(nmt.__file__).parents[2]}, not of {ROOT}:"
+        f" run `pip install --no-deps --editable {shlex.quote(str(ROOT))}`, or make there."
+    )
 
 # `snakemake` may be called by its path, without the environment being activated.
 os.environ.update(
@@ -28,7 +35,8 @@ def in_repository(path):
 SCRIPTS = shlex.quote(in_repository("src"))
 
 try:
-    where = " with ".join(map(str, workflow.configfiles)) or "--config"
+    files = [Path(os.path.relpath(file)) for file in workflow.configfiles]
+    where = " with ".join(map(str, files)) or "--config"
     REPRODUCTION, CATALOG = load_reproduction(config, where, ROOT)
     CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
     MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
