@@ -109,4 +109,4 @@ def test_the_workflow_imports_the_configuration_alone(root):
     files: list[Path] = [root / "Snakefile", *(root / "workflow").rglob("*.smk")]
     text = "".join(path.read_text(encoding="utf-8") for path in files)
     ours = set(re.findall(r"^\s*(?:from|import)\s+(nmt[\w.]*)", text, re.MULTILINE))
-    assert ours == {"nmt.configuration", "nmt.environment", "nmt.errors"}
+    assert ours == {"nmt", "nmt.configuration", "nmt.environment", "nmt.errors"}
