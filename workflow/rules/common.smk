@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import nmt
-from nmt.configuration import Reproduction, load_reproduction
+from nmt.configuration import Reproduction, former_spelling, load_reproduction
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
 
@@ -79,7 +79,7 @@ def chosen_of(name):
     return [
         row.title,
         row.vocabulary,
-        *(part.chosen() for part in (row.model, row.training, row.decoding)),
+        *(former_spelling(part.chosen()) for part in (row.model, row.training, row.decoding)),
     ]
 
 

@@ -108,7 +108,9 @@ rule normalize:
         runtime=240,
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
+        vocabulary=lambda wildcards: former_spelling(
+            CATALOG.vocabulary(wildcards.vocabulary).chosen()
+        ),
     shell:
         f"python {SCRIPTS}/normalize.py"
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"

@@ -31,8 +31,8 @@ rule train:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output.training, parent=True),
-        model=lambda wildcards: experiment(wildcards).model.chosen(),
-        training=lambda wildcards: experiment(wildcards).training.chosen(),
+        model=lambda wildcards: former_spelling(experiment(wildcards).model.chosen()),
+        training=lambda wildcards: former_spelling(experiment(wildcards).training.chosen()),
     shell:
         "{resources.launcher} "
         f"{SCRIPTS}/train.py"

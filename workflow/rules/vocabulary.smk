@@ -19,7 +19,9 @@ rule learn_vocabulary:
         runtime=240,
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        vocabulary=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
+        vocabulary=lambda wildcards: former_spelling(
+            CATALOG.vocabulary(wildcards.vocabulary).chosen()
+        ),
     shell:
         f"python {SCRIPTS}/learn_vocabulary.py"
         " --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
