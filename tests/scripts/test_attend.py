@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-import tiny_models
+from support import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
 # The names of the maps and the number of heads of each

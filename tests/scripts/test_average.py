@@ -1,10 +1,10 @@
 """average.py through its command line."""
 
 import pytest
-import tiny_training
 import torch
 from safetensors.torch import load_file
-from tiny_models import PROVENANCE
+from support import tiny_training
+from support.tiny_models import PROVENANCE
 
 from nmt.configuration import load_catalog
 from nmt.files import read_json, write_json

@@ -4,9 +4,9 @@ import csv
 import json
 
 import pytest
-import tiny_models
 import torch
-from families import transformer
+from support import tiny_models
+from support.families import transformer
 
 from nmt.benchmarks.peers import build
 from nmt.data.batches import Batch

@@ -5,7 +5,7 @@ import json
 import sys
 
 import pytest
-import tiny_training
+from support import tiny_training
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch")
 FORMATS = ("csv", "markdown", "pdf", "png")

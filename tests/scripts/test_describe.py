@@ -1,6 +1,6 @@
 """describe.py through its command line: the model card."""
 
-import tiny_models
+from support import tiny_models
 
 from nmt.evaluation.scores import score
 from nmt.files import read_json, write_json
@@ -8,7 +8,7 @@ from nmt.files import read_json, write_json
 
 def test_the_card_names_data_scores_and_how_it_was_made(tmp_path, run_script):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
-    assert "None have been written here." in (model / "README.md").read_text()
+    assert "None are given here" in (model / "README.md").read_text()
     lines = ["ein hund sitzt ."] * 3
     scores = {name: vars(value) for name, value in score(lines, [lines], "de").items()}
     scores |= {"sentences": 3, "target_language": "de"}
@@ -20,8 +20,7 @@ def test_the_card_names_data_scores_and_how_it_was_made(tmp_path, run_script):
         f"--output={tmp_path / 'card.md'}",
     )
     assert (process.returncode, process.stdout) == (0, ""), process.stderr
-    text = (model / "README.md").read_text()
-    assert text == (tmp_path / "card.md").read_text()
+    text = (tmp_path / "card.md").read_text()
     for part in (
         "Trained on: Tiny.",
         "License of the data: free.",

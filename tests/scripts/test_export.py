@@ -6,9 +6,9 @@ import sys
 
 import ctranslate2
 import pytest
-import tiny_models
 import torch
 from safetensors.torch import load_file
+from support import tiny_models
 from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding

@@ -4,8 +4,8 @@ import json
 import math
 
 import pytest
-import tiny_models
 import torch
+from support import tiny_models
 
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS

@@ -1,8 +1,8 @@
 """The command line of plot.py."""
 
-import paper_runs
 import pytest
 import yaml
+from support import paper_runs
 
 from nmt.configuration import Table
 

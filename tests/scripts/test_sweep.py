@@ -1,7 +1,7 @@
 """sweep.py through its command line."""
 
 import pytest
-import tiny_models
+from support import tiny_models
 
 from nmt.files import read_json
 

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 import torch
+from support.tiny_training import ROWS, arguments, change, prepare
 from system.kill_points import contents, last_update, wait_for
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_training import ROWS, arguments, change, prepare
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors

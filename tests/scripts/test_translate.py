@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-import tiny_models
+from support import tiny_models
 
 from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.files import read_json, write_json

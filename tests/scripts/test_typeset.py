@@ -2,9 +2,9 @@
 
 import csv
 
-import paper_runs
 import pytest
 import yaml
+from support import paper_runs
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-import tiny_training  # noqa: E402
-from workflows import TINY, command, copy_repository, environment, snakemake  # noqa: E402
+from support import tiny_training  # noqa: E402
+from support.workflows import TINY, command, copy_repository, environment, snakemake  # noqa: E402
 
 LONGEST = 900  # seconds that anything may take on a busy machine
 TRAINING = {"updates": 120, "interval": 20, "bleu_interval": 60, "average": 3, "batch_tokens": 1000}

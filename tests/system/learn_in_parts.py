@@ -13,7 +13,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
 
-from families import random_model  # noqa: E402
+from support.families import random_model  # noqa: E402
 
 from nmt.configuration import Training  # noqa: E402
 from nmt.data.batches import Batches, Partition  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
 
-from families import FAMILIES  # noqa: E402
+from support.families import FAMILIES  # noqa: E402
 from system.learn_in_parts import losses  # noqa: E402
 
 from nmt import command  # noqa: E402

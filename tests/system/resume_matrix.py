@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
 
-import tiny_training  # noqa: E402
-from families import FAMILIES  # noqa: E402
+from support import tiny_training  # noqa: E402
+from support.families import FAMILIES  # noqa: E402
 from system.kill_points import KILL, TERM, Point, Trainings  # noqa: E402
 
 from nmt import command  # noqa: E402
@@ -92,6 +92,6 @@ if __name__ == "__main__":
         "families",
         nargs="*",
         metavar="FAMILY",
-        help="of tests/families.py; without any, all of them",
+        help="of tests/support/families.py; without any, all of them",
     )
     command.run(main, parser)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from families import sources, target_inputs, target_outputs
+from support.families import sources, target_inputs, target_outputs
 
 from nmt.configuration import (
     GNMT,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.tiny_training import arguments, prepare
 from system.kill_points import last_update, wait_for
 from system.learn_in_parts import losses, torchrun
-from tiny_training import arguments, prepare
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors

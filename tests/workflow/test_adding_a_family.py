@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from workflows import copy_repository, environment, planned_jobs
+from support.workflows import copy_repository, environment, planned_jobs
 
 
 @pytest.fixture(scope="module")

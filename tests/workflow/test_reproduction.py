@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from workflows import copy_repository, environment, planned_jobs, snakemake
+from support.workflows import copy_repository, environment, planned_jobs, snakemake
 
 from nmt.models.weights import load_tensors
 

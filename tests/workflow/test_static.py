@@ -10,7 +10,7 @@ import pytest
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
-from workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
+from support.workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
 
 REPRODUCTIONS = [
     path.relative_to(ROOT).as_posix()

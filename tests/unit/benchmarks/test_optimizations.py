@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from families import (
+from support.families import (
     VOCABULARY,
     random_sentences,
     sources,

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from workflows import ROOT
+from support.workflows import ROOT
 
 from nmt.configuration import load_catalog, load_reproduction
 from nmt.errors import UserError

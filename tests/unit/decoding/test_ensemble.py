@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from families import random_model, random_sentences, sources
+from support.families import random_model, random_sentences, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.ensemble import Ensemble

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import FAMILIES, random_model, random_sentences, sources
+from support.families import FAMILIES, random_model, random_sentences, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.forced import force

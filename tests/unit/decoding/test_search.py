@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from families import FAMILIES, VOCABULARY, random_model, random_sentences, rows, sources
+from support.families import FAMILIES, VOCABULARY, random_model, random_sentences, rows, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search, top_k

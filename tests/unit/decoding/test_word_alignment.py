@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import random_model, random_sentences
+from support.families import random_model, random_sentences
 
 from nmt.configuration import Vocabulary
 from nmt.decoding.word_alignment import align, word_links, word_numbers

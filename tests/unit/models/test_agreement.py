@@ -11,7 +11,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 import torch
-from families import (
+from support.families import (
     VOCABULARY,
     random_model,
     random_sentences,

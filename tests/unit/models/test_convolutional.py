@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from families import random_model, random_sentences, sources, target_inputs
+from support.families import random_model, random_sentences, sources, target_inputs
 from torch import nn
 
 from nmt.models.convs2s import GatedConvolution, scale_gradient

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import FAMILIES, VOCABULARY
+from support.families import FAMILIES, VOCABULARY
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.configuration import RNNSearch, Seq2Seq, Transformer, load_catalog

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import (
+from support.families import (
     FAMILIES,
     VOCABULARY,
     random_model,

@@ -5,7 +5,14 @@ test_agreement.py compares their steps with torch's own.
 
 import pytest
 import torch
-from families import FAMILIES, VOCABULARY, random_model, random_sentences, sources, target_inputs
+from support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+)
 from torch import nn
 
 from nmt.models.build import build

@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from families import random_sentences, sources, transformer
+from support.families import random_sentences, sources, transformer
 
 from nmt.configuration import Transformer as Configuration
 from nmt.errors import UserError

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import matplotlib
 import numpy as np
-import paper_runs
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from support import paper_runs
 
 from nmt.configuration import Table
 from nmt.files import write_lines

@@ -2,8 +2,8 @@
 
 import json
 
-import paper_runs
 import pytest
+from support import paper_runs
 
 from nmt.configuration import Ensemble
 from nmt.errors import UserError

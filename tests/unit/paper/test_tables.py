@@ -5,8 +5,8 @@ import re
 from html import unescape
 
 import pandas as pd
-import paper_runs
 import pytest
+from support import paper_runs
 
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError

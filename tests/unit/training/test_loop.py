@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from families import random_model, random_sentences, sources, target_inputs, target_outputs
+from support.families import random_model, random_sentences, sources, target_inputs, target_outputs
 
 from nmt.configuration import Training
 from nmt.data.batches import Batch, UpdateBatch

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from workflows import ROOT
+from support.workflows import ROOT
 
 from nmt.configuration import Training, load_catalog
 from nmt.training.schedule import learning_rate, source_weight
