@@ -1,7 +1,4 @@
-"""Write the model card of a model's folder, with the scores that are given.
-
-It becomes README.md in the folder; OUTPUT gets a copy.
-"""
+"""Write the model card of a model's folder, with the scores that are given."""
 
 import argparse
 from pathlib import Path
@@ -15,11 +12,9 @@ SUFFIX = ".scores.json"
 
 
 def main(args: argparse.Namespace) -> None:
-    """Write the card into the folder and to the output."""
+    """Write the card."""
     scores = {path.name.removesuffix(SUFFIX): read_json(path) for path in args.scores}
-    card = model_card(read_configuration(args.model), scores)
-    write_text(args.model / "README.md", card)
-    write_text(args.output, card)
+    write_text(args.output, model_card(read_configuration(args.model), scores))
 
 
 if __name__ == "__main__":
@@ -35,5 +30,5 @@ if __name__ == "__main__":
         metavar="FILE",
         help=f"SPLIT{SUFFIX}, made by score.py",
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the copy")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -55,7 +55,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     partition = Partition.coarsest(settings, group.rank, group.world_size, args.device_tokens)
     subwords = SubwordPair.load(args.subwords)
     vocabulary = catalog.vocabulary(experiment.vocabulary)
-    preprocessing = Preprocessing(vocabulary, catalog.corpus(args.corpus).target)
+    preprocessing = Preprocessing(vocabulary.preprocessing, catalog.corpus(args.corpus).target)
     validation = Validation.load(
         args.dev_tokens, args.dev_reference, subwords.target, preprocessing
     )
@@ -82,6 +82,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
             return EXIT_STOPPED
         if group.is_main:
             folder.publish(trainer, counters)
+    return None
 
 
 if __name__ == "__main__":

@@ -54,14 +54,15 @@ def write(path, lines):
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def normalize(folder, **changes):
-    options = {
-        "corpus": "tiny",
-        "vocabulary": "small",
-        "language": "en",
-        "input": folder / "text.en",
-    }
-    return command("normalize", folder, **options | changes)
+def normalize(folder, jobs=1, source="text.en", output="out/made"):
+    return [
+        "normalize",
+        *["--language", "en"],
+        *["--steps", "tokenize", "lowercase", "normalize"],
+        *["--input", folder / source],
+        *["--output", folder / output],
+        *["--jobs", jobs],
+    ]
 
 
 def learn(folder, **changes):
@@ -118,14 +119,11 @@ def test_normalize_names_file_and_line_of_invalid_utf8(folder, run_failing, jobs
     assert nothing_written(folder)
 
 
-def test_normalize_refuses_unknown_names(folder, run_failing):
-    error = run_failing(*normalize(folder, corpus="tinny"))
-    assert "unknown corpus 'tinny': did you mean 'tiny'?" in error
-    error = run_failing(*normalize(folder, vocabulary="smal"))
-    assert "unknown vocabulary 'smal'" in error
-    error = run_failing(*normalize(folder, language="fr"))
-    assert "unknown language 'fr'" in error
-    error = run_failing(*normalize(folder, input="none"))
+def test_normalize_refuses_an_unknown_step_and_a_missing_file(folder, run_script, run_failing):
+    process = run_script(*normalize(folder), "--steps", "lowercased")
+    assert process.returncode == 2
+    assert "invalid choice: 'lowercased'" in process.stderr
+    error = run_failing(*normalize(folder, source="none"))
     assert "none is not there" in error
     assert nothing_written(folder)
 

@@ -27,7 +27,7 @@ rule benchmark_training:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         rows=BENCHMARKED,
-        experiments=[chosen_of(row) for row in BENCHMARKED],
+        settings=[settings_of(row) for row in BENCHMARKED],
     shell:
         f"python {SCRIPTS}/benchmark_training.py"
         " --catalog {params.catalog:q}"

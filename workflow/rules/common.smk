@@ -31,6 +31,10 @@ def in_repository(path):
     return str(path if Path.cwd() == ROOT else ROOT / path)
 
 
+def preprocessing_name(vocabulary):
+    return "-".join(vocabulary.preprocessing) or "spacing"
+
+
 # Scripts are called by their whole path, so that --directory may name any folder.
 SCRIPTS = shlex.quote(in_repository("src"))
 
@@ -47,6 +51,11 @@ try:
         if not table.on_request
         for row in table.experiments
     )
+    # The steps that vocabularies ask for, by their name in paths
+    PREPROCESSING = {
+        preprocessing_name(vocabulary): vocabulary.preprocessing
+        for vocabulary in CATALOG.vocabularies.values()
+    }
 except UserError as error:
     sys.exit(f"error: {error}")
 
@@ -62,6 +71,7 @@ wildcard_constraints:
     run=r"seed-\d+|ensemble",
     reproduction=re.escape(REPRODUCTION.name),
     vocabulary="|".join(CATALOG.vocabularies),
+    preprocessing="|".join(PREPROCESSING),
     split="|".join(CORPUS.split_names),
     language="|".join(CORPUS.languages.values()),
     archive="|".join(CORPUS.archives) or "none",
@@ -73,14 +83,23 @@ def experiment(wildcards):
     return CATALOG.experiment(wildcards.experiment)
 
 
-def chosen_of(name):
-    """All that a row's entry says."""
+def settings_of(name):
+    """What a row's entry says of vocabulary, model, training and decoding; titles rerun nothing."""
     row = CATALOG.experiment(name)
-    return [
-        row.title,
-        row.vocabulary,
-        *(former_spelling(part.chosen()) for part in (row.model, row.training, row.decoding)),
-    ]
+    parts = (row.model, row.training, row.decoding)
+    return [row.vocabulary, *(former_spelling(part.chosen()) for part in parts)]
+
+
+def text_file(language, split=None):
+    """A function of wildcards: one side of a split's text, preprocessed for the vocabulary."""
+
+    def path(wildcards):
+        steps = preprocessing_name(CATALOG.vocabulary(wildcards.vocabulary))
+        return (
+            f"results/corpora/{wildcards.corpus}/text/{steps}/{split or wildcards.split}.{language}"
+        )
+
+    return path
 
 
 def vocabulary_file(name):

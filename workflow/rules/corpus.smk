@@ -91,15 +91,16 @@ else:
             " --source {output.source} --target {output.target} --log {log}"
 
 
+# Vocabularies that ask for the same steps share the text.
 rule normalize:
     input:
         "results/corpora/{corpus}/raw/{split}.{language}",
     output:
-        "results/corpora/{corpus}/{vocabulary}/text/{split}.{language}",
+        "results/corpora/{corpus}/text/{preprocessing}/{split}.{language}",
     log:
-        "results/logs/{corpus}/{vocabulary}/normalize.{split}.{language}.log",
+        "results/logs/{corpus}/normalize.{preprocessing}.{split}.{language}.log",
     benchmark:
-        "results/benchmarks/{corpus}/{vocabulary}/normalize.{split}.{language}.tsv"
+        "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -107,12 +108,8 @@ rule normalize:
         mem_mb=2000,
         runtime=240,
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        vocabulary=lambda wildcards: former_spelling(
-            CATALOG.vocabulary(wildcards.vocabulary).chosen()
-        ),
+        steps=lambda wildcards: PREPROCESSING[wildcards.preprocessing],
     shell:
         f"python {SCRIPTS}/normalize.py"
-        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --vocabulary {wildcards.vocabulary} --language {wildcards.language} --input {input} --output {output}"
+        " --language {wildcards.language} --steps {params.steps} --input {input} --output {output}"
         " --jobs {threads} --log {log}"

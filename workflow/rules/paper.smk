@@ -17,7 +17,8 @@ rule resolve_configuration:
     params:
         values=REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
-        "printf '%s\\n' {params.values:q} >{output} 2>{log}"
+        f"python {SCRIPTS}/resolve_configuration.py"
+        " --values {params.values:q} --output {output} --log {log}"
 
 
 rule compare:

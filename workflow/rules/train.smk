@@ -66,9 +66,12 @@ rule share_training:
     resources:
         mem_mb=100,
         runtime=30,
+    params:
+        run=subpath(input.training, parent=True),
+        folder=subpath(output.training, parent=True),
     shell:
-        "(mkdir {output.checkpoints} && ln {input.checkpoints}/*.safetensors {output.checkpoints}"
-        " && cp {input.metrics} {output.metrics} && cp {input.training} {output.training}) 2>{log}"
+        f"python {SCRIPTS}/share_training.py"
+        " --run {params.run} --output {params.folder} --log {log}"
 
 
 rule average:
@@ -90,8 +93,7 @@ rule average:
         runtime=30,
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        experiment=lambda wildcards: chosen_of(wildcards.experiment),
-        corpus=(CORPUS.title, CORPUS.license),
+        settings=lambda wildcards: settings_of(wildcards.experiment),
     shell:
         f"python {SCRIPTS}/average.py"
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"

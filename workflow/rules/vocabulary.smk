@@ -3,8 +3,8 @@
 
 rule learn_vocabulary:
     input:
-        source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.source}",
-        target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/train.{CORPUS.target}",
+        source=text_file(CORPUS.source, split="train"),
+        target=text_file(CORPUS.target, split="train"),
     output:
         directory("results/corpora/{corpus}/{vocabulary}/subwords"),
     log:
@@ -31,8 +31,8 @@ rule learn_vocabulary:
 rule binarize:
     input:
         subwords="results/corpora/{corpus}/{vocabulary}/subwords",
-        source=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.source}",
-        target=f"results/corpora/{{corpus}}/{{vocabulary}}/text/{{split}}.{CORPUS.target}",
+        source=text_file(CORPUS.source),
+        target=text_file(CORPUS.target),
     output:
         directory("results/corpora/{corpus}/{vocabulary}/tokens/{split}"),
     log:

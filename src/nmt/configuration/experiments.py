@@ -59,6 +59,16 @@ class Vocabulary(Strict):
             )
         return self
 
+    @property
+    def preprocessing(self) -> tuple[str, ...]:
+        """The steps that text goes through before subword segmentation, in their order."""
+        steps = {
+            "lowercase": self.lowercase,
+            "normalize": self.normalize,
+            "tokenize": self.tokenize,
+        }
+        return tuple(step for step, enabled in steps.items() if enabled)
+
 
 class Training(Strict):
     """How a row is trained; lengths and batches are counted in subwords."""

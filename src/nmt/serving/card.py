@@ -97,7 +97,7 @@ def score_table(scores: dict[str, dict]) -> list[str]:
                     f"| {split} | {sentences} | {metric} | {score['score']:.2f} | {signature} |"
                 )
     if not rows:
-        return ["None have been written here."]
+        return ["None are given here: those of a run are in card.md beside the model's folder."]
     header = ["| split | sentences | score | value | signature |", "|---|---:|---|---:|---|"]
     return [*header, *rows]
 

@@ -14,7 +14,7 @@ from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build
-from nmt.models.protocol import Model
+from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
@@ -91,15 +91,19 @@ class TranslationModel:
         path = str(folders[0] / "configuration.json")
         vocabulary = validated(Vocabulary, self.configuration["vocabulary"], path)
         self.experiment = validated(Experiment, self.configuration["experiment"], path)
-        self.source_preprocessing = Preprocessing(vocabulary, self.configuration["source"])
-        self.target_preprocessing = Preprocessing(vocabulary, self.configuration["target"])
+        self.source_preprocessing = Preprocessing(
+            vocabulary.preprocessing, self.configuration["source"]
+        )
+        self.target_preprocessing = Preprocessing(
+            vocabulary.preprocessing, self.configuration["target"]
+        )
         self.subwords = SubwordPair.load(folders[0])
         self.precision = precision
         models = [
             self.load(folder, configuration)
             for folder, configuration in zip(folders, configurations, strict=True)
         ]
-        self.model: Model = models[0] if len(models) == 1 else Ensemble(models)
+        self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
 
     def require_same_text(self, first: Path, folder: Path, configuration: dict) -> None:
         """Raise UserError when a folder's vocabulary or languages are not those of the first."""
@@ -156,6 +160,7 @@ class TranslationModel:
             for source, source_targets in zip(sources, targets, strict=True)
             for target in source_targets
         ]
+        assert isinstance(self.model, Model)  # ensembles have no common attention
         links = []
         for batch in alignment_batches(pairs):
             batch_sources = [source for source, _ in batch]
@@ -184,7 +189,7 @@ def alignment_batches(
 
     What counts is the number of pairs times the longest source times the longest target.
     """
-    batch = []
+    batch: list[tuple[list[int], list[int]]] = []
     longest_source = 0
     longest_target = 0
     for source, target in pairs:

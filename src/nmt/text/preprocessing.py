@@ -1,36 +1,34 @@
 """Preprocessing of text before subword segmentation, and its reversal after translation."""
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from multiprocessing import Pool
 
-from nmt.configuration import Vocabulary
-
+STEPS = ("lowercase", "normalize", "tokenize")
 LINES_AT_A_TIME = 1000  # sent to a worker process
 
 
 class Preprocessing:
-    """The preprocessing that a vocabulary asks for, in one language.
+    """The preprocessing of one language's text by some of STEPS.
 
     The steps and their order are those of the recipe behind Multi30k's published numbers (Wu et al.
-    2021), each if the vocabulary asks for it: lower-casing; Moses punctuation normalization, with
-    non-printing characters replaced by spaces as remove-non-printing-char.perl does; Moses
-    tokenization, without escaping. Before tokenization, always: "▁", with which sentencepiece marks
-    spaces, becomes "_", and every run of white space (no-break spaces and line separators too)
-    becomes one space.
+    2021): lower-casing; Moses punctuation normalization, with non-printing characters replaced by
+    spaces as remove-non-printing-char.perl does; Moses tokenization, without escaping. Before
+    tokenization, always: "▁", with which sentencepiece marks spaces, becomes "_", and every run of
+    white space (no-break spaces and line separators too) becomes one space.
     """
 
-    def __init__(self, vocabulary: Vocabulary, language: str):
-        self.lowercase = vocabulary.lowercase
+    def __init__(self, steps: Collection[str], language: str):
+        self.lowercase = "lowercase" in steps
         self.normalizer = None
         self.tokenizer = None
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
-        if vocabulary.normalize:
+        if "normalize" in steps:
             from sacremoses import MosesPunctNormalizer
 
             self.normalizer = MosesPunctNormalizer(language)
-        if vocabulary.tokenize:
+        if "tokenize" in steps:
             from sacremoses import MosesDetokenizer, MosesTokenizer
 
             self.tokenizer = MosesTokenizer(language)
@@ -58,17 +56,20 @@ class Preprocessing:
 
 
 def preprocess_lines(
-    lines: Iterable[str], vocabulary: Vocabulary, language: str, jobs: int
+    lines: Iterable[str], steps: Collection[str], language: str, jobs: int
 ) -> Iterator[str]:
     """Yield the lines preprocessed, in order, by `jobs` processes (sacremoses is slow)."""
     if jobs == 1:
-        yield from map(Preprocessing(vocabulary, language).apply, lines)
+        yield from map(Preprocessing(steps, language).apply, lines)
         return
-    with Pool(jobs, initializer=start_worker, initargs=(vocabulary, language)) as pool:
+    with Pool(jobs, initializer=start_worker, initargs=(steps, language)) as pool:
         yield from pool.imap(apply_in_worker, lines, chunksize=LINES_AT_A_TIME)
 
 
-def start_worker(vocabulary: Vocabulary, language: str) -> None:
+preprocessing: Preprocessing  # of a worker process
+
+
+def start_worker(steps: Collection[str], language: str) -> None:
     """Make the Preprocessing of a worker process.
 
     The worker leaves Ctrl-C to its parent, and ends when its parent terminates it.
@@ -76,7 +77,7 @@ def start_worker(vocabulary: Vocabulary, language: str) -> None:
     global preprocessing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    preprocessing = Preprocessing(vocabulary, language)
+    preprocessing = Preprocessing(steps, language)
 
 
 def apply_in_worker(line: str) -> str:

@@ -132,31 +132,35 @@ class RunFolder:
                 remove(path)
 
     def publish(self, trainer: Trainer, counters: Counters) -> None:
-        """Give checkpoints (as hard links), metrics and, last, training.json their places."""
-        with atomic_write(self.output / "checkpoints") as beside:
-            beside.mkdir()
-            for path in self.checkpoints() + self.checkpoints("best-*")[-1:]:
-                os.link(path, beside / path.name)
-        with atomic_write(self.output / "metrics.jsonl") as beside:
-            beside.write_bytes(self.metrics.read_bytes())
-        write_json(
-            self.output / "training.json",
-            {
-                "updates": counters.update,
-                "epochs": counters.epoch,
-                "source_tokens": counters.source_tokens,
-                "target_tokens": counters.target_tokens,
-                "flops": counters.flops,
-                "seconds": round(counters.seconds, 1),
-                "device_seconds": round(counters.device_seconds, 1),
-                "cpu_seconds": round(counters.cpu_seconds, 1),
-                "skipped_updates": counters.skipped,
-                "best_dev_nll": counters.best_dev_nll,
-                "parameters": count_parameters(trainer.model).parameters,
-                "made_by": counters.made_by,
-                "settings": self.settings,
-            },
-        )
+        """Give the results their places in the output folder."""
+        training = {
+            "updates": counters.update,
+            "epochs": counters.epoch,
+            "source_tokens": counters.source_tokens,
+            "target_tokens": counters.target_tokens,
+            "flops": counters.flops,
+            "seconds": round(counters.seconds, 1),
+            "device_seconds": round(counters.device_seconds, 1),
+            "cpu_seconds": round(counters.cpu_seconds, 1),
+            "skipped_updates": counters.skipped,
+            "best_dev_nll": counters.best_dev_nll,
+            "parameters": count_parameters(trainer.model).parameters,
+            "made_by": counters.made_by,
+            "settings": self.settings,
+        }
+        checkpoints = self.checkpoints() + self.checkpoints("best-*")[-1:]
+        publish_run(self.output, checkpoints, self.metrics, training)
+
+
+def publish_run(output: Path, checkpoints: list[Path], metrics: Path, training: dict) -> None:
+    """Write the results of a run: checkpoints (as hard links), metrics and, last, training.json."""
+    with atomic_write(output / "checkpoints") as temporary:
+        temporary.mkdir()
+        for path in checkpoints:
+            os.link(path, temporary / path.name)
+    with atomic_write(output / "metrics.jsonl") as temporary:
+        temporary.write_bytes(metrics.read_bytes())
+    write_json(output / "training.json", training)
 
 
 def record_settings(folder: Path, settings: dict) -> None:

@@ -2,12 +2,8 @@
 
 import pytest
 
-from nmt.configuration import Vocabulary
 from nmt.files import read_lines
-from nmt.text.preprocessing import Preprocessing, preprocess_lines
-
-RAW = Vocabulary(size=100, normalize=False)
-MULTI30K = Vocabulary(size=100, normalize=True, tokenize=True, lowercase=True)
+from nmt.text.preprocessing import STEPS, Preprocessing, preprocess_lines
 
 
 @pytest.mark.parametrize(
@@ -21,7 +17,7 @@ MULTI30K = Vocabulary(size=100, normalize=True, tokenize=True, lowercase=True)
     ],
 )
 def test_raw_text_changes_only_in_white_space_and_the_space_mark(line, expected):
-    preprocessing = Preprocessing(RAW, "de")
+    preprocessing = Preprocessing([], "de")
     assert preprocessing.apply(line) == expected
     assert preprocessing.undo(expected) == expected
 
@@ -40,25 +36,25 @@ def test_raw_text_changes_only_in_white_space_and_the_space_mark(line, expected)
     ],
 )
 def test_punctuation_is_normalized_and_control_characters_are_spaces(language, line, expected):
-    assert Preprocessing(Vocabulary(size=100), language).apply(line) == expected
+    assert Preprocessing(["normalize"], language).apply(line) == expected
 
 
 def test_the_multi30k_recipe_lowercases_normalizes_and_tokenizes_unescaped():
-    preprocessing = Preprocessing(MULTI30K, "en")
+    preprocessing = Preprocessing(STEPS, "en")
     line = preprocessing.apply("A man’s dog, Rex [left], runs & \u201cbarks\u201d.")
     assert line == 'a man \'s dog , rex [ left ] , runs & " barks . "'
     assert preprocessing.undo(line) == 'a man\'s dog, rex [left], runs & "barks."'
 
 
 def test_entities_are_not_escaped():
-    preprocessing = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    preprocessing = Preprocessing(["tokenize"], "de")
     assert preprocessing.apply("&amp; &lt;") == "& amp ; & lt ;"
     assert preprocessing.undo("& amp ;") == "& amp;"
 
 
-@pytest.mark.parametrize("vocabulary", [RAW, MULTI30K, Vocabulary(size=100)])
-def test_no_line_is_split(vocabulary):
-    preprocessing = Preprocessing(vocabulary, "de")
+@pytest.mark.parametrize("steps", [[], STEPS, ["normalize"]])
+def test_no_line_is_split(steps):
+    preprocessing = Preprocessing(steps, "de")
     code_points = [*range(0x250), *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0x1F600]
     for code in code_points:
         assert len(preprocessing.apply(f"a{chr(code)}b").splitlines()) == 1
@@ -68,11 +64,11 @@ def test_no_line_is_split(vocabulary):
 def test_lines_stay_in_order(jobs):
     lines = [f"Number {number}," for number in range(2500)]
     expected = [f"number {number} ," for number in range(2500)]
-    assert list(preprocess_lines(lines, MULTI30K, "en", jobs)) == expected
+    assert list(preprocess_lines(lines, STEPS, "en", jobs)) == expected
 
 
 def test_multi30k_survives_tokenization_and_back(mirror):
-    preprocessing = Preprocessing(Vocabulary(size=100, normalize=False, tokenize=True), "de")
+    preprocessing = Preprocessing(["tokenize"], "de")
     lines = [" ".join(line.split()) for line in read_lines(mirror / "multi30k" / "val.de.gz")]
     unchanged = sum(preprocessing.undo(preprocessing.apply(line)) == line for line in lines)
     assert unchanged / len(lines) > 0.98

@@ -1,0 +1,32 @@
+"""Give a row the finished training of another, from which it differs in averaging or search.
+
+The checkpoints are hard links, which take no room.
+"""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.files import read_json
+from nmt.training.run_folder import publish_run
+
+
+def main(args: argparse.Namespace) -> None:
+    """Link the checkpoints and copy the rest."""
+    publish_run(
+        args.output,
+        sorted((args.run / "checkpoints").glob("*.safetensors")),
+        args.run / "metrics.jsonl",
+        read_json(args.run / "training.json"),
+    )
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument(
+        "--run", type=Path, required=True, metavar="FOLDER", help="of the finished training"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="of the row's own run"
+    )
+    command.run(main, parser)
