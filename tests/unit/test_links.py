@@ -14,7 +14,8 @@ PAGES += [page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")]
 
 BLOCK_OF_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"`[^`\n]*`")
-LINK = re.compile(r"\]\(([^()\s]+)\)")
+# Of Markdown, and of HTML
+LINKS = (re.compile(r"\]\(([^()\s]+)\)"), re.compile(r'(?:src|href)="([^"]+)"'))
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 
 
@@ -32,8 +33,9 @@ def anchors(page: Path) -> set[str]:
 def broken_links(page: Path) -> list[str]:
     """Return the relative links of a page that lead nowhere."""
     text = INLINE_CODE.sub("", BLOCK_OF_CODE.sub("", page.read_text(encoding="utf-8")))
+    links = [link for pattern in LINKS for link in pattern.findall(text)]
     broken = []
-    for link in LINK.findall(text):
+    for link in links:
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
