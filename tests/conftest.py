@@ -10,14 +10,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import yaml
+from support.files import ROOT, SOURCE
+from support.scripts import run_program
 from tabulate import tabulate
-
-ROOT = Path(__file__).resolve().parents[1]
 
 # What a shell starts in the background ignores interrupts, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,58 +30,55 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mirror() -> Path:
-    """The folder of corpora beside the repository; tests that need it are skipped where it is
-    absent.
+def run_script() -> Callable[..., CompletedProcess]:
+    """run_script("train", "--seed", 1, env={...}) runs src/train.py and returns what came of it.
+
+    It runs in a process of its own that has imported torch already; see support/scripts.py.
     """
-    folder = ROOT.parent / "shared" / "corpora"
-    if not folder.is_dir():
-        pytest.skip(f"needs the corpora in {folder}")
-    return folder
+
+    def run(name: str, *arguments: object, **surroundings) -> CompletedProcess:
+        return run_program([SOURCE / f"{name}.py", *arguments], **surroundings)
+
+    return run
 
 
 @pytest.fixture(scope="session")
-def run_script() -> Callable[..., subprocess.CompletedProcess]:
-    """run_script("train", "--seed", 1, env={...}) runs src/train.py and returns what came of it, as
-    text.
-    """
+def start_script() -> Callable[..., CompletedProcess]:
+    """Like run_script, in a new interpreter, for tests of what Python does when it starts."""
 
-    def run(
-        name: str, *args: object, env: dict[str, str] | None = None, **options
-    ) -> subprocess.CompletedProcess:
-        start = ["-m", name] if "." in name else [ROOT / "src" / f"{name}.py"]
-        command = [sys.executable, *start, *args]
+    def run(name: str, *arguments: object, env: dict[str, str] | None = None) -> CompletedProcess:
         return subprocess.run(
-            list(map(str, command)),
+            [sys.executable, SOURCE / f"{name}.py", *map(str, arguments)],
             env={**os.environ, **(env or {})},
             capture_output=True,
             encoding="utf-8",
             timeout=300,
-            **options,
         )
 
     return run
 
 
 @pytest.fixture(scope="session")
-def run_module(run_script) -> Callable[..., subprocess.CompletedProcess]:
+def run_module() -> Callable[..., CompletedProcess]:
     """run_module("nmt.benchmarks.measure_training", ...) runs python -m with the package in src."""
-    return partial(run_script, env={"PYTHONPATH": str(ROOT / "src")})
+
+    def run(name: str, *arguments: object) -> CompletedProcess:
+        return run_program(["-m", name, *arguments])
+
+    return run
 
 
 @pytest.fixture(scope="session")
 def run_failing(run_script) -> Callable[..., str]:
-    """Like run_script, for bad input: the script must end with code 1 and one line of error, which
-    is returned.
-    """
+    """Like run_script, for bad input: return the one line of error with which the script ends."""
 
-    def run(*args: object, **options) -> str:
-        done = run_script(*args, **options)
-        assert done.returncode == 1, done
-        assert done.stdout == ""
-        assert done.stderr.startswith("error: "), done.stderr
-        assert done.stderr.count("\n") == 1, done.stderr
-        return done.stderr
+    def run(*arguments: object, **surroundings) -> str:
+        process = run_script(*arguments, **surroundings)
+        assert process.returncode == 1, process
+        assert process.stdout == ""
+        assert process.stderr.startswith("error: "), process.stderr
+        assert process.stderr.count("\n") == 1, process.stderr
+        return process.stderr
 
     return run
 
@@ -97,7 +94,8 @@ def agrees(record_property) -> Callable[..., None]:
     import torch  # not above, for the sake of tests that do without
 
     def compare(row: str, reference: str, ours, theirs) -> None:
-        ours, theirs = (torch.as_tensor(each, dtype=torch.float64) for each in (ours, theirs))
+        ours = torch.as_tensor(ours, dtype=torch.float64)
+        theirs = torch.as_tensor(theirs, dtype=torch.float64)
         assert ours.shape == theirs.shape
         difference = (ours - theirs).abs().max().item()
         record_property("agreement", (row, reference, difference))
@@ -107,19 +105,14 @@ def agrees(record_property) -> Callable[..., None]:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Prints what `agrees` found, as a table in Markdown."""
-    calls = [
-        each
-        for some in terminalreporter.stats.values()
-        for each in some
-        if getattr(each, "when", "") == "call"
-    ]
-    found = sorted(
-        value for call in calls for name, value in call.user_properties if name == "agreement"
-    )
-    if found:
+    """Print the differences that `agrees` has kept, as a table in Markdown."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    calls = [report for report in reports if getattr(report, "when", "") == "call"]
+    properties = [item for call in calls for item in call.user_properties]
+    agreements = sorted(value for name, value in properties if name == "agreement")
+    if agreements:
         terminalreporter.section("agreement with other implementations on shared weights")
-        table = [(row, reference, f"{difference:.1e}") for row, reference, difference in found]
+        table = [(row, reference, f"{difference:.1e}") for row, reference, difference in agreements]
         headers = ["row", "reference", "largest difference"]
         terminalreporter.write_line(
             tabulate(table, headers, tablefmt="github", disable_numparse=True)

@@ -46,11 +46,6 @@ def arguments(prepared, run, **changes):
     return [f"--{name}={value}" for name, value in options.items()]
 
 
-def test_help(run_script):
-    process = run_script("average", "--help")
-    assert (process.returncode, process.stderr) == (0, "")
-
-
 def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     process = run_script("average", *arguments(prepared, run))
     assert (process.returncode, process.stderr) == (0, "")

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from support.files import mirrored
 
 
 @pytest.fixture
@@ -119,7 +120,8 @@ def test_unknown_names_are_errors(corpus, run_failing):
     assert "is generated" in run_failing(*extract, "--corpus=made")
 
 
-def test_all_of_multi30k_is_extracted(mirror, run_script, catalog, tmp_path):
+def test_all_of_multi30k_is_extracted(run_script, catalog, tmp_path):
+    archives = mirrored("multi30k/train.en.gz").parent
     names = {language: f"multi30k/train.{language}.gz" for language in ("en", "de")}
     part = {"source": "train.en.gz", "target": "train.de.gz"}
     folder = catalog(
@@ -137,7 +139,7 @@ def test_all_of_multi30k_is_extracted(mirror, run_script, catalog, tmp_path):
             }
         }
     )
-    result = run_script(*command(folder, "multi30k", mirror / "multi30k", tmp_path / "raw"))
+    result = run_script(*command(folder, "multi30k", archives, tmp_path / "raw"))
     assert result.returncode == 0, result
     for language in ("en", "de"):
         text = raw(tmp_path, language)

@@ -34,11 +34,11 @@ def plot(tmp_path, root):
     return arguments
 
 
-def test_draws_the_first_table_and_the_same_files_every_time(plot, run_script, tmp_path):
+def test_draws_the_first_table_and_the_same_files_every_time(plot, start_script, tmp_path):
     """The files depend neither on the time, nor on the process, nor on the order of sets."""
     contents = []
     for hash_seed in ("1", "2"):
-        process = run_script(*plot(), env={"PYTHONHASHSEED": hash_seed})
+        process = start_script(*plot(), env={"PYTHONHASHSEED": hash_seed})
         assert process.returncode == 0, process.stderr
         assert process.stderr == ""
         paths = (tmp_path / "figures").iterdir()

@@ -2,17 +2,12 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.files import golden, mirrored
 
 from nmt.evaluation.metrics import METRICS
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-GOLDEN = REPOSITORY.parent / "shared" / "golden" / "bpe2bpe.newstest2014.detok.de.gz"
-NEWSTEST = REPOSITORY.parent / "shared" / "corpora" / "newstest"
 
 REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
 TRANSLATION = "Ein Mann steht auf der Leiter.\nZwei Hunde spielen im Schnee.\nSie liest.\n"
@@ -20,20 +15,6 @@ SOURCE = (
     "A man is standing on a ladder.\nTwo dogs play in the deep snow this early winter morning.\nShe"
     " reads.\n"
 )
-
-
-def run_score(
-    folder: Path, *extra: str | Path, **options: str | Path
-) -> subprocess.CompletedProcess:
-    paths = {
-        "translations": folder / "t.de",
-        "references": folder / "r.de",
-        "output": folder / "out" / "scores.json",
-    }
-    all_options = paths | {"target-language": "de"} | options
-    arguments = [f"--{name}={value}" for name, value in all_options.items()]
-    command = [sys.executable, REPOSITORY / "src" / "score.py", *arguments, *extra]
-    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -45,12 +26,29 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def run_score(folder, run_script):
+    """Return run_score(*extra, **options), which scores the translations in the folder."""
+
+    def run(*extra, **options):
+        paths = {
+            "translations": folder / "t.de",
+            "references": folder / "r.de",
+            "output": folder / "out" / "scores.json",
+        }
+        all_options = paths | {"target-language": "de"} | options
+        named = [f"--{name}={value}" for name, value in all_options.items()]
+        return run_script("score", *named, *extra)
+
+    return run
+
+
 def scores_in(folder: Path) -> dict:
     return json.loads((folder / "out" / "scores.json").read_text(encoding="utf-8"))
 
 
-def test_scores_are_written(folder):
-    process = run_score(folder)
+def test_scores_are_written(folder, run_score):
+    process = run_score()
     assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     names = [name for name, metric in METRICS.items() if metric.scorer]
@@ -63,10 +61,10 @@ def test_scores_are_written(folder):
         assert f"{name} {result[name]['score']:.2f}" in process.stderr
 
 
-def test_more_references_gzip_and_sources(folder):
+def test_more_references_gzip_and_sources(folder, run_score):
     with gzip.open(folder / "second.de.gz", "wt", encoding="utf-8") as file:
         file.write(TRANSLATION)
-    process = run_score(folder, "--references", folder / "second.de.gz", sources=folder / "s.en")
+    process = run_score("--references", folder / "second.de.gz", sources=folder / "s.en")
     assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     assert result["bleu"]["score"] == pytest.approx(100)
@@ -79,9 +77,9 @@ def test_more_references_gzip_and_sources(folder):
     assert sum(part["sentences"] for part in result["bleu_by_source_rank"]) == 3
 
 
-def test_only_a_newline_ends_a_line(folder):
+def test_only_a_newline_ends_a_line(folder, run_score):
     (folder / "t.de").write_text(TRANSLATION.replace("Ein ", "Ein\u2028\x0c\x85"), encoding="utf-8")
-    process = run_score(folder)
+    process = run_score()
     assert process.returncode == 0, process.stderr
     assert scores_in(folder)["sentences"] == 3
 
@@ -103,14 +101,14 @@ def test_only_a_newline_ends_a_line(folder):
         ("t.de", b"x\n" * 2737, "two versions"),
     ],
 )
-def test_errors_are_one_sentence_and_write_nothing(folder, name, content, message):
+def test_errors_are_one_sentence_and_write_nothing(folder, run_score, name, content, message):
     if "versions" in message:
         (folder / "r.de").write_bytes(b"x\n" * 3003)
     if content is None:
         (folder / name).unlink()
     else:
         (folder / name).write_bytes(content)
-    process = run_score(folder, sources=folder / "s.en")
+    process = run_score(sources=folder / "s.en")
     assert process.returncode == 1
     assert message in process.stderr
     assert process.stderr.startswith("error: ")
@@ -118,22 +116,18 @@ def test_errors_are_one_sentence_and_write_nothing(folder, name, content, messag
     assert not (folder / "out").exists()
 
 
-def test_earlier_scores_survive_an_error(folder):
-    assert run_score(folder).returncode == 0
+def test_earlier_scores_survive_an_error(folder, run_score):
+    assert run_score().returncode == 0
     earlier = scores_in(folder)
-    assert run_score(folder, translations=folder / "missing.de").returncode == 1
+    assert run_score(translations=folder / "missing.de").returncode == 1
     assert scores_in(folder) == earlier
 
 
-@pytest.mark.skipif(
-    not (GOLDEN.exists() and NEWSTEST.exists()),
-    reason=f"the golden system output is not in {GOLDEN.parent}",
-)
-def test_golden_scores(folder):
+def test_golden_scores(folder, run_score):
     """The published scores of a real system's detokenized output, to their printed digits."""
-    process = run_score(
-        folder, translations=GOLDEN, references=NEWSTEST / "newstest2014-deen.de.gz"
-    )
+    translations = golden("bpe2bpe.newstest2014.detok.de.gz")
+    references = mirrored("newstest/newstest2014-deen.de.gz")
+    process = run_score(translations=translations, references=references)
     assert process.returncode == 0, process.stderr
     result = scores_in(folder)
     assert f"{result['bleu']['score']:.2f}" == "20.07"

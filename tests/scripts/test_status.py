@@ -39,12 +39,6 @@ def status(run_script, folder) -> list[list[str]]:
     return [line.split() for line in process.stdout.splitlines()]
 
 
-def test_help(run_script):
-    process = run_script("status", "--help")
-    assert process.returncode == 0
-    assert process.stderr == ""
-
-
 def test_before_anything_is_trained(tmp_path, run_script):
     runs = tmp_path / "runs"
     process = run_script("status", f"--runs={runs}")

@@ -1,7 +1,6 @@
 """normalize.py, learn_vocabulary.py and binarize.py through their command lines."""
 
 import os
-import resource
 import subprocess
 
 import pytest
@@ -204,11 +203,7 @@ def test_binarize_refuses_unusable_input(folder, model, run_failing):
 def test_a_file_size_limit_leaves_no_partial_output(folder, model, run_failing, make):
     write(folder / "text.en", ENGLISH * 100)
     write(folder / "text.de", GERMAN * 100)
-
-    def limit_file_size():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-    error = run_failing(*make(folder), preexec_fn=limit_file_size)
+    error = run_failing(*make(folder), largest_file=4096)
     assert "File too large" in error
     assert nothing_written(folder)
 

@@ -46,10 +46,10 @@ def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
     assert r"\label{tab:made-up-systems}" in latex
 
 
-def test_the_same_files_every_time(typeset, run_script, tmp_path):
+def test_the_same_files_every_time(typeset, start_script, tmp_path):
     contents = []
     for hash_seed in ("1", "2"):
-        process = run_script(*typeset(), env={"PYTHONHASHSEED": hash_seed})
+        process = start_script(*typeset(), env={"PYTHONHASHSEED": hash_seed})
         assert process.returncode == 0, process.stderr
         paths = (tmp_path / "tables").iterdir()
         contents.append({path.name: path.read_bytes() for path in paths})

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from support.tiny_subwords import write_subwords
 
 from nmt import configuration
 from nmt.configuration import (
@@ -21,7 +22,6 @@ from nmt.models.build import build
 from nmt.models.weights import parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
-from support.tiny_subwords import write_subwords
 
 SOURCE = [
     "a man sits on a bench .",

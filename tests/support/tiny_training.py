@@ -4,14 +4,14 @@ import shutil
 from pathlib import Path
 
 import yaml
+from support.files import ROOT
+from support.tiny_subwords import write_subwords
 
 from nmt.configuration import load_catalog
 from nmt.data.tokens import write_tokens
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
 from nmt.text.subwords import SubwordPair
-from support.tiny_subwords import write_subwords
-from support.workflows import ROOT
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 

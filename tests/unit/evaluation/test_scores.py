@@ -1,17 +1,16 @@
 """BLEU in its variants, chrF and TER: known values, invariants, other implementations."""
 
-import gzip
 import html
 import random
 import shutil
 import subprocess
 from collections import Counter
 from math import exp, log
-from pathlib import Path
 
 import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU
+from support.files import golden, mirrored
 
 from nmt.errors import UserError
 from nmt.evaluation.scores import (
@@ -22,14 +21,7 @@ from nmt.evaluation.scores import (
     score,
 )
 from nmt.evaluation.tokenized import compounds_split, normalized, tokenized
-
-SHARED = Path(__file__).resolve().parents[4] / "shared"
-GOLDEN = SHARED / "golden" / "bpe2bpe.newstest2014.tok.de.gz"
-REFERENCE = SHARED / "corpora" / "newstest" / "newstest2014-deen.de.gz"
-needs_golden = pytest.mark.skipif(
-    not (GOLDEN.exists() and REFERENCE.exists()),
-    reason=f"the golden system output is not in {SHARED}",
-)
+from nmt.files import read_lines
 
 NAMES = [
     "bleu",
@@ -392,13 +384,10 @@ def test_what_is_not_a_language_code_is_refused(language):
         score(GERMAN, [GERMAN], language)
 
 
-@needs_golden
 def test_golden_tokenized_output():
     """The escaped output of a real system is refused; unescaped, it has its published scores."""
-    with gzip.open(GOLDEN, "rt", encoding="utf-8", newline="\n") as file:
-        escaped = [line.rstrip("\n") for line in file]
-    with gzip.open(REFERENCE, "rt", encoding="utf-8", newline="\n") as file:
-        reference = tokenized([line.rstrip("\n") for line in file], "de")
+    escaped = list(read_lines(golden("bpe2bpe.newstest2014.tok.de.gz")))
+    reference = tokenized(read_lines(mirrored("newstest/newstest2014-deen.de.gz")), "de")
     with pytest.raises(UserError, match="line 5: holds the escaped &quot;"):
         check(escaped, [reference])
 

@@ -1,6 +1,7 @@
 """Preprocessing of text, and its reversal."""
 
 import pytest
+from support.files import mirrored
 
 from nmt.files import read_lines
 from nmt.text.preprocessing import STEPS, Preprocessing, preprocess_lines
@@ -67,8 +68,8 @@ def test_lines_stay_in_order(jobs):
     assert list(preprocess_lines(lines, STEPS, "en", jobs)) == expected
 
 
-def test_multi30k_survives_tokenization_and_back(mirror):
+def test_multi30k_survives_tokenization_and_back():
     preprocessing = Preprocessing(["tokenize"], "de")
-    lines = [" ".join(line.split()) for line in read_lines(mirror / "multi30k" / "val.de.gz")]
+    lines = [" ".join(line.split()) for line in read_lines(mirrored("multi30k/val.de.gz"))]
     unchanged = sum(preprocessing.undo(preprocessing.apply(line)) == line for line in lines)
     assert unchanged / len(lines) > 0.98

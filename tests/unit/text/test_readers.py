@@ -6,6 +6,7 @@ import tarfile
 import zipfile
 
 import pytest
+from support.files import mirrored
 
 from nmt.errors import UserError
 from nmt.text.readers import pair_lines, read_sentences
@@ -181,8 +182,8 @@ def test_lines_that_do_not_pair_are_an_error_with_both_counts():
             list(pair_lines(source, target, "left", "right"))
 
 
-def test_the_real_tsv_archive(mirror):
-    path = mirror / "tatoeba" / "deu-eng.zip"
+def test_the_real_tsv_archive():
+    path = mirrored("tatoeba/deu-eng.zip")
     sides = [list(read_sentences(path, "deu.txt", "tsv", column)) for column in (0, 1)]
     assert [len(side) for side in sides] == [169197, 169197]
     assert all(sides[0])
