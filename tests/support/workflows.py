@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from support.files import ROOT
+from support.scripts import run_program
 
 TINY = "tests/workflow/tiny/reproduction.yaml"
 
@@ -63,13 +64,26 @@ def snakemake(
     )
 
 
+def dry_run(
+    folder: Path, *arguments: str, configuration: str = TINY
+) -> subprocess.CompletedProcess:
+    """Like snakemake(), for a dry run, which saves the time of importing snakemake."""
+    options = ["--dry-run", *arguments, "--cores", 2, "--configfile", configuration, *SETTINGS]
+    return run_program(
+        ["-m", "snakemake", *options],
+        environment=environment(folder),
+        cwd=folder,
+        stderr_to_stdout=True,
+    )
+
+
 def planned_jobs(folder: Path, *arguments: str, configuration: str = TINY) -> set[str]:
-    """What a dry run would do, as "train corpus=tiny, experiment=tiny-transformer, seed=1"."""
-    done = snakemake(folder, "--dry-run", *arguments, configuration=configuration)
-    assert done.returncode == 0, done.stdout
-    blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", done.stdout, re.MULTILINE)
-    wildcards = (re.search(r"^    wildcards: (.*)$", block, re.MULTILINE) for _, block in blocks)
-    return {
-        f"{name} {found.group(1)}" if found else name
-        for (name, _), found in zip(blocks, wildcards, strict=True)
-    }
+    """Return what a dry run would do, as "train corpus=tiny, experiment=tiny-rnnsearch, seed=1"."""
+    process = dry_run(folder, *arguments, configuration=configuration)
+    assert process.returncode == 0, process.stdout
+    blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", process.stdout, re.MULTILINE)
+    jobs = set()
+    for name, block in blocks:
+        wildcards = re.search(r"^    wildcards: (.*)$", block, re.MULTILINE)
+        jobs.add(f"{name} {wildcards.group(1)}" if wildcards else name)
+    return jobs

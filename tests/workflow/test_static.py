@@ -10,7 +10,8 @@ import pytest
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
-from support.workflows import ROOT, TINY, copy_repository, environment, planned_jobs, snakemake
+from support.files import ROOT
+from support.workflows import TINY, copy_repository, dry_run, environment, planned_jobs
 
 REPRODUCTIONS = [
     path.relative_to(ROOT).as_posix()
@@ -154,7 +155,7 @@ def test_a_mistake_is_one_sentence(clone, old, new, message):
     good = (clone / "config" / "demo.yaml").read_text(encoding="utf-8")
     assert old in good
     (clone / "bad.yaml").write_text(good.replace(old, new, 1), encoding="utf-8")
-    done = snakemake(clone, "--dry-run", configuration="bad.yaml")
+    done = dry_run(clone, configuration="bad.yaml")
     assert done.returncode != 0
     (sentence,) = done.stdout.splitlines()
     assert sentence.startswith("error: ")
