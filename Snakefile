@@ -39,6 +39,10 @@ for table in REPRODUCTION.tables:
             f"results/{REPRODUCTION.name}/tables/{table}.md",
 
 
+onstart:
+    refuse_to_start_twice()
+
+
 onsuccess:
     say_what_was_made()
 

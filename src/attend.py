@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> None:
     """Translate the sentence, then compute the attention of its best translation."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(args.model)
+    model = TranslationModel(args.model, gpus=args.gpus)
     (source,) = model.encode([args.sentence])
     if not source:
         raise UserError("the sentence is empty: give one with words in it.")
@@ -64,4 +64,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--threads", type=command.whole_number(1), help="CPU threads; all without it"
     )
+    command.add_gpus(parser)
     command.run(main, parser)

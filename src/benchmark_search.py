@@ -19,7 +19,8 @@ from nmt.benchmarks.worker import run_worker
 from nmt.files import write_text
 from nmt.progress import progress
 from nmt.provenance import commit
-from nmt.training.machine import best_device, device_name
+from nmt.device import choose_device
+from nmt.training.machine import device_name
 
 SEARCH = "nmt.benchmarks.measure_search"
 
@@ -58,7 +59,7 @@ def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
     cells = pd.DataFrame(columns, rates.columns)
     text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
-        f"{device_name(best_device())}, threads {args.threads}, commit {commit()}: beam"
+        f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}: beam"
         f" {args.beam}, batches of {args.sentences} sentences. Medians; rounds: {args.rounds},"
         " interleaved; in brackets are the lowest and the highest. To this: the ratio of this"
         " project's sentences a second, in float32, to theirs, of the medians and round by round."

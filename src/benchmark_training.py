@@ -17,12 +17,13 @@ from nmt.benchmarks.optimizations import OPTIMIZATIONS, VARIABLES
 from nmt.benchmarks.peers import TOOLKITS
 from nmt.benchmarks.report import draw, markdown
 from nmt.benchmarks.worker import SOURCE, run_worker
+from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.paper.drawing import save
 from nmt.progress import progress
 from nmt.provenance import commit
-from nmt.training.machine import best_device, device_name
+from nmt.training.machine import device_name
 
 TRAINING = "nmt.benchmarks.measure_training"
 PEER = "nmt.benchmarks.measure_peer"
@@ -59,7 +60,7 @@ def main(args: argparse.Namespace) -> None:
         measurements = pd.DataFrame(records)
         # Written after every measurement, because a later one may fail
         write_text(args.csv, measurements.to_csv(index=False))
-    machine = f"{device_name(best_device())}, threads {args.threads}, commit {commit()}"
+    machine = f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}"
     about = f"{machine}. Medians; rounds: {args.rounds}, interleaved."
     table = markdown(measurements, about)
     write_text(args.markdown, table)

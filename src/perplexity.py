@@ -24,7 +24,7 @@ def main(args: argparse.Namespace) -> None:
     """Check that model and split have one vocabulary, measure the loss, and write the result."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(args.model)
+    model = TranslationModel(args.model, gpus=args.gpus)
     tokens = ParallelTokens.load(args.tokens)
     sizes = [model.subwords.source.size, model.subwords.target.size]
     if tokens.meta["vocabulary_sizes"] != sizes:
@@ -60,4 +60,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--threads", type=command.whole_number(1), help="CPU threads; all without it"
     )
+    command.add_gpus(parser)
     command.run(main, parser)

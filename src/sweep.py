@@ -23,7 +23,7 @@ def main(args: argparse.Namespace) -> None:
     """Translate and score with each setting, and write all scores as JSON."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(args.model)
+    model = TranslationModel(args.model, gpus=args.gpus)
     lines = list(read_lines(args.source))
     references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])
@@ -72,4 +72,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--threads", type=command.whole_number(1), help="CPU threads; all without it"
     )
+    command.add_gpus(parser)
     command.run(main, parser)

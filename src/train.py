@@ -23,6 +23,7 @@ from nmt.models.build import build
 from nmt.models.size import size
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
+from nmt.training import slurm
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.loop import Stopped, TrainingLoop
 from nmt.training.machine import Machine, made_by
@@ -36,7 +37,7 @@ EXIT_STOPPED = 75  # EX_TEMPFAIL of sysexits.h
 
 def main(args: argparse.Namespace) -> int | None:
     """Join the process group, if there is one, and train."""
-    with process_group() as group:
+    with process_group(args.gpus) as group:
         return train(args, group)
 
 
@@ -72,13 +73,17 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     loop = TrainingLoop(
         trainer, batches, partition, validation, machine, folder, experiment.peak_learning_rate
     )
-    # Several ranks cannot wait: torch gives up on those that the first one keeps waiting.
-    with folder.opened(wait=group.world_size == 1) if group.is_main else nullcontext():
+    # A GPU that was paid for does not wait for another training to end, and several ranks cannot:
+    # torch gives up on those that the first one keeps waiting.
+    wait = group.world_size == 1 and group.device.type == "cpu" and not slurm.in_job()
+    with folder.opened(wait) if group.is_main else nullcontext():
         group.barrier()
         try:
             counters = loop.run(made_by(group.device, group.world_size))
         except Stopped as stopped:
             logging.info(stopped)
+            if slurm.in_job():
+                slurm.requeue()
             return EXIT_STOPPED
         if group.is_main:
             folder.publish(trainer, counters)
@@ -120,6 +125,7 @@ if __name__ == "__main__":
         default=torch.get_num_threads(),
         help="CPU threads of each rank",
     )
+    command.add_gpus(parser)
     parser.add_argument(
         "--device-tokens",
         type=command.whole_number(0),

@@ -29,7 +29,9 @@ def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(*args.model, precision=getattr(torch, args.precision))
+    model = TranslationModel(
+        *args.model, precision=getattr(torch, args.precision), gpus=args.gpus
+    )
     total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
     blocks = read_blocks(args.input, args.forced)
     fields = OutputFields(
@@ -155,4 +157,5 @@ if __name__ == "__main__":
         "--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights"
     )
     parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; default all")
+    command.add_gpus(parser)
     command.run(main, parser)

@@ -102,6 +102,18 @@ def set_up_logging(log: Path | None) -> None:
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
 
 
+def add_gpus(parser: argparse.ArgumentParser) -> None:
+    """Add --gpus, for scripts that compute."""
+    parser.add_argument(
+        "--gpus",
+        type=whole_number(0),
+        default=0,
+        metavar="N",
+        help="GPUs that the job was given: with 1 or more, that torch can use none is an error"
+        " (default: one is used where there is one)",
+    )
+
+
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     """Return a type for add_argument: an integer from `least` to `most`."""
 

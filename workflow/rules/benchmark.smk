@@ -22,8 +22,8 @@ rule benchmark_training:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
     resources:
-        mem_mb=6000,
-        runtime=240,
+        mem_mb=memory(6000),
+        runtime=minutes(240),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         rows=BENCHMARKED,

@@ -1,15 +1,20 @@
 """The configuration, what follows from it, and the wildcards it allows."""
 
 import hashlib
+import math
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import nmt
+from snakemake.exceptions import WorkflowError
 from nmt.configuration import Reproduction, former_spelling, load_reproduction
+from nmt.configuration.sizes import parameters_at_most
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
 
@@ -150,6 +155,78 @@ def threads_of_a_run():
     return max(1, (workflow.cores or 1) // max(1, len(trained("", ROWS))))
 
 
+# A job on a cluster holds two processes of snakemake, of 130 MB each, beside its script.
+SNAKEMAKE_MB = 300
+
+
+def memory(base, per_mb=0, per_parameter=0, most=math.inf):
+    """A job's mem_mb: snakemake's, and its script's, which is more at each further attempt.
+
+    base: megabytes of the smallest job. per_mb: megabytes for each of the inputs' (folders count
+    nothing). per_parameter: bytes for each of the model's parameters. most: a bound of the sum.
+    """
+
+    def mem_mb(wildcards, input, attempt):
+        needed = base + per_mb * input.size_mb
+        if per_parameter:
+            needed += per_parameter * parameters_of(wildcards) / 1e6
+        return math.ceil(SNAKEMAKE_MB + attempt * min(needed, most))
+
+    return mem_mb
+
+
+def minutes(base, per_mb=0):
+    """A job's runtime, more at each further attempt, for inputs of so many megabytes."""
+    return lambda wildcards, input, attempt: math.ceil(attempt * (base + per_mb * input.size_mb))
+
+
+def parameters_of(wildcards):
+    """At most so many parameters have the models that a job holds."""
+    row = wildcards.get("experiment") or wildcards.row
+    members = CATALOG.ensembles[row].members if row in CATALOG.ensembles else {row: [0]}
+    experiments = [CATALOG.experiment(name) for name, seeds in members.items() for _ in seeds]
+    return sum(
+        parameters_at_most(member, CATALOG.vocabulary(member.vocabulary)) for member in experiments
+    )
+
+
+def asked_for_training(name, default):
+    """What the command line or a profile sets for trainings, as in set-resources: train: gpu: 8."""
+    settings = workflow.resource_settings.overwrite_resources.get("train", {})
+    return settings[name].value if name in settings else default
+
+
+# A training's GPUs, on all of its nodes together; a process for each, or for each node at least
+GPUS = asked_for_training("gpu", 0)
+NODES = asked_for_training("nodes", 1)
+PROCESSES = max(asked_for_training("processes", 1), GPUS, NODES)
+
+
+def launcher():
+    """What starts train.py."""
+    if PROCESSES == 1:
+        return "python"
+    start = f"python {SCRIPTS}/launch.py --processes {PROCESSES} --nodes {NODES}"
+    return lambda wildcards, threads: f"{start} --threads {threads} --"
+
+
+def mpi_of_a_training():
+    """Resources by which SLURM's plugin lets a job of several processes call srun by itself."""
+    if PROCESSES == 1:
+        return {}
+    tasks = {"mpi": "srun", "nodes": NODES, "tasks": PROCESSES}
+    return tasks | {"tasks_per_gpu": 1} if GPUS else tasks
+
+
+def training_memory(wildcards, input, attempt):
+    """mem_mb of a training: weights, gradients, moments, a checkpoint, and an epoch's order."""
+    settings = experiment(wildcards).training
+    tokens_mb = sum(file.stat().st_size for file in Path(input.tokens).glob("*")) / 1e6
+    activations_mb = 0.1 * settings.batch_tokens
+    needed = 1500 + 24 * parameters_of(wildcards) / 1e6 + tokens_mb + activations_mb
+    return math.ceil(SNAKEMAKE_MB + attempt * needed)
+
+
 def models(wildcards):
     """The folders that translate for a run: an ensemble's are its members'."""
     if wildcards.run == "ensemble":
@@ -202,6 +279,25 @@ def check_table_name(table, rules):
     """End with a sentence where a table has the name of a rule."""
     if table in rules:
         sys.exit(f"error: the table {table} has the name of a rule: choose another.")
+
+
+def refuse_to_start_twice():
+    """End where SLURM still runs jobs that a snakemake which was killed had submitted here.
+
+    They would write the same files. The plugin's comments name the rule.
+    """
+    if workflow.local_exec or not shutil.which("squeue"):
+        return
+    jobs = subprocess.run(
+        ["squeue", "--noheader", "--me", "--format=%i %k %Z"], capture_output=True, text=True
+    )
+    for line in jobs.stdout.splitlines():
+        number, comment, folder = (line.split(maxsplit=2) + ["", ""])[:3]
+        if folder == str(Path.cwd()) and comment.startswith(("rule_", "group_")):
+            raise WorkflowError(
+                f"SLURM job {number} of an earlier call still runs here: wait until it has ended,"
+                f" or `scancel {number}`, then start again."
+            )
 
 
 STARTED = time.time()

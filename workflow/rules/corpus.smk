@@ -20,8 +20,8 @@ if CORPUS.generated:
         conda:
             "../../envs/nmt.yaml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=memory(200),
+            runtime=minutes(10),
         params:
             sha256=hashlib.sha256(
                 Path(in_repository(CORPUS.generated.grammar)).read_bytes()
@@ -39,6 +39,10 @@ if CORPUS.generated:
 
 else:
 
+    # Compute nodes often have no network.
+    localrules:
+        download,
+
     rule download:
         output:
             ensure("results/downloads/{archive}", non_empty=True),
@@ -46,11 +50,12 @@ else:
             "results/logs/downloads/{archive}.log",
         benchmark:
             "results/benchmarks/downloads/{archive}.tsv"
+        retries: 3
         conda:
             "../../envs/nmt.yaml"
         resources:
-            mem_mb=500,
-            runtime=600,
+            mem_mb=memory(200),
+            runtime=minutes(600),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
             corpus=REPRODUCTION.corpus,
@@ -79,8 +84,8 @@ else:
         conda:
             "../../envs/nmt.yaml"
         resources:
-            mem_mb=1000,
-            runtime=240,
+            mem_mb=memory(300),
+            runtime=minutes(10, per_mb=0.02),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
             parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
@@ -105,8 +110,8 @@ rule normalize:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=240,
+        mem_mb=memory(1000),
+        runtime=minutes(10, per_mb=0.02),
     params:
         steps=lambda wildcards: PREPROCESSING[wildcards.preprocessing],
     shell:

@@ -8,12 +8,14 @@ rule resolve_configuration:
         "results/logs/{reproduction}/resolve_configuration.log",
     benchmark:
         "results/benchmarks/{reproduction}/resolve_configuration.tsv"
+    group:
+        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=100,
-        runtime=5,
+        mem_mb=memory(200),
+        runtime=minutes(10),
     params:
         values=REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
@@ -32,12 +34,14 @@ rule compare:
         "results/logs/{reproduction}/compare.{table}.log",
     benchmark:
         "results/benchmarks/{reproduction}/compare.{table}.tsv"
+    group:
+        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=memory(500),
+        runtime=minutes(60),
     params:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
@@ -70,12 +74,14 @@ rule typeset:
         "results/logs/{reproduction}/typeset.{table}.log",
     benchmark:
         "results/benchmarks/{reproduction}/typeset.{table}.tsv"
+    group:
+        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         significance=lambda wildcards, input: (
@@ -111,12 +117,14 @@ for figure in FIGURES:
             f"results/logs/{REPRODUCTION.name}/plot.{figure}.log",
         benchmark:
             f"results/benchmarks/{REPRODUCTION.name}/plot.{figure}.tsv"
+        group:
+            "tabulate"
         conda:
             "../../envs/nmt.yaml"
         threads: 1
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=memory(700),
+            runtime=minutes(10),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
             figure=figure,

@@ -24,9 +24,11 @@ rule train:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=6000,
+        **mpi_of_a_training(),
+        mem_mb=training_memory,
         runtime=1440,
-        launcher="python",  # or torchrun, for a process on each of several GPUs
+        gpu=GPUS,
+        launcher=launcher(),
         device_tokens=0,  # as many as the batch has
     params:
         catalog=in_repository(REPRODUCTION.catalog),
@@ -39,7 +41,8 @@ rule train:
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
         " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
-        " --output {params.folder} --threads {threads} --device-tokens {resources.device_tokens} --log {log}"
+        " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
+        " --device-tokens {resources.device_tokens} --log {log}"
 
 
 rule share_training:
@@ -60,12 +63,14 @@ rule share_training:
             re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as
         )
         or "none",
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=100,
-        runtime=30,
+        mem_mb=memory(600),
+        runtime=minutes(10),
     params:
         run=subpath(input.training, parent=True),
         folder=subpath(output.training, parent=True),
@@ -85,12 +90,14 @@ rule average:
         "results/logs/{corpus}/{experiment}/seed-{seed}/average.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=30,
+        mem_mb=memory(600, per_parameter=25),
+        runtime=minutes(20),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         settings=lambda wildcards: settings_of(wildcards.experiment),
@@ -111,13 +118,16 @@ rule perplexity:
         "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=3000,
-        runtime=30,
+        mem_mb=memory(800, per_parameter=8),
+        gpu=0,
+        runtime=minutes(30),
     shell:
         f"python {SCRIPTS}/perplexity.py"
         " --model {input.model} --tokens {input.tokens} --output {output}"
-        " --threads {threads} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} --log {log}"

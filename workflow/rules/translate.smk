@@ -11,16 +11,19 @@ rule translate:
         "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
     benchmark:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=3000,
-        runtime=60,
+        mem_mb=memory(1500, per_parameter=8),
+        gpu=0,
+        runtime=minutes(60),
     shell:
         f"python {SCRIPTS}/translate.py"
         " --model {input.models} --input {input.source} --output {output}"
-        " --threads {threads} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} --log {log}"
 
 
 rule score:
@@ -34,12 +37,14 @@ rule score:
         "results/logs/{corpus}/{row}/{run}/score.{split}.log",
     benchmark:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(300),
+        runtime=minutes(20),
     params:
         language=CORPUS.target,
     shell:
@@ -63,12 +68,13 @@ rule sweep:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=3000,
-        runtime=120,
+        mem_mb=memory(1500, per_parameter=8),
+        gpu=0,
+        runtime=minutes(240),
     shell:
         f"python {SCRIPTS}/sweep.py"
         " --model {input.model} --source {input.source} --references {input.references}"
-        " --output {output} --threads {threads} --log {log}"
+        " --output {output} --threads {threads} --gpus {resources.gpu} --log {log}"
 
 
 rule describe:
@@ -81,12 +87,14 @@ rule describe:
         "results/logs/{corpus}/{experiment}/seed-{seed}/describe.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     shell:
         f"python {SCRIPTS}/describe.py"
         " --model {input.model} --scores {input.scores} --output {output} --log {log}"
@@ -101,14 +109,17 @@ rule attend:
         "results/logs/{corpus}/{experiment}/seed-{seed}/attend.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
+    group:
+        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=memory(800, per_parameter=8),
+        gpu=0,
+        runtime=minutes(10),
     params:
         sentence=REPRODUCTION.attention,
     shell:
         f"python {SCRIPTS}/attend.py"
-        " --model {input} --sentence {params.sentence:q} --output {output} --log {log}"
+        " --model {input} --sentence {params.sentence:q} --gpus {resources.gpu} --output {output} --log {log}"

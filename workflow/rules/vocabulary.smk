@@ -15,8 +15,8 @@ rule learn_vocabulary:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, input: 1000 + 10 * input.size_mb,
-        runtime=240,
+        mem_mb=memory(700, per_mb=3, most=6000),
+        runtime=minutes(20, per_mb=0.03),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         vocabulary=lambda wildcards: former_spelling(
@@ -43,8 +43,8 @@ rule binarize:
         "../../envs/nmt.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=240,
+        mem_mb=memory(1500),
+        runtime=minutes(10, per_mb=0.02),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         cleaning=CORPUS.cleaning.model_dump(),

@@ -11,6 +11,7 @@ from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, present_
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import in_order, translate_tokens, truncate
 from nmt.decoding.word_alignment import align, word_links, word_numbers
+from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build
@@ -79,11 +80,14 @@ class TranslationModel:
     """A model, or an ensemble of several, with all that it takes to translate plain text.
 
     experiment: the first folder's. precision: of weights and states; probabilities are in float32
-    at least. Raises UserError for a folder that is not a model's, and for one whose vocabulary or
-    languages are not those of the first.
+    at least. gpus: how many the job was given; with none, a GPU is used where there is one. Raises
+    UserError for a folder that is not a model's, and for one whose vocabulary or languages are not
+    those of the first.
     """
 
-    def __init__(self, *folders: Path, precision: torch.dtype = torch.float32):
+    def __init__(
+        self, *folders: Path, precision: torch.dtype = torch.float32, gpus: int = 0
+    ):
         configurations = [read_configuration(folder) for folder in folders]
         self.configuration = configurations[0]
         for folder, configuration in zip(folders, configurations, strict=True):
@@ -99,6 +103,7 @@ class TranslationModel:
         )
         self.subwords = SubwordPair.load(folders[0])
         self.precision = precision
+        self.device = choose_device(gpus)
         models = [
             self.load(folder, configuration)
             for folder, configuration in zip(folders, configurations, strict=True)
@@ -123,9 +128,8 @@ class TranslationModel:
         """Return a folder's model in evaluation mode, on a GPU if there is one."""
         path = str(folder / "configuration.json")
         experiment = validated(Experiment, configuration["experiment"], path)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
-        model = model.to(device)
+        model = model.to(self.device)
         set_parameters(model, load_tensors(folder / "model.safetensors")[0])
         return model.to(self.precision).eval()
 

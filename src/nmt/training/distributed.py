@@ -10,8 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from nmt.device import choose_device
 from nmt.errors import UserError
-from nmt.training.machine import best_device
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,13 @@ class ProcessGroup:
 
 
 @contextmanager
-def process_group() -> Iterator[ProcessGroup]:
-    """Join the processes that torchrun started, each with the GPU of its local rank.
+def process_group(gpus: int) -> Iterator[ProcessGroup]:
+    """Join the processes that torchrun or launch.py started, each with a GPU of its own.
 
+    gpus: how many the job was given; with none, GPUs are used where there are some.
     One that fails ends the others, whose UserError says so; its own message comes first.
     """
-    local_rank = int(os.environ.get("LOCAL_RANK", 0))
-    device = best_device(local_rank)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
+    device = choose_device(gpus)
     if "LOCAL_RANK" not in os.environ:
         yield ProcessGroup(device)
         return

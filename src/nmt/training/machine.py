@@ -52,11 +52,6 @@ class Machine:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def best_device(index: int = 0) -> torch.device:
-    """Return the GPU of that index, or the CPU where there is none."""
-    return torch.device("cuda", index) if torch.cuda.is_available() else torch.device("cpu")
-
-
 def device_name(device: torch.device) -> str:
     """Return what tables call the device."""
     if device.type == "cuda":

@@ -1,5 +1,6 @@
 """The folder of a run: its state while it is trained, and what a finished training leaves."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -197,4 +198,11 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
                 raise UserError(f"{busy}: stop it, or wait until it ends.") from None
             logging.info(f"{busy}: waiting until it ends.")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+                raise
+            logging.warning(
+                f"the file system of {folder} has no locks ({error.strerror}): see to it that no"
+                " other process trains there."
+            )
         yield

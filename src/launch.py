@@ -1,0 +1,53 @@
+"""Start the processes of one training: by srun in a SLURM job, by torchrun elsewhere.
+
+Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they may be on
+several nodes, and the first of them is on this one.
+"""
+
+import argparse
+import os
+import socket
+import sys
+
+from nmt import command
+from nmt.training import slurm
+
+# The numbers that srun gives each of its tasks, in torch's words
+AS_RANK = (
+    "RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS"
+    ' exec "$0" "$@"'
+)
+
+
+def main(args: argparse.Namespace) -> None:
+    """Become srun or torchrun."""
+    if slurm.in_job():
+        job = int(os.environ["SLURM_JOB_ID"])
+        os.environ.update(MASTER_ADDR=socket.gethostname(), MASTER_PORT=str(20000 + job % 20000))
+        start = [
+            "srun",
+            "--kill-on-bad-exit=1",
+            f"--nodes={args.nodes}",
+            f"--ntasks={args.processes}",
+            f"--cpus-per-task={args.threads}",
+            *["sh", "-c", AS_RANK, sys.executable],
+        ]
+    else:
+        start = [
+            *[sys.executable, "-m", "torch.distributed.run", "--standalone"],
+            f"--nproc-per-node={args.processes}",
+        ]
+    os.execvp(start[0], [*start, *args.command])
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--processes", type=command.whole_number(1), required=True)
+    parser.add_argument("--nodes", type=command.whole_number(1), default=1)
+    parser.add_argument(
+        "--threads", type=command.whole_number(1), default=1, help="CPU cores of each process"
+    )
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, help="train.py and its arguments, after --"
+    )
+    command.run(main, parser)

@@ -1,0 +1,72 @@
+"""The device that a process computes on: a GPU of its own, or the CPU."""
+
+import fcntl
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import torch
+
+from nmt.errors import UserError
+
+# Held as long as this process lives
+CLAIMS: list[IO[str]] = []
+
+
+def choose_device(gpus: int = 0) -> torch.device:
+    """Return a GPU that no other process here has claimed, or the CPU where torch has no GPU.
+
+    gpus: how many GPUs the job was given. Where that is one or more and torch can use none, nothing
+    runs on the CPU instead: raises UserError with torch's reason, such as a driver that is too old.
+    """
+    if not torch.cuda.is_available():
+        if gpus:
+            raise UserError(
+                f"a GPU was asked for and torch can use none: {reason_for_no_gpu()} Ask for none"
+                " (gpu: 0) to compute on the CPU."
+            )
+        return torch.device("cpu")
+    names = [
+        str(torch.cuda.get_device_properties(index).uuid)
+        for index in range(torch.cuda.device_count())
+    ]
+    folder = Path(tempfile.gettempdir()) / f"nmt-gpus-{os.getuid()}"
+    index = claim(names, folder)
+    if index is None:
+        index = int(os.environ.get("LOCAL_RANK", 0)) % len(names)
+        logging.warning(f"all {len(names)} GPUs have work already: GPU {index} gets more.")
+    device = torch.device("cuda", index)
+    torch.cuda.set_device(device)
+    return device
+
+
+def reason_for_no_gpu() -> str:
+    """Return torch's own words on why it can use no GPU, as a sentence."""
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return str(error).strip().partition("\n")[0].rstrip(".") + "."
+    return "torch sees none (CUDA_VISIBLE_DEVICES may hide them)."
+
+
+def claim(names: Sequence[str], folder: Path) -> int | None:
+    """Return the index of the first name that no living process holds, and hold it; None if all are.
+
+    folder: holds a lock for each name, on this machine and for this user alone.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise UserError(f"{folder} belongs to another user: remove it, or set TMPDIR.")
+    for index, name in enumerate(names):
+        lock = open(folder / name, "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        CLAIMS.append(lock)
+        return index
+    return None

@@ -1,0 +1,162 @@
+"""Trainings that are stopped by SLURM or by somebody, against one that nobody stops."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+import torch
+
+UPDATES = 600
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, cluster):
+    """The weights of the same training on this machine, without SLURM."""
+    from conftest import Workplace
+    from support.workflows import snakemake
+
+    place = Workplace(tmp_path_factory.mktemp("undisturbed") / "a copy", cluster, UPDATES)
+    target = str(place.run.relative_to(place.folder) / "training.json")
+    done = snakemake(
+        place.folder, target, "--config", f"updates={UPDATES}", "--set-threads", "train=1"
+    )
+    assert done.returncode == 0, done.stdout
+    return place.weights()
+
+
+def same(weights, others):
+    return weights.keys() == others.keys() and all(
+        torch.equal(weights[name], others[name]) for name in weights
+    )
+
+
+def kill_snakemake(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed):
+    place = workplace(UPDATES)
+    # A minute's limit and a signal 50 seconds before: every job of the chain trains for seconds.
+    extra = "'--signal=TERM@55 --requeue --open-mode=append'"
+    place.write_profile(runtime=1, slurm_extra=extra)
+    process = place.train()
+    assert process.wait(timeout=240) == 0, place.log
+    assert "goes on from here" in place.training_log
+    assert place.log.count("has been submitted") == 1
+    assert same(place.weights(), undisturbed)
+
+
+def test_preemption_is_waited_out(workplace, undisturbed, cluster):
+    place = workplace(UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    number = place.job()
+    urgent = cluster.run(
+        *["sbatch", "--parsable", "--partition=urgent", "--exclusive", "--nodes=2", "--time=1"],
+        *["--wrap", "sleep 5"],
+    )
+    place.wait(lambda: [number, "PENDING"] in place.queue())
+    place.wait(lambda: urgent not in cluster.run("squeue", "-h", "-o%i"))
+    assert process.wait(timeout=120) == 0, place.log
+    assert same(place.weights(), undisturbed)
+
+
+def test_a_job_that_is_requeued_goes_on(workplace, undisturbed, cluster):
+    place = workplace(UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    cluster.run("scontrol", "requeue", place.job())
+    assert process.wait(timeout=120) == 0, place.log
+    assert same(place.weights(), undisturbed)
+
+
+def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, cluster):
+    place = workplace(UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
+    cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    assert process.wait(timeout=120) == 0, place.log
+    cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
+    assert same(place.weights(), undisturbed)
+
+
+def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, undisturbed):
+    place = workplace(UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    os.kill(place.trainers()[0], signal.SIGKILL)
+    assert process.wait(timeout=60) == 1, place.log
+    assert place.train().wait(timeout=120) == 0, place.log
+    assert same(place.weights(), undisturbed)
+
+
+def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
+    place = workplace(100 * UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    cluster.run("scancel", place.job())
+    assert process.wait(timeout=60) == 1, place.log
+    assert place.queue() == []
+    assert "it is not run again" in place.training_log
+
+
+def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturbed):
+    place = workplace(UPDATES)
+    process = place.train()
+    place.wait_for_updates()
+    kill_snakemake(process)
+    number = place.job()
+    assert place.snakemake("--unlock").wait(timeout=60) == 0
+    assert place.train().wait(timeout=60) == 1
+    assert f"SLURM job {number} of an earlier call still runs here" in place.log
+    place.wait(lambda: place.queue() == [])
+    assert place.train().wait(timeout=120) == 0, place.log
+    assert same(place.weights(), undisturbed)
+
+
+def test_two_nodes_train_as_one_process(workplace, undisturbed):
+    place = workplace(UPDATES)
+    place.write_profile(nodes=2)
+    assert place.train().wait(timeout=180) == 0, place.log
+    assert place.training()["made_by"][0]["processes"] == 2
+    for name, tensor in place.weights().items():
+        torch.testing.assert_close(tensor, undisturbed[name], rtol=1e-3, atol=1e-4)
+
+
+def test_a_rank_that_is_killed_ends_the_job(workplace, undisturbed):
+    place = workplace(UPDATES)
+    place.write_profile(nodes=2)
+    process = place.train()
+    place.wait_for_updates()
+    os.kill(place.trainers()[-1], signal.SIGKILL)
+    assert process.wait(timeout=60) == 1, place.log
+    assert place.trainers() == []
+    assert place.train().wait(timeout=180) == 0, place.log
+
+
+def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    place = workplace(UPDATES)
+    place.write_profile(gpu=1)
+    assert place.train().wait(timeout=60) == 1
+    assert "error: a GPU was asked for and torch can use none" in place.training_log
+    assert place.log.count("has been submitted") == 1  # a second time would be no better
+    assert place.metrics() == []
+
+
+def test_a_failure_for_good_reasons_is_not_submitted_again(workplace):
+    place = workplace(UPDATES)
+    subwords = place.folder / "results/corpora/tiny/tiny-bpe/subwords"
+    target = str(subwords.relative_to(place.folder))
+    assert place.snakemake(target).wait(timeout=120) == 0, place.log
+    submitted = place.log.count("has been submitted")
+    experiments = place.folder / "tests/workflow/tiny/experiments/tiny.yaml"
+    text = experiments.read_text()
+    experiments.write_text(text.replace("dropout: 0.1", "dropout: 0.1, max_positions: 2"))
+    subprocess.run(["true"], check=True)
+    assert place.train().wait(timeout=60) == 1
+    assert place.log.count("has been submitted") == submitted + 1

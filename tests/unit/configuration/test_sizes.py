@@ -1,0 +1,20 @@
+"""The bound of a row's parameters, against the exact count."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt.configuration import load_catalog
+from nmt.configuration.sizes import parameters_at_most
+from nmt.models.size import size
+
+CATALOG = load_catalog(Path(__file__).parents[3] / "config")
+
+
+@pytest.mark.parametrize("name", CATALOG.experiments)
+def test_the_bound_is_at_least_the_count_and_at_most_twice_it(name):
+    experiment = CATALOG.experiment(name)
+    vocabulary = CATALOG.vocabulary(experiment.vocabulary)
+    sizes = (vocabulary.source_size or vocabulary.size, vocabulary.size)
+    parameters = size(experiment.model, *sizes).parameters
+    assert parameters <= parameters_at_most(experiment, vocabulary) <= 2 * parameters
