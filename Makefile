@@ -7,12 +7,15 @@ CORES ?= all
 all: environment
 	. .venv/bin/activate && snakemake --cores $(CORES)
 
+# A file is tested by one process, and the slowest files, which tests/conftest.py puts first, are begun first.
+PYTEST = python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 check: environment
 	. .venv/bin/activate && ruff check src tests envs && ruff format --check src tests envs \
-		&& snakefmt --check Snakefile workflow && python -m pytest --numprocesses 2 --dist loadfile tests/unit
+		&& snakefmt --check Snakefile workflow && mypy && $(PYTEST) tests/unit
 
 test: environment
-	. .venv/bin/activate && python -m pytest --numprocesses 2 --dist loadfile
+	. .venv/bin/activate && $(PYTEST)
 
 environment:
 	@sh envs/set_up.sh

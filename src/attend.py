@@ -38,7 +38,7 @@ def main(args: argparse.Namespace) -> None:
     source_batch = pad_sources([source]).to(device)
     target_in = torch.tensor([[BOS, *best.tokens]]).to(device)
     with torch.inference_mode():
-        maps = model.model.attention(source_batch, target_in)
+        maps = model.single.attention(source_batch, target_in)
     attention = {
         "source": model.subwords.source.pieces([*source, EOS]),
         "target": model.subwords.target.pieces([*best.tokens, EOS]),
@@ -54,15 +54,11 @@ def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument("--sentence", required=True, metavar="TEXT", help="in the source language")
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="subwords and maps as JSON"
     )
-    parser.add_argument(
-        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
-    )
+    command.add_threads(parser)
     command.add_gpus(parser)
     command.run(main, parser)

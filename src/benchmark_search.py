@@ -16,10 +16,10 @@ from nmt import command
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
 from nmt.benchmarks.report import ratio, rounds, spread
 from nmt.benchmarks.worker import run_worker
+from nmt.device import choose_device
 from nmt.files import write_text
 from nmt.progress import progress
 from nmt.provenance import commit
-from nmt.device import choose_device
 from nmt.training.machine import device_name
 
 SEARCH = "nmt.benchmarks.measure_search"

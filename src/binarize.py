@@ -50,10 +50,5 @@ if __name__ == "__main__":
     parser.add_argument("--source", type=Path, required=True, help="normalized source text")
     parser.add_argument("--target", type=Path, required=True, help="normalized target text")
     parser.add_argument("--output", type=Path, required=True, help="the folder to write")
-    parser.add_argument(
-        "--jobs",
-        type=command.whole_number(1),
-        default=1,
-        help="number of threads (default: %(default)s)",
-    )
+    command.add_jobs(parser, "threads")
     command.run(main, parser)

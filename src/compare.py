@@ -65,20 +65,7 @@ if __name__ == "__main__":
         metavar="NAME",
         help="the system that each file of --translations belongs to, in the same order",
     )
-    parser.add_argument(
-        "--references",
-        type=Path,
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="references parallel to the translations",
-    )
-    parser.add_argument(
-        "--target-language",
-        required=True,
-        metavar="CODE",
-        help="the language to tokenize for, such as de",
-    )
+    command.add_references(parser)
     parser.add_argument(
         "--metrics",
         nargs="+",

@@ -28,9 +28,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument(
         "--to", required=True, choices=["ctranslate2", "huggingface", "safetensors"]
     )

@@ -40,12 +40,10 @@ def extract(corpus: Corpus, args: argparse.Namespace) -> None:
 
 def archives_of(corpus: Corpus, split: str, folder: Path) -> list[str]:
     """Return the paths of a split's archives, without duplicates."""
-    paths = {}
-    for part in corpus.splits.get(split, []):
-        for locator in (part.source, part.target):
-            archive = locator.partition(":")[0]
-            paths[str(folder / archive)] = None
-    return list(paths)
+    parts = corpus.splits.get(split, [])
+    locators = [locator for part in parts for locator in (part.source, part.target)]
+    archives = [locator.partition(":")[0] for locator in locators]
+    return list(dict.fromkeys(str(folder / archive) for archive in archives))
 
 
 if __name__ == "__main__":

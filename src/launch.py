@@ -13,10 +13,7 @@ from nmt import command
 from nmt.training import slurm
 
 # The numbers that srun gives each of its tasks, in torch's words
-AS_RANK = (
-    "RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS"
-    ' exec "$0" "$@"'
-)
+AS_RANK = 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS exec "$0" "$@"'
 
 
 def main(args: argparse.Namespace) -> None:

@@ -38,10 +38,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write"
     )
-    parser.add_argument(
-        "--jobs",
-        type=command.whole_number(1),
-        default=1,
-        help="number of threads (default: %(default)s)",
-    )
+    command.add_jobs(parser, "threads")
     command.run(main, parser)

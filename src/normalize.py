@@ -31,10 +31,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--input", type=Path, required=True, help="raw text, plain or .gz")
     parser.add_argument("--output", type=Path, required=True, help="the file to write")
-    parser.add_argument(
-        "--jobs",
-        type=command.whole_number(1),
-        default=1,
-        help="number of processes (default: %(default)s)",
-    )
+    command.add_jobs(parser, "processes")
     command.run(main, parser)

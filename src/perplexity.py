@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> None:
     settings = model.experiment.training.model_copy(update={"precision": "float32"})
     batches = Batches.for_evaluation(tokens)
     group = ProcessGroup(next(model.model.parameters()).device)
-    nll = dev_nll(model.model, batches, settings, group)
+    nll = dev_nll(model.single, batches, settings, group)
     result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
     write_json(args.output, result)
     logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")
@@ -44,9 +44,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="a folder made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument(
         "--tokens", type=Path, required=True, metavar="FOLDER", help="a split made by binarize.py"
     )
@@ -57,8 +55,6 @@ if __name__ == "__main__":
         metavar="FILE",
         help="perplexity, nll and tokens as JSON",
     )
-    parser.add_argument(
-        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
-    )
+    command.add_threads(parser)
     command.add_gpus(parser)
     command.run(main, parser)

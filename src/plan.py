@@ -56,7 +56,7 @@ def parameter_counts(catalog: Catalog) -> pd.DataFrame:
             "all": model_size.parameters / 1e6,
             "without embeddings": model_size.without_embeddings / 1e6,
         }
-        sizes = vocabulary.size
+        sizes: int | str = vocabulary.size
         if vocabulary.source_size:
             sizes = f"{vocabulary.source_size} + {vocabulary.size}"
         entries = [published[name, cost] for cost in COLUMNS if (name, cost) in published]

@@ -21,15 +21,11 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument(
-        "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
-    )
+    command.add_reproduction(parser)
     parser.add_argument("--figure", required=True, choices=FIGURES)
     parser.add_argument(
         "--table", metavar="NAME", help="the table whose rows are drawn; by default the first"
     )
-    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
     parser.add_argument("--pdf", type=Path, required=True, metavar="FILE")
     parser.add_argument("--png", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

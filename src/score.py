@@ -25,7 +25,7 @@ def main(args: argparse.Namespace) -> None:
         check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
 
     scores = score(translations, references, args.target_language)
-    output = {name: asdict(metric_score) for name, metric_score in scores.items()}
+    output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
         lengths = [len(line.split()) for line in sources]
@@ -43,21 +43,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--translations", type=Path, required=True, metavar="FILE", help="one a line, plain or .gz"
     )
-    parser.add_argument(
-        "--references",
-        type=Path,
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="references parallel to the translations",
-    )
-    parser.add_argument(
-        "--target-language",
-        required=True,
-        metavar="CODE",
-        help="the language to tokenize for, such as de",
-    )
+    command.add_references(parser, action="extend")
     parser.add_argument(
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
     )

@@ -52,9 +52,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument(
         "--references", type=Path, required=True, metavar="FILE", help="parallel to it"
@@ -69,8 +67,6 @@ if __name__ == "__main__":
         default=[0, 0.3, 0.6, 1, 1.4, 1.8],
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument(
-        "--threads", type=command.whole_number(1), help="CPU threads; all without it"
-    )
+    command.add_threads(parser)
     command.add_gpus(parser)
     command.run(main, parser)

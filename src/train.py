@@ -92,11 +92,8 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
+    command.add_row(parser)
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
-    parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
-    )
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
     parser.add_argument(
         "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"

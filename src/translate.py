@@ -8,30 +8,26 @@ subwords are made of: of a vocabulary that tokenizes, its tokens.
 """
 
 import argparse
-import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA, MOST_SEED
-from nmt.decoding.sampling import Sampling
-from nmt.decoding.translator import force_tokens, sample_tokens, translate_tokens
 from nmt.errors import UserError
-from nmt.files import read_lines, write_lines
+from nmt.files import read_lines
 from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
-from nmt.serving.stream import Method, OutputFields, read_blocks, translated_lines
+from nmt.serving.methods import choose_method
+from nmt.serving.stream import OutputFields, read_blocks, translated_lines, write
 
 
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(
-        *args.model, precision=getattr(torch, args.precision), gpus=args.gpus
-    )
+    model = TranslationModel(*args.model, precision=getattr(torch, args.precision), gpus=args.gpus)
     total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
     blocks = read_blocks(args.input, args.forced)
     fields = OutputFields(
@@ -40,65 +36,22 @@ def main(args: argparse.Namespace) -> None:
         alignments=args.alignments,
     )
     with Progress("translating", total, "lines") as progress:
-        method = choose_method(model, args)
+        if args.alignments and len(args.model) > 1:
+            raise UserError(
+                "several models have no common attention, so there are no alignments: give one."
+            )
+        method = choose_method(
+            model,
+            search_settings=given(args, "beam", "alpha", "penalty", "stop"),
+            sampling_settings=given(args, "temperature", "top_k", "top_p", "seed"),
+            sample=args.sample,
+            forced=bool(args.forced),
+            n_best=args.n_best,
+        )
         write(translated_lines(model, blocks, method, fields, progress), args.output)
 
 
-def write(lines: Iterable[str], output: Path | None) -> None:
-    """Write the lines to a file, whole or not at all, or print each at once."""
-    if output:
-        write_lines(output, lines)
-    else:
-        sys.stdout.reconfigure(encoding="utf-8")
-        for line in lines:
-            print(line, flush=True)
-
-
-def choose_method(model: TranslationModel, args: argparse.Namespace) -> Method:
-    """Return search, sampling or forced decoding, as the arguments say.
-
-    Raises UserError for arguments that contradict each other.
-    """
-    decoding = model.experiment.decoding.model_copy(
-        update=given(args, "beam", "alpha", "penalty", "stop")
-    )
-    sampling = Sampling(**given(args, "temperature", "top_k", "top_p", "seed"))
-    count = args.n_best or 1
-    if args.alignments and len(args.model) > 1:
-        raise UserError(
-            "several models have no common attention, so there are no alignments: give one."
-        )
-    if not args.sample and sampling != Sampling():
-        raise UserError(
-            "--temperature, --top-k, --top-p and --seed are for translations drawn at random: add"
-            " --sample."
-        )
-    if sampling.top_p > 1:
-        raise UserError("--top-p is a probability: give one up to 1.")
-    if (args.forced or args.sample) and (args.beam or args.stop):
-        raise UserError(
-            "--beam and --stop are for search: leave them out with --forced and --sample."
-        )
-    if args.forced:
-        if args.sample or args.n_best:
-            raise UserError(
-                "--forced scores one given translation a line: leave --sample and --n-best out."
-            )
-        return lambda sources, targets, _: force_tokens(
-            model.model, sources, model.encode_target(targets), decoding
-        )
-    if args.sample:
-        return lambda sources, _, first_number: sample_tokens(
-            model.model, sources, decoding, sampling, count, first_number
-        )
-    if count > decoding.beam:
-        raise UserError(
-            f"a beam of {decoding.beam} does not find {count} translations: add --beam {count}."
-        )
-    return lambda sources, *_: translate_tokens(model.model, sources, decoding, count)
-
-
-def given(args: argparse.Namespace, *names: str) -> dict[str, object]:
+def given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return the arguments of these names that were given."""
     values = vars(args)
     return {name: values[name] for name in names if values[name] is not None}
@@ -156,6 +109,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights"
     )
-    parser.add_argument("--threads", type=command.whole_number(1), help="CPU threads; default all")
+    command.add_threads(parser)
     command.add_gpus(parser)
     command.run(main, parser)

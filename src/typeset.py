@@ -24,12 +24,8 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument(
-        "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
-    )
+    command.add_reproduction(parser)
     parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
-    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
     parser.add_argument(
         "--significance",
         type=Path,

@@ -83,6 +83,12 @@ def run_failing(run_script) -> Callable[..., str]:
     return run
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """Start files that take minutes first, so that all workers have work to the end."""
+    folders = ["workflow", "system", "scripts", "unit"]
+    items.sort(key=lambda item: folders.index(item.path.relative_to(ROOT / "tests").parts[0]))
+
+
 @pytest.fixture
 def agrees(record_property) -> Callable[..., None]:
     """agrees(row, reference, ours, theirs): tensors, or numbers, of one shape that differ by at

@@ -25,6 +25,79 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def add_row(parser: argparse.ArgumentParser) -> None:
+    """Add --catalog and --experiment."""
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument(
+        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
+    )
+
+
+def add_reproduction(parser: argparse.ArgumentParser) -> None:
+    """Add --catalog, --reproduction and --runs."""
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
+    parser.add_argument(
+        "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
+    )
+    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add --model, one folder."""
+    parser.add_argument(
+        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
+    )
+
+
+def add_references(parser: argparse.ArgumentParser, action: str = "store") -> None:
+    """Add --references, one file or several, and --target-language.
+
+    action: what becomes of --references that is given twice, as add_argument has it.
+    """
+    parser.add_argument(
+        "--references",
+        type=Path,
+        required=True,
+        nargs="+",
+        action=action,
+        metavar="FILE",
+        help="references parallel to the translations",
+    )
+    parser.add_argument(
+        "--target-language",
+        required=True,
+        metavar="CODE",
+        help="the language to tokenize for, such as de",
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add --threads, which is None when it is not given."""
+    parser.add_argument("--threads", type=whole_number(1), help="CPU threads; all without it")
+
+
+def add_gpus(parser: argparse.ArgumentParser) -> None:
+    """Add --gpus, for scripts that compute."""
+    parser.add_argument(
+        "--gpus",
+        type=whole_number(0),
+        default=0,
+        metavar="N",
+        help="GPUs that the job was given: with 1 or more, that torch can use none is an error"
+        " (default: one is used where there is one)",
+    )
+
+
+def add_jobs(parser: argparse.ArgumentParser, unit: str) -> None:
+    """Add --jobs, a number of units: threads or processes."""
+    parser.add_argument(
+        "--jobs",
+        type=whole_number(1),
+        default=1,
+        help=f"number of {unit} (default: %(default)s)",
+    )
+
+
 def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.ArgumentParser) -> None:
     """Parse the arguments, call `main` with them and exit.
 
@@ -100,18 +173,6 @@ def set_up_logging(log: Path | None) -> None:
         file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         handlers.append(file)
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
-
-
-def add_gpus(parser: argparse.ArgumentParser) -> None:
-    """Add --gpus, for scripts that compute."""
-    parser.add_argument(
-        "--gpus",
-        type=whole_number(0),
-        default=0,
-        metavar="N",
-        help="GPUs that the job was given: with 1 or more, that torch can use none is an error"
-        " (default: one is used where there is one)",
-    )
 
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 import torch
+from support.files import SOURCE
+from support.scripts import run_program
 from support.tiny_training import ROWS, arguments, change, prepare
 from system.kill_points import contents, last_update, wait_for
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -65,31 +67,38 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_half_precision_learns_nearly_the_same(folder, run_script, precision):
-    found = {}
-    for chosen in ("float32", precision):
-        change(folder, "tiny", precision=chosen)
-        assert run_script("train", *arguments(folder, folder / chosen)).returncode == 0
-        found[chosen] = read_json(folder / chosen / "training.json")
-    assert found[precision]["best_dev_nll"] == pytest.approx(
-        found["float32"]["best_dev_nll"], rel=0.01
-    )
-    assert found[precision]["skipped_updates"] <= 2
+    results = {}
+    for name in ("float32", precision):
+        change(folder, "tiny", precision=name)
+        process = run_script("train", *arguments(folder, folder / name))
+        assert process.returncode == 0, process.stderr
+        results[name] = read_json(folder / name / "training.json")
+    half_nll = results[precision]["best_dev_nll"]
+    assert half_nll == pytest.approx(results["float32"]["best_dev_nll"], rel=0.01)
+    assert results[precision]["skipped_updates"] <= 2
 
 
-def test_deterministic_algorithms_alone(folder, root):
-    found = {}
-    for chosen in (False, True):
-        change(folder, "tiny", deterministic=chosen)
-        said = (
-            "import atexit, runpy, torch; atexit.register(lambda:"
-            " print(torch.are_deterministic_algorithms_enabled()))"
-        )
-        command = [sys.executable, "-c", f"{said}; runpy.run_path('train.py', run_name='__main__')"]
-        command += arguments(folder, folder / str(chosen))
-        done = subprocess.run(command, cwd=root / "src", capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (0, f"{chosen}\n"), done.stderr
-        found[chosen] = contents(folder / str(chosen))
-    same = {name for name in found[True] if found[True][name] == found[False].get(name)}
+# Runs a script and prints, when it ends, whether torch was deterministic.
+WATCHED = """
+import atexit, runpy, sys, torch
+
+atexit.register(lambda: print(torch.are_deterministic_algorithms_enabled()))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_deterministic_algorithms_alone(folder):
+    (folder / "watched.py").write_text(WATCHED)
+    results = {}
+    for deterministic in (False, True):
+        change(folder, "tiny", deterministic=deterministic)
+        run = folder / str(deterministic)
+        train = [SOURCE / "train.py", *arguments(folder, run)]
+        process = run_program([folder / "watched.py", *train])
+        assert (process.returncode, process.stdout) == (0, f"{deterministic}\n"), process.stderr
+        results[deterministic] = contents(run)
+    same = {name for name in results[True] if results[True][name] == results[False].get(name)}
     assert same >= {
         "checkpoints/00000030.safetensors",
         "checkpoints/00000040.safetensors",

@@ -118,9 +118,7 @@ class Cluster:
         ports = free_ports(1 + len(NODES))
         user = subprocess.check_output(["id", "-un"], text=True).strip()
         lines = [
-            SLURM_CONF.format(
-                host=host, folder=self.folder, controller_port=ports.pop(), user=user
-            )
+            SLURM_CONF.format(host=host, folder=self.folder, controller_port=ports.pop(), user=user)
         ]
         for node in NODES:
             lines.append(
@@ -144,7 +142,7 @@ class Cluster:
         for client in CLIENTS:
             shim = self.folder / "bin" / client
             shim.write_text(
-                f"#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec /usr/bin/{client} \"$@\"\n"
+                f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec /usr/bin/{client} "$@"\n'
             )
             shim.chmod(0o755)
 

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 import torch
+from slurm.workplace import Workplace
+from support.workflows import snakemake
 
 UPDATES = 600
 
@@ -13,9 +15,6 @@ UPDATES = 600
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, cluster):
     """The weights of the same training on this machine, without SLURM."""
-    from conftest import Workplace
-    from support.workflows import snakemake
-
     place = Workplace(tmp_path_factory.mktemp("undisturbed") / "a copy", cluster, UPDATES)
     target = str(place.run.relative_to(place.folder) / "training.json")
     done = snakemake(

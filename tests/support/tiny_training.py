@@ -1,7 +1,9 @@
 """All that train.py needs for the rows of tests/workflow/tiny, without running the workflow."""
 
 import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 from support.files import ROOT
@@ -17,13 +19,23 @@ ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 
 
 def prepare(folder: Path, **training: object) -> Path:
-    """Writes catalog, text, subwords and tokens into `folder`; `training` changes keys of every
-    row.
+    """Write catalog, text, subwords and tokens into the folder, and return it.
+
+    training: keys of every row to change.
     """
-    shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalog", dirs_exist_ok=True)
+    shutil.copytree(made_once().name, folder, dirs_exist_ok=True)
     change(folder, "tiny", **training)
+    return folder
+
+
+@cache
+def made_once() -> TemporaryDirectory:
+    """Return a folder with the unchanged catalog and its data, which lasts as long as Python."""
+    temporary = TemporaryDirectory()
+    folder = Path(temporary.name)
+    shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalog")
     catalog = load_catalog(folder / "catalog")
-    corpus, vocabulary = catalog.corpus("tiny"), catalog.vocabulary("tiny-bpe")
+    corpus = catalog.corpus("tiny")
     languages = list(corpus.languages.values())
     grammar = Grammar.load(ROOT / corpus.generated.grammar, *languages)
     text = {}
@@ -31,15 +43,15 @@ def prepare(folder: Path, **training: object) -> Path:
         text[split] = [folder / f"{split}.{language}" for language in languages]
         for side, file in enumerate(text[split]):
             write_lines(file, (pair[side] for pair in pairs))
-    write_subwords(folder, vocabulary, *text["train"])
+    write_subwords(folder, catalog.vocabulary("tiny-bpe"), *text["train"])
+    subwords = SubwordPair.load(folder / "subwords")
     for split in ("train", "dev"):
-        subwords = SubwordPair.load(folder / "subwords")
         write_tokens(folder / f"tokens-{split}", subwords, *text[split], None, 1)
-    return folder
+    return temporary
 
 
 def change(folder: Path, entry: str, **values: object) -> None:
-    """Changes an entry of the catalog's experiments, or adds one."""
+    """Change an entry of the catalog's experiments, or add one."""
     file = folder / "catalog" / "experiments" / "tiny.yaml"
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
     declared["experiments"].setdefault(entry, {}).update(values)
@@ -47,7 +59,7 @@ def change(folder: Path, entry: str, **values: object) -> None:
 
 
 def arguments(folder: Path, output: Path, **changes: object) -> list[str]:
-    """Of train.py."""
+    """Return the arguments of train.py."""
     named = {
         "catalog": folder / "catalog",
         "corpus": "tiny",

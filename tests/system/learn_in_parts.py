@@ -22,7 +22,7 @@ from nmt.training.distributed import ProcessGroup, process_group  # noqa: E402
 from nmt.training.trainer import Trainer  # noqa: E402
 
 UPDATES = 50
-SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}
+SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}  # a weight that changes meanwhile
 
 
 def torchrun(processes: int) -> list[str]:
@@ -35,7 +35,9 @@ def torchrun(processes: int) -> list[str]:
     ]
 
 
-def losses(processes: int, micro_batches: int, families: Iterable[str]) -> dict[str, list[float]]:
+def losses(
+    processes: int, micro_batches: int, families: Iterable[str], updates: int = UPDATES
+) -> dict[str, list[float]]:
     """Return each family's loss at each update, for batches in so many micro-batches.
 
     This script is started, alone or by torchrun.
@@ -45,6 +47,7 @@ def losses(processes: int, micro_batches: int, families: Iterable[str]) -> dict[
         output = Path(folder) / "losses.json"
         arguments = [
             f"--micro-batches={micro_batches}",
+            f"--updates={updates}",
             f"--output={output}",
             "--families",
             *families,
@@ -56,20 +59,23 @@ def losses(processes: int, micro_batches: int, families: Iterable[str]) -> dict[
 def main(args: argparse.Namespace) -> None:
     torch.set_default_dtype(torch.float64)
     with process_group() as group:
-        by_family = {family: learn(family, args.micro_batches, group) for family in args.families}
+        by_family = {
+            family: learn(family, args.micro_batches, args.updates, group)
+            for family in args.families
+        }
         if group.is_main:
             args.output.write_text(json.dumps(by_family))
 
 
-def learn(family: str, micro_batches: int, group: ProcessGroup) -> list[float]:
+def learn(family: str, micro_batches: int, updates: int, group: ProcessGroup) -> list[float]:
     """The loss of a target token at each update."""
     source_loss = SOURCE_LOSS.get(family, [])
     settings = {
-        "updates": UPDATES,
+        "updates": updates,
         "batch_tokens": 120,
         "micro_batches": 2,
         "warmup": 1,
-        "interval": UPDATES,
+        "interval": updates,
     }
     training = Training(**settings, source_loss=source_loss)
     trainer = Trainer(random_model(family), training, group, seed=1)
@@ -78,7 +84,7 @@ def learn(family: str, micro_batches: int, group: ProcessGroup) -> list[float]:
     batches = Batches.for_training(sentences(), training, seed=1)
     stream = batches.stream(1, 0, partition, group.device)
     losses = []
-    for update in range(1, UPDATES + 1):
+    for update in range(1, updates + 1):
         trainer.train_step(next(stream), 0.01, update)
         loss, _, tokens = group.sum(trainer.sums).tolist()
         trainer.sums.zero_()
@@ -105,5 +111,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--families", nargs="+", required=True)
     parser.add_argument("--micro-batches", type=int, required=True)
+    parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--output", type=Path, required=True)
     main(parser.parse_args())

@@ -19,16 +19,17 @@ from nmt.files import read_json
 from nmt.models.weights import load_tensors
 from nmt.training.run_folder import locked
 
-FAMILIES = ("transformer", "decoder-only", "moe")
+KINDS = ("transformer", "decoder-only", "moe")
+UPDATES = 20  # more than two epochs
 
 
 @cache
 def of_four_parts(processes: int) -> dict[str, list[float]]:
-    return losses(processes, 4, FAMILIES)
+    return losses(processes, 4, KINDS, UPDATES)
 
 
 @pytest.mark.parametrize("processes", [2, 4])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", KINDS)
 def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, family):
     assert of_four_parts(processes)[family] == pytest.approx(of_four_parts(1)[family], abs=1e-6)
 
@@ -44,69 +45,66 @@ def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Po
         yield process
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return prepare(tmp_path, updates=60, interval=10, batch_tokens=1000, bleu_interval=0)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, run_script):
+    """A folder with all that trainings need, and a finished one, FOLDER/whole."""
+    folder = tmp_path_factory.mktemp("processes")
+    prepare(folder, updates=60, interval=10, batch_tokens=1000, bleu_interval=0)
+    process = run_script("train", *arguments(folder, folder / "whole", device_tokens=500))
+    assert process.returncode == 0, process.stderr
+    return folder
 
 
-@pytest.mark.parametrize(
-    "to_all", [False, True]
-)  # as a service's stop signals all processes of a job
-def test_another_number_of_processes_may_go_on(folder, root, run_script, to_all):
-    whole, run = folder / "whole", folder / "run"
-    assert run_script("train", *arguments(folder, whole, device_tokens=500)).returncode == 0
+# A service's stop signals all processes of a job.
+@pytest.mark.parametrize("to_all", [False, True])
+def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_path, to_all):
+    run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
         for worker in [number_of(run, rank) for rank in (0, 1) if to_all]:
             os.kill(worker, signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-    assert said.count("all saved: run the same command to go on.") == 1
+        output, _ = process.communicate(timeout=60)
+    assert output.count("all saved: run the same command to go on.") == 1
     last = last_update(run)
     assert 20 <= last < 60
     assert run_script("train", *arguments(folder, run, device_tokens=500)).returncode == 0
     made = read_json(run / "training.json")
     assert [call["processes"] for call in made["made_by"]] == [2, 1]
     assert made["seconds"] < made["device_seconds"] < 2 * made["seconds"]
-    ours, theirs = (
-        load_tensors(each / "checkpoints" / "00000060.safetensors")[0] for each in (run, whole)
-    )
-    for name, tensor in ours.items():
-        torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=1e-3)
+    tensors, _ = load_tensors(run / "checkpoints" / "00000060.safetensors")
+    expected, _ = load_tensors(folder / "whole" / "checkpoints" / "00000060.safetensors")
+    for name, tensor in tensors.items():
+        torch.testing.assert_close(tensor, expected[name], rtol=0, atol=1e-3)
 
 
-def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root, run_script):
-    assert run_script("train", *arguments(folder, folder / "run")).returncode == 0
-    (state,) = folder.glob("run/state-*")
+def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root):
+    (state,) = folder.glob("whole/state-*")
+    train = [root / "src" / "train.py", *arguments(folder, folder / "whole", device_tokens=500)]
     with locked(state, wait=True):
-        script = [
-            *torchrun(2),
-            root / "src" / "train.py",
-            *arguments(folder, folder / "run", device_tokens=500),
-        ]
-        done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0
-    assert "another process is training in" in done.stderr
+        process = subprocess.run(
+            [*torchrun(2), *train], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert process.returncode != 0
+    assert "another process is training in" in process.stderr
 
 
-def test_a_process_that_dies_takes_the_others_with_it(folder, root):
-    run = folder / "run"
+def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path):
+    run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
         killed = time.monotonic()
         os.kill(number_of(run, 1), signal.SIGKILL)
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert time.monotonic() - killed < 30
-    assert "another process of this training has ended: its message says why." in said
+    assert "another process of this training has ended: its message says why." in output
 
 
 def number_of(run: Path, rank: int) -> int:
-    """Of the process of that rank that trains in this folder."""
+    """Return the number of the process of that rank that trains in this folder."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words, variables = (
-                (process / "cmdline").read_bytes(),
-                (process / "environ").read_bytes(),
-            )
+            words = (process / "cmdline").read_bytes()
+            variables = (process / "environ").read_bytes()
         except OSError:
             continue  # it has ended
         if str(run).encode() in words and f"LOCAL_RANK={rank}".encode() in variables:

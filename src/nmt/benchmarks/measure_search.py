@@ -138,22 +138,25 @@ def load_search(toolkit: str, model: TranslationModel, threads: int) -> Search:
         )
     peer = build(toolkit, model.experiment.model, vocabulary_size, smoothing=0.1)
     peer.model.eval()
-    return lambda source, lengths, beam: peer.search(source, lengths[0], beam)
+    peer_search = peer.search
+    assert peer_search is not None  # SEARCH_TOOLKITS have one
+    return lambda source, lengths, beam: peer_search(source, lengths[0], beam)
 
 
 def this_project(model: TranslationModel) -> Search:
     """Return this project's beam search; the model gets a bias that suppresses EOS."""
-    weight = model.model.output.weight
+    single_model = model.single
+    weight = single_model.output.weight
     vocabulary_size, width = weight.shape
     output = nn.Linear(width, vocabulary_size).to(weight.device, model.precision)
     output.weight = weight
     output.bias.data.zero_()
     output.bias.data[EOS] = -1e4  # all but impossible where it is not forced
-    model.model.output = output
+    single_model.output = output
 
     def translate(source: Tensor, lengths: list[int], beam: int) -> list[list[int]]:
         decoding = model.experiment.decoding.model_copy(update={"beam": beam})
-        hypotheses = search(model.model, source.to(weight.device), lengths, decoding)
+        hypotheses = search(single_model, source.to(weight.device), lengths, decoding)
         return [best.tokens for (best,) in hypotheses]
 
     return translate
@@ -163,7 +166,7 @@ def ctranslate2(model: TranslationModel, precision: str, threads: int) -> Search
     """Return CTranslate2's beam search with the model's weights in this precision."""
     from ctranslate2 import Translator
 
-    from nmt.serving.exports import to_ctranslate2
+    from nmt.serving.ctranslate2 import to_ctranslate2
 
     with tempfile.TemporaryDirectory() as folder:
         to_ctranslate2(model, precision, Path(folder) / "model")
@@ -187,9 +190,7 @@ def ctranslate2(model: TranslationModel, precision: str, threads: int) -> Search
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument(
         "--sources",
         type=Path,

@@ -1,6 +1,7 @@
 """The optimizations that make training fast, and what replaces each of them to see its worth."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -43,13 +44,13 @@ def unchunked_cross_entropy(
 class UnfusedAdam(torch.optim.Adam):
     """Adam in torch's default implementation, whatever `fused` says."""
 
-    def __init__(self, parameters: Iterable[Tensor], fused: bool, **settings: object):
+    def __init__(self, parameters: Iterable[Tensor], fused: bool, **settings: Any):
         super().__init__(parameters, **settings)
 
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         """Update the parameters, whether the gradient is finite or not."""
         self.found_inf = None  # set by the trainer, and only the fused implementation allows it
-        super().step(closure)
+        return super().step(closure)
 
 
 # Name of an optimization: the object that has it, the attribute's name, and its replacement

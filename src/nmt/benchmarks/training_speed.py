@@ -88,10 +88,7 @@ def measure(
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser of the arguments that measure_training and measure_peer share."""
     parser = command.arguments(description)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
-    )
+    command.add_row(parser)
     parser.add_argument(
         "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"
     )
@@ -113,7 +110,7 @@ def repeat(
     """
     for _ in range(WARM_UP_UPDATES):
         update()
-    results = []
+    results: list[Result] = []
     end = time.monotonic() + seconds
     while not results or not any_rank(time.monotonic() >= end)[0]:
         results.append(update())

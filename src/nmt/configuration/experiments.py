@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.models import Model
+from nmt.configuration.models import Model, SelfAttention
 from nmt.configuration.strict import (
     NUMBER,
     Count,
@@ -210,6 +210,7 @@ class Experiment(Strict):
         """
         if self.training.peak_learning_rate is not None:
             return self.training.peak_learning_rate
+        assert isinstance(self.model, SelfAttention)  # as `check` has found
         return (self.model.d_model * self.training.warmup) ** -0.5
 
     @model_validator(mode="after")

@@ -241,7 +241,7 @@ class GNMT(Architecture):
             raise ValueError(
                 "experts, experts_used and d_expert belong together: give all three or none"
             )
-        if self.experts and self.experts_used > self.experts:
+        if self.experts and self.experts_used and self.experts_used > self.experts:
             raise ValueError(
                 f"experts_used {self.experts_used} is more than the {self.experts} experts there"
                 " are"

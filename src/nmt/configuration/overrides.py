@@ -11,15 +11,14 @@ import yaml
 
 from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
 from nmt.configuration.models import FAMILIES
-from nmt.configuration.strict import UniqueKeys, lookup, validated
+from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
 from nmt.errors import UserError, nearest
 
 # Counted in updates: they keep their proportion to a changed number of updates.
 SCALED = ("warmup", "interval", "halve_from", "halve_every")
 
-KEYS = {"vocabulary"}.union(
-    *(cls.model_fields for cls in (Training, Decoding, *FAMILIES.values()))
-) - {"family"}
+CLASSES: tuple[type[Strict], ...] = (Training, Decoding, *FAMILIES.values())
+KEYS = {"vocabulary"}.union(*(cls.model_fields for cls in CLASSES)) - {"family"}
 
 
 def split_name(name: str) -> tuple[str, dict[str, object]]:

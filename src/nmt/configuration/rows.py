@@ -57,7 +57,11 @@ def resolved_experiment(
         return None
     lookup(FAMILIES, family, "family", entry.where)
     check_keys(flat, [FAMILIES[family]], entry.where)
-    groups = {"model": FAMILIES[family], "training": Training, "decoding": Decoding}
+    groups: dict[str, type[Strict]] = {
+        "model": FAMILIES[family],
+        "training": Training,
+        "decoding": Decoding,
+    }
     values: dict = {
         group: {key: value for key, value in flat.items() if key in cls.model_fields}
         for group, cls in groups.items()
@@ -91,7 +95,7 @@ def with_bases(name: str, entries: dict[str, Entry], seen: tuple[str, ...]) -> d
 
 def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
     """Raise UserError for a key that is neither a row's nor one of these families'."""
-    classes = (Training, Decoding, *families)
+    classes: tuple[type[Strict], ...] = (Training, Decoding, *families)
     known = {"base", *OWN_KEYS}.union(*(cls.model_fields for cls in classes))
     for key in keys:
         if key in known:

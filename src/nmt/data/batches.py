@@ -56,11 +56,13 @@ class Partition:
         device_tokens: at most about so many tokens of a side in a micro-batch, whose sentences stay
         whole; 0: no limit.
         """
-        for splits in itertools.count(1):
+        splits = 1
+        while True:
             count = training.micro_batches * splits
             fits = not device_tokens or training.batch_tokens <= count * device_tokens
             if count % world_size == 0 and fits:
                 return cls(rank, world_size, splits)
+            splits += 1
 
 
 @dataclass(frozen=True)

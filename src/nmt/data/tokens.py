@@ -126,13 +126,6 @@ def write_tokens(
     """
     folder.mkdir()
     lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    counts = {
-        "sentences": 0,
-        "source_tokens": 0,
-        "source_unknown": 0,
-        "target_tokens": 0,
-        "target_unknown": 0,
-    }
     dropped = {"empty": 0, "too_long": 0, "ratio": 0} if cleaning else {}
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
@@ -150,15 +143,10 @@ def write_tokens(
                     continue
                 source_writer.append(source_sequence)
                 target_writer.append(target_sequence)
-                counts["sentences"] += 1
-                counts["source_tokens"] += len(source_sequence)
-                counts["source_unknown"] += source_sequence.count(UNK)
-                counts["target_tokens"] += len(target_sequence)
-                counts["target_unknown"] += target_sequence.count(UNK)
             source_writer.flush()
             target_writer.flush()
             progress.update(len(pairs))
-    if not counts["sentences"]:
+    if not source_writer.sequences:
         reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
         raise UserError(
@@ -166,7 +154,11 @@ def write_tokens(
             " and `cleaning`."
         )
     meta = {
-        **counts,
+        "sentences": source_writer.sequences,
+        "source_tokens": source_writer.end,
+        "source_unknown": source_writer.unknown,
+        "target_tokens": target_writer.end,
+        "target_unknown": target_writer.unknown,
         "dropped": dropped,
         "vocabulary_sizes": [subwords.source.size, subwords.target.size],
         "fingerprint": fingerprint(folder),
@@ -206,20 +198,25 @@ def fingerprint(folder: Path) -> str:
 class RaggedWriter:
     """A writer of sequences to <side>.npy and <side>_offsets.npy.
 
-    Sequences are buffered in memory until `flush`; `close` completes the files.
+    Sequences are buffered in memory until `flush`; `close` completes the files. Counted are
+    sequences, tokens (`end`) and, among these, unknown ones.
     """
 
     def __init__(self, folder: Path, side: str, vocabulary_size: int):
         fits_small = vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1
         self.tokens = GrowingArray(folder / f"{side}.npy", SMALL_TOKEN if fits_small else TOKEN)
         self.offsets = GrowingArray(folder / f"{side}_offsets.npy", OFFSET)
+        self.sequences = 0
         self.end = 0
+        self.unknown = 0
         self.buffered_tokens: list[int] = []
         self.buffered_offsets: list[int] = [0]
 
     def append(self, sequence: list[int]) -> None:
         """Add the ids of one sequence."""
+        self.sequences += 1
         self.end += len(sequence)
+        self.unknown += sequence.count(UNK)
         self.buffered_tokens.extend(sequence)
         self.buffered_offsets.append(self.end)
 

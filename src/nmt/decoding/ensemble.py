@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nmt.decoding.search import log_softmax
+from nmt.models.layers import Layers
 from nmt.models.protocol import Model, State, StepModel
 
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
@@ -32,7 +33,7 @@ class Ensemble(StepModel):
 
     def __init__(self, members: list[Model]):
         super().__init__()
-        self.members = nn.ModuleList(members)
+        self.members = Layers(members)
 
     def encode(self, source: Tensor) -> list[object]:
         """Return each member's memory of sources (B, S)."""

@@ -63,8 +63,8 @@ def sample(
     length = 0
     while len(sentences):
         hidden, state = model.step(tokens, state)
-        draws = [generators[sentence].random(samples) for sentence in sentences.tolist()]
-        draws = torch.tensor(np.concatenate(draws), device=device)
+        uniform = [generators[sentence].random(samples) for sentence in sentences.tolist()]
+        draws = torch.tensor(np.concatenate(uniform), device=device)
         at_limit = (limit == length).repeat_interleave(samples)
         tokens, log_probs = draw_tokens(model.output, hidden, draws, at_limit, sampling)
         length += 1

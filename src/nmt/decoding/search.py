@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -28,7 +29,10 @@ class Hypothesis:
     score: float  # log probability / length penalty
 
 
-def length_penalty(length: int | Tensor, decoding: Decoding) -> float | Tensor:
+Length = TypeVar("Length", float, Tensor)
+
+
+def length_penalty(length: Length, decoding: Decoding) -> Length:
     """Return the divisor of a log probability, which never falls with the length.
 
     length: |Y|, EOS counted. Penalties: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14);
@@ -63,74 +67,147 @@ def search(
     as `beam` are finished, whatever the open ones might come to. A beam of 1 is greedy search: it
     ends with the first EOS.
     """
-    device, beam = source.device, decoding.beam
+    beam = decoding.beam
     stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
-    sentences = torch.arange(len(source), device=device)  # (B,): the number of each open sentence
-    limit = torch.tensor(limits, device=device)
-    largest_penalty = length_penalty(limit + 1, decoding)
-    log_probs = torch.full((len(source), beam), -torch.inf, device=device)  # (B, K) of open ones
-    log_probs[:, 0] = 0.0  # all beams of a sentence begin alike: only the first is continued
-    prefixes = torch.empty(
-        (len(source), beam, 0), dtype=torch.long, device=device
-    )  # (B, K, length)
-    tokens = torch.full((len(source) * beam,), BOS, device=device)  # (R,)
-    finished: list[list[Hypothesis]] = [[] for _ in limits]
-    best_scores = torch.full((len(source), n_best), -torch.inf, device=device)  # (B, N), falling
-    finished_count = torch.zeros(len(source), dtype=torch.long, device=device)  # (B,)
+    sentences = OpenSentences.begin(limits, decoding, source.device)
+    finished = Finished(len(limits), n_best, source.device)
 
     length = 0
-    while len(sentences):
-        hidden, state = model.step(tokens, state)
-        at_limit = (limit == length).repeat_interleave(beam)
+    while len(sentences.number):
+        hidden, state = model.step(sentences.prefixes[..., -1].flatten(), state)
+        at_limit = (sentences.limit == length).repeat_interleave(beam)
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
-        # (R, C) -> (B, K, C) -> the best 2K of a sentence: even if EOS follows every beam, K others
-        # are left.
-        next_log_probs, next_tokens = (
-            x.unflatten(0, (-1, beam)) for x in (next_log_probs, next_tokens)
-        )
-        candidates, index = (log_probs[..., None] + next_log_probs).flatten(1).topk(2 * beam)
-        origin = index // next_log_probs.size(-1)  # (B, 2K): the beam that each candidate continues
-        token = next_tokens.flatten(1).gather(1, index)
+        continuations = sentences.continuations(next_log_probs, next_tokens)
+        finished.add(sentences, continuations, length_penalty(length, decoding))
 
-        ended = (token == EOS) & (candidates > -torch.inf)
-        ended[:, beam:] = False
-        scores = torch.where(ended, candidates / length_penalty(length, decoding), -torch.inf)
-        row, column = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
-        for sentence, *hypothesis in zip(
-            sentences[row].tolist(),
-            prefixes[row, origin[row, column]].tolist(),
-            candidates[row, column].tolist(),
-            scores[row, column].tolist(),
-            strict=True,
-        ):
-            finished[sentence].append(Hypothesis(*hypothesis))
-        best_scores = torch.cat([best_scores, scores], 1).topk(n_best).values
-        finished_count += ended.sum(1)
-
-        log_probs, kept = candidates.masked_fill(token == EOS, -torch.inf).topk(beam)
-        origin, tokens = origin.gather(1, kept), token.gather(1, kept)
+        kept = continuations.without_eos(beam)
         if stop == "exact":
-            threshold = best_scores[:, -1]
+            threshold = finished.best_scores[:, -1]
         else:
-            threshold = torch.where(finished_count < beam, -torch.inf, torch.inf)
-        still_open = torch.nonzero(log_probs[:, 0] / largest_penalty > threshold)[:, 0]
-        rows = still_open[:, None] * beam + origin[still_open]  # (B', K)
-        prefixes = torch.cat([prefixes.flatten(0, 1)[rows], tokens[still_open][..., None]], dim=-1)
-        tokens = tokens[still_open].flatten()
-        sentences = sentences[still_open]
-        limit = limit[still_open]
-        largest_penalty = largest_penalty[still_open]
-        log_probs = log_probs[still_open]
-        best_scores = best_scores[still_open]
-        finished_count = finished_count[still_open]
-        if len(sentences):
+            threshold = torch.where(finished.count < beam, -torch.inf, torch.inf)
+        best_possible = kept.log_probs[:, 0] / sentences.largest_penalty
+        still_open = torch.nonzero(best_possible > threshold)[:, 0]
+        rows = sentences.advance(kept, still_open)
+        finished.keep_open(still_open)
+        if len(still_open):
             state.reorder(rows)
     return [
         sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best]
-        for hypotheses in finished
+        for hypotheses in finished.hypotheses
     ]
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """Continuations of each sentence's open hypotheses by one token, the best first.
+
+    log_probs: (B, C). origin: (B, C), the beam that each continues. tokens: (B, C).
+    """
+
+    log_probs: Tensor
+    origin: Tensor
+    tokens: Tensor
+
+    def without_eos(self, count: int) -> "Continuations":
+        """Return the `count` best that do not end."""
+        log_probs, kept = self.log_probs.masked_fill(self.tokens == EOS, -torch.inf).topk(count)
+        return Continuations(log_probs, self.origin.gather(1, kept), self.tokens.gather(1, kept))
+
+
+@dataclass
+class OpenSentences:
+    """The sentences still open, each with K open hypotheses.
+
+    number: (B,), that of the sentence among all. limit: (B,), the most tokens of its translation.
+    largest_penalty: (B,), that of a translation of so many. log_probs: (B, K), falling.
+    prefixes: (B, K, 1 + length), tokens from BOS on.
+    """
+
+    number: Tensor
+    limit: Tensor
+    largest_penalty: Tensor
+    log_probs: Tensor
+    prefixes: Tensor
+
+    @classmethod
+    def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
+        """Return all sentences, of whose beams only the first is continued: they begin alike."""
+        limit = torch.tensor(limits, device=device)
+        log_probs = torch.full((len(limits), decoding.beam), -torch.inf, device=device)
+        log_probs[:, 0] = 0.0
+        return cls(
+            number=torch.arange(len(limits), device=device),
+            limit=limit,
+            largest_penalty=length_penalty(limit + 1, decoding),
+            log_probs=log_probs,
+            prefixes=torch.full((len(limits), decoding.beam, 1), BOS, device=device),
+        )
+
+    def continuations(self, next_log_probs: Tensor, next_tokens: Tensor) -> Continuations:
+        """Return the best 2K: even if EOS follows every beam, K others are left.
+
+        Next tokens and their log probabilities: (R, C).
+        """
+        beam = self.log_probs.size(1)
+        next_log_probs = next_log_probs.unflatten(0, (-1, beam))  # (R, C) -> (B, K, C)
+        totals = (self.log_probs[..., None] + next_log_probs).flatten(1)
+        log_probs, index = totals.topk(2 * beam)
+        tokens = next_tokens.view(totals.shape).gather(1, index)
+        return Continuations(log_probs, index // next_log_probs.size(-1), tokens)
+
+    def advance(self, kept: Continuations, still_open: Tensor) -> Tensor:
+        """Continue the hypotheses of the sentences `still_open` (B',), and forget the others.
+
+        kept: K of each sentence. Returns the rows (B', K) of the R that they continue.
+        """
+        rows = still_open[:, None] * self.log_probs.size(1) + kept.origin[still_open]
+        tokens = kept.tokens[still_open][..., None]
+        self.prefixes = torch.cat([self.prefixes.flatten(0, 1)[rows], tokens], dim=-1)
+        self.number = self.number[still_open]
+        self.limit = self.limit[still_open]
+        self.largest_penalty = self.largest_penalty[still_open]
+        self.log_probs = kept.log_probs[still_open]
+        return rows
+
+
+class Finished:
+    """The finished hypotheses.
+
+    hypotheses: of all sentences, by number. best_scores: (B, N), the best of the sentences still
+    open, falling. count: (B,), how many these have.
+    """
+
+    def __init__(self, sentences: int, n_best: int, device: torch.device):
+        self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+        self.best_scores = torch.full((sentences, n_best), -torch.inf, device=device)
+        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
+
+    def add(self, sentences: OpenSentences, continuations: Continuations, penalty: float) -> None:
+        """Add what ends among the best K continuations, unless N better ones are there."""
+        log_probs = continuations.log_probs
+        ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
+        ended[:, sentences.log_probs.size(1) :] = False
+        scores = torch.where(ended, log_probs / penalty, -torch.inf)
+        row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
+        tokens = sentences.prefixes[row, continuations.origin[row, column], 1:]
+        for number, *hypothesis in zip(
+            sentences.number[row].tolist(),
+            tokens.tolist(),
+            log_probs[row, column].tolist(),
+            scores[row, column].tolist(),
+            strict=True,
+        ):
+            self.hypotheses[number].append(Hypothesis(*hypothesis))
+        n_best = self.best_scores.size(1)
+        self.best_scores = torch.cat([self.best_scores, scores], 1).topk(n_best).values
+        self.count += ended.sum(1)
+
+    def keep_open(self, still_open: Tensor) -> None:
+        """Keep the scores and counts of the sentences `still_open` (B',)."""
+        self.best_scores = self.best_scores[still_open]
+        self.count = self.count[still_open]
 
 
 def top_next_tokens(

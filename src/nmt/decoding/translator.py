@@ -1,7 +1,7 @@
 """Translation of many sentences in tokens: sorted by length, batched, and put back in order."""
 
 import logging
-import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -74,7 +74,7 @@ def force_tokens(
 
 def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
     """Return the items of all batches in the order of their numbers, of which there are `count`."""
-    items = {}
+    items: dict[int, Item] = {}
     for numbers, values in batches:
         items.update(zip(numbers, values, strict=True))
     return [items[number] for number in range(count)]
@@ -97,7 +97,7 @@ def length_limits(
     model: StepModel, sentences: list[list[int]], numbers: list[int], decoding: Decoding
 ) -> list[int]:
     """Return the most tokens that each translation may have, EOS not counted."""
-    limit = reach(model) or math.inf
+    limit = reach(model) or sys.maxsize
     return [min(len(sentences[number]) + decoding.max_extra, limit) for number in numbers]
 
 

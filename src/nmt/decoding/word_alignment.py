@@ -6,7 +6,7 @@ from torch import Tensor
 from nmt.data.batches import pad, pad_sources
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, Model
-from nmt.text.subwords import UNK, Subwords
+from nmt.text.subwords import UNK, Segmenter
 
 # B sentences, S longest source in subwords, T longest target, H heads
 
@@ -36,7 +36,7 @@ def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> l
     ]
 
 
-def word_numbers(tokens: list[int], subwords: Subwords) -> list[int]:
+def word_numbers(tokens: list[int], subwords: Segmenter) -> list[int]:
     """Return the number, from 0, of the word that each subword is part of."""
     numbers = []
     number = -1

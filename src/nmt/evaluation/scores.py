@@ -143,7 +143,7 @@ def by_source_length(
     buckets are left out.
     """
     buckets = []
-    for low, high in pairwise([*bounds, None]):
+    for low, high in zip(bounds, [*bounds[1:], None], strict=True):
         indices = [
             index
             for index, length in enumerate(source_lengths)
@@ -218,15 +218,19 @@ def check(translations: list[str], references: list[list[str]], names: Sequence[
 
 def check_unescaped(name: str, translations: list[str], references: list[list[str]]) -> None:
     """Raise UserError when translations hold many more escaped characters than references do."""
-    escaped = [index for index, line in enumerate(translations) if ESCAPED.search(line)]
+    escaped = {
+        number: match
+        for number, line in enumerate(translations, start=1)
+        if (match := ESCAPED.search(line))
+    }
     in_references = [sum(bool(ESCAPED.search(line)) for line in lines) for lines in references]
     if len(escaped) - max(in_references) > MOST_ESCAPED * len(translations):
-        first = escaped[0]
+        number, match = next(iter(escaped.items()))
         raise UserError(
-            f"{name}, line {first + 1}: holds the escaped"
-            f" {ESCAPED.search(translations[first])[0]}, as {len(escaped)} of {len(translations)}"
-            " lines do, where the references hold plain characters, which costs about 1 BLEU"
-            " unnoticed: undo the escaping (Python's html.unescape does) and score again."
+            f"{name}, line {number}: holds the escaped {match[0]}, as {len(escaped)} of"
+            f" {len(translations)} lines do, where the references hold plain characters, which"
+            " costs about 1 BLEU unnoticed: undo the escaping (Python's html.unescape does) and"
+            " score again."
         )
 
 

@@ -77,21 +77,26 @@ def compare(
         for field, test in TESTS.items():
             signature, results = paired_test(test, compared_texts, prepared_references, scorer)
             signatures.append(signature)
-            if field == "p_bootstrap":
-                intervals |= {run: float(result.ci) for run, result in results.items()}
+            for run, result in results.items():
+                if result.ci is not None:  # only bootstrap resampling gives intervals
+                    intervals[run] = float(result.ci)
             for run in rivals:
                 difference = scores[run] - scores[baseline]
                 no_worse = difference <= 0 if lower_is_better else difference >= 0
                 # sacreBLEU counts chance differences above the real one, so that a difference of
                 # zero would seem certain.
-                p_value = 1.0 if no_worse else float(results[run].p_value)
-                p_values[field][run[0]].append(p_value)
+                p_value = results[run].p_value
+                assert p_value is not None  # only the baseline has none
+                p_values[field][run[0]].append(1.0 if no_worse else float(p_value))
 
     comparisons = {}
     for name in systems:
-        largest = {field: max(p_values[field][name], default=None) for field in TESTS}
-        is_worse = name != best and max(largest.values()) < LEVEL / (len(systems) - 1)
         interval = max(width for run, width in intervals.items() if run[0] == name)
+        if name == best:
+            comparisons[name] = Comparison(means[name], interval, None, None, may_be_best=True)
+            continue
+        largest = {field: max(p_values[field][name]) for field in TESTS}
+        is_worse = max(largest.values()) < LEVEL / (len(systems) - 1)
         comparisons[name] = Comparison(means[name], interval, **largest, may_be_best=not is_worse)
     return comparisons, list(dict.fromkeys(signatures))
 
@@ -100,10 +105,11 @@ def paired_test(
     test: str, texts: dict[Run, list[str]], references: list[list[str]], scorer: Scorer
 ) -> tuple[str, dict[Run, Result]]:
     """Return the signature and results of one of TESTS, of all runs against the first."""
-    named_texts = [(str(run), text) for run, text in texts.items()]
+    named_texts: list[tuple[str, Sequence[str]]] = [(str(run), text) for run, text in texts.items()]
     metrics = {"score": scorer.new()}
     paired = PairedTest(named_texts, metrics, references, test_type=test)
     signatures, columns = paired()
     (signature,) = signatures.values()
-    (results,) = (column for name, column in columns.items() if name != "System")
+    (column,) = (column for name, column in columns.items() if name != "System")
+    results = [result for result in column if isinstance(result, Result)]
     return scorer.full_signature(signature), dict(zip(texts, results, strict=True))

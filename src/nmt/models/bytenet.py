@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
+from nmt.models.layers import Layers
 from nmt.models.protocol import PAD, HiddenStates, Model
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
@@ -36,6 +37,7 @@ class Block(nn.Module):
         self.before = self.reach if causal else self.reach // 2
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            assert layer.bias is not None
             nn.init.zeros_(layer.bias)
         # f starts as zero: what a column says of its own word reaches the output, and blocks learn
         # to add to it.
@@ -175,9 +177,9 @@ class ByteNet(Model):
         return {}
 
 
-def block_stack(config: configuration.ByteNet, causal: bool) -> nn.ModuleList:
+def block_stack(config: configuration.ByteNet, causal: bool) -> "Layers[Block]":
     """Return the blocks of the encoder, or with `causal` of the decoder."""
-    return nn.ModuleList(
+    return Layers(
         Block(config.d_hidden, config.kernel, dilation, config.dropout, causal)
         for dilation in config.dilations * config.sets
     )

@@ -11,6 +11,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
+from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
 from nmt.models.protocol import PAD, HiddenStates, Model
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
@@ -43,6 +44,7 @@ class GatedConvolution(nn.Module):
         convolution = nn.Conv1d(inputs, 2 * channels, kernel)
         # The gate halves a variance twice: the factor 4 makes up for it (appendix A.1).
         nn.init.normal_(convolution.weight, std=math.sqrt(4 * (1 - dropout) / (kernel * inputs)))
+        assert convolution.bias is not None
         nn.init.zeros_(convolution.bias)
         self.convolution = weight_norm(convolution)
         self.dropout = Dropout(dropout)
@@ -74,7 +76,7 @@ class Stack(nn.Module):
         self.widths = channels
         in_and_out = list(pairwise([channels[0], *channels]))
         self.enter = linear(config.d_embedding, channels[0], config.dropout)
-        self.convolutions = nn.ModuleList(
+        self.convolutions = Layers(
             GatedConvolution(inputs, outputs, kernel, config.dropout, causal)
             for (inputs, outputs), kernel in zip(in_and_out, kernels, strict=True)
         )
@@ -151,7 +153,7 @@ class ConvS2S(Model):
         self.encoder = Stack(config, config.encoder, causal=False)
         self.decoder = Stack(config, config.decoder, causal=True)
         self.leave_encoder = linear(self.encoder.widths[-1], width)
-        self.attentions = nn.ModuleList(
+        self.attentions = Layers(
             MultiStepAttention(channels, width) for channels in self.decoder.widths
         )
         self.leave_decoder = linear(self.decoder.widths[-1], config.d_output)

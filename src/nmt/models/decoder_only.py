@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.models.attention import causal_mask, padding_mask
 from nmt.models.dropout import Dropout
+from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import PAD, HiddenStates, Model
 from nmt.models.transformer import EncoderLayer, KeyValueCache, final_norm, token_embedding
@@ -92,7 +93,7 @@ class DecoderOnly(Model):
         self.scale = math.sqrt(d_model)
         self.prefix = config.prefix
         self.dropout = Dropout(config.dropout)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.layers = Layers(EncoderLayer(config) for _ in range(config.layers))
         self.norm = final_norm(config)
 
     def embed(self, tokens: Tensor, start: int | Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
+from nmt.models.layers import Layers
 from nmt.models.protocol import PAD, HiddenStates, Model
 from nmt.models.recurrent import (
     gates_from_context,
@@ -58,6 +59,10 @@ class Mixture(nn.Module):
 
     def __init__(self, config: configuration.GNMT):
         super().__init__()
+        # The configuration gives all three or none.
+        assert config.experts
+        assert config.experts_used
+        assert config.d_expert
         self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
         self.dropout = Dropout(config.dropout)
         self.weight = config.balance or BALANCE
@@ -123,11 +128,11 @@ class GNMT(Model):
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(
+        self.encoder = Layers(
             lstm(config, double if layer == 1 else width, bidirectional=layer == 0)
             for layer in range(config.layers)
         )
-        self.decoder = nn.ModuleList(
+        self.decoder = Layers(
             lstm(config, double if layer else 2 * width) for layer in range(config.layers)
         )
         score = TanhProductScore if config.experts else AdditiveScore
@@ -178,7 +183,7 @@ class GNMT(Model):
         gates = gates + gates_from_context(layer, context) + gates_from_hidden(layer, hidden)
         hidden, cell = lstm_cell(gates, cell)
         if layer.proj_size:
-            hidden = F.linear(hidden, layer.weight_hr_l0)
+            hidden = F.linear(hidden, layer.get_parameter("weight_hr_l0"))
         return hidden, cell
 
     def upper_layers(

@@ -103,6 +103,8 @@ class ALiBi(PositionBias):
     An encoder looks both ways, and its scores fall both ways.
     """
 
+    slopes: Tensor
+
     def __init__(self, config: SelfAttention):
         super().__init__()
         slopes = torch.tensor(alibi_slopes(config.heads))

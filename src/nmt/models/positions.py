@@ -14,6 +14,8 @@ from nmt.errors import UserError
 class SinusoidalPositions(nn.Module):
     """Sinusoids in a table that grows with the sequences: there is no limit and nothing to save."""
 
+    table: Tensor
+
     def __init__(self, d_model: int):
         super().__init__()
         self.register_buffer("table", sinusoids(256, d_model), persistent=False)
@@ -104,5 +106,5 @@ def reach(model: nn.Module) -> int | None:
 
     None: there is no limit.
     """
-    limits = (module.reach for module in model.modules() if isinstance(module, LearnedPositions))
-    return min(limits, default=None)
+    tables = [module for module in model.modules() if isinstance(module, LearnedPositions)]
+    return min((table.reach for table in tables if table.reach is not None), default=None)

@@ -75,17 +75,18 @@ def gates_from_embedding(rnn: nn.RNNBase, embedding: Tensor) -> Tensor:
 
     (..., E) -> (..., G * H)
     """
-    return F.linear(embedding, rnn.weight_ih_l0[:, : embedding.size(-1)], rnn.bias_ih_l0)
+    weight = rnn.get_parameter("weight_ih_l0")[:, : embedding.size(-1)]
+    return F.linear(embedding, weight, rnn.get_parameter("bias_ih_l0"))
 
 
 def gates_from_context(rnn: nn.RNNBase, context: Tensor) -> Tensor:
     """Return what the last part of the input adds: (..., C) -> (..., G * H)."""
-    return F.linear(context, rnn.weight_ih_l0[:, -context.size(-1) :])
+    return F.linear(context, rnn.get_parameter("weight_ih_l0")[:, -context.size(-1) :])
 
 
 def gates_from_hidden(rnn: nn.RNNBase, hidden: Tensor) -> Tensor:
     """Return what the last hidden state and its bias add: (..., H) -> (..., G * H)."""
-    return F.linear(hidden, rnn.weight_hh_l0, rnn.bias_hh_l0)
+    return F.linear(hidden, rnn.get_parameter("weight_hh_l0"), rnn.get_parameter("bias_hh_l0"))
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ A score function compares decoder states with encoder states; their softmax over
 weights, and the sum of encoder states with these weights is the context vector.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -34,11 +35,23 @@ class Memory:
         return Memory(self.encoder_states[sentences], self.keys[sentences], self.padding[sentences])
 
 
-class AdditiveScore(nn.Module):
+class ScoreFunction(nn.Module, ABC):
+    """A comparison of decoder states with encoder states, of which `key` makes (B, S, A)."""
+
+    key: nn.Module
+
+    @abstractmethod
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S)."""
+
+
+class AdditiveScore(ScoreFunction):
     """v^T tanh(W s + U h), with decoder states s and encoder states h.
 
     Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it concat.
     """
+
+    key: nn.Linear
 
     def __init__(self, decoder_width: int, encoder_width: int, width: int):
         super().__init__()
@@ -52,7 +65,7 @@ class AdditiveScore(nn.Module):
         return self.energy(torch.tanh(queries[:, :, None] + keys[:, None]))[..., 0]
 
 
-class TanhProductScore(nn.Module):
+class TanhProductScore(ScoreFunction):
     """v^T (tanh(W s) * tanh(U h)), which takes less time than the additive score.
 
     Shazeer et al. 2017, appendix G.
@@ -69,7 +82,7 @@ class TanhProductScore(nn.Module):
         return (torch.tanh(self.query(decoder_states)) * self.energy.weight[0]) @ keys.mT
 
 
-class DotScore(nn.Module):
+class DotScore(ScoreFunction):
     """s^T h, for states of the same width: Luong et al. 2015, equation 8."""
 
     def __init__(self, decoder_width: int, encoder_width: int, width: int):
@@ -81,7 +94,7 @@ class DotScore(nn.Module):
         return decoder_states @ keys.mT
 
 
-class GeneralScore(nn.Module):
+class GeneralScore(ScoreFunction):
     """s^T W h: Luong et al. 2015, equation 8."""
 
     def __init__(self, decoder_width: int, encoder_width: int, width: int):
@@ -93,7 +106,11 @@ class GeneralScore(nn.Module):
         return decoder_states @ keys.mT
 
 
-SCORE_FUNCTIONS = {"concat": AdditiveScore, "general": GeneralScore, "dot": DotScore}
+SCORE_FUNCTIONS: dict[str, type[ScoreFunction]] = {
+    "concat": AdditiveScore,
+    "general": GeneralScore,
+    "dot": DotScore,
+}
 
 
 def context_vectors(weights: Tensor, memory: Memory) -> Tensor:

@@ -75,7 +75,7 @@ class Seq2Seq(Model):
         self.encoder = nn.LSTM(width, hidden, **stack)
         fed = hidden if config.input_feeding else 0
         self.decoder = nn.LSTM(width + fed, hidden, **stack)
-        if config.attention != "none":
+        if config.score:  # as with every attention
             self.alignment = SCORE_FUNCTIONS[config.score](hidden, hidden, hidden)
             self.combine = nn.Linear(2 * hidden, hidden, bias=False)
         if config.attention == "local-p":
@@ -156,6 +156,7 @@ class Seq2Seq(Model):
             states, weights = self.attentional_states(top[:, None], memory)
             attentional = states[:, 0]
             outputs.append(attentional)
+            assert weights is not None  # input feeding needs attention
             maps.append(weights[:, 0])
         return torch.stack(outputs, 1), torch.stack(maps, 1)
 

@@ -18,11 +18,14 @@ from nmt.models.attention import (
     self_attention,
 )
 from nmt.models.dropout import Dropout
+from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import PAD, HiddenStates, Model
 
 # B sentences, S source length, T target length, D d_model, F d_ff, H heads, K key width,
 # U value width, V vocabulary, R = B * beam rows
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
 
 class FeedForward(nn.Module):
@@ -32,7 +35,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(config.d_model, config.d_ff)
         self.outer = nn.Linear(config.d_ff, config.d_model)
-        self.activation = {"relu": F.relu, "gelu": F.gelu}[config.activation]
+        self.activation = ACTIVATIONS[config.activation]
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -62,7 +65,7 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-def final_norm(config: SelfAttention) -> nn.Module:
+def final_norm(config: SelfAttention) -> nn.LayerNorm | nn.Identity:
     """Return the norm at the end of a stack.
 
     Pre-LN leaves the sum of all layers without a norm, so it needs one (Xiong et al. 2020).
@@ -273,8 +276,8 @@ class Transformer(Model):
         self.target_positions = position_encoding(config)
         self.scale = math.sqrt(d_model)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+        self.encoder = Layers(EncoderLayer(config) for _ in range(config.layers))
+        self.decoder = Layers(DecoderLayer(config) for _ in range(config.layers))
         self.encoder_norm = final_norm(config)
         self.decoder_norm = final_norm(config)
 

@@ -62,7 +62,7 @@ def checksum(tensors: dict[str, Tensor]) -> str:
     """Return the CRC-32 of all values, in the order of their names."""
     value = 0
     for _, tensor in sorted(tensors.items()):
-        value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy(), value)
+        value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, value)
     return f"{value:08x}"
 
 

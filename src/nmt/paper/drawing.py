@@ -8,10 +8,13 @@ import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
@@ -29,7 +32,7 @@ SMALL_PRINT = 5.5  # points
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
 
-STYLE = {
+STYLE: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
     "font.size": 7.5,
     "axes.titlesize": 7.5,
@@ -139,7 +142,9 @@ def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> F
     if legend_of:
         height += add_legend(figure, legend_of)
     figure.set_size_inches(width, height)
-    figure.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))
+    layout = figure.get_layout_engine()
+    assert isinstance(layout, ConstrainedLayoutEngine)
+    layout.set(rect=(0, foot / height, 1, 1 - foot / height))
     figure.text(
         0.02,
         0.3 * line_height / height,

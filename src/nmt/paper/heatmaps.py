@@ -3,6 +3,7 @@
 import math
 import textwrap
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -52,7 +53,9 @@ def positional_encodings(drawing: Drawing) -> Figure:
     name = first_with_sinusoids(drawing)
     if name is None:
         return empty_figure(drawing, "No row of this table has sinusoids.")
-    d_model = drawing.catalog.experiments[name].model.d_model
+    model = drawing.catalog.experiments[name].model
+    assert isinstance(model, SelfAttention)
+    d_model = model.d_model
     encodings = sinusoids(POSITIONS, d_model).numpy()
 
     figure = new_figure(COLUMN, 3.8)
@@ -171,7 +174,11 @@ def empty_figure(drawing: Drawing, sentence: str) -> Figure:
 
 
 def heat_map(
-    axes: Axes, matrix: np.ndarray, colors: str, limits: tuple[float, float], aspect: str
+    axes: Axes,
+    matrix: np.ndarray,
+    colors: str,
+    limits: tuple[float, float],
+    aspect: Literal["equal", "auto"],
 ) -> AxesImage:
     """Draw the matrix as it is printed: row 0 on top."""
     axes.grid(False)

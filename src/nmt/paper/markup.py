@@ -152,7 +152,7 @@ def latex_cell(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Return LaTeX that prints the text."""
-    return text.translate(str.maketrans(LATEX_ESCAPES))
+    return "".join(LATEX_ESCAPES.get(character, character) for character in text)
 
 
 def notes_and_sources(table: ResultTable) -> list[str]:

@@ -209,7 +209,7 @@ def run_result(run: Run, split: str, metrics: list[str]) -> dict:
     return result | {
         "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
         "flops_6nd": sum(training["flops"] for training in trainings),
-        "flops_sustained": None if None in sustained else sum(sustained),
+        "flops_sustained": None if None in sustained else sum(filter(None, sustained)),
         "minutes": sum(training["seconds"] for training in trainings) / 60,
         "device": provenance(trainings, "device"),
         "processes": provenance(trainings, "processes"),

@@ -142,15 +142,15 @@ def number_columns(
     column_by_name = {metric: metric for metric in metrics} | COST_COLUMNS
     for name, column in column_by_name.items():
         entry = next((entry for entry in published if entry.metric == name), None)
-        mean = None if results is None else results[column].mean()
-        has_spread = results is not None and len(results) > 1
+        scores = None if results is None else results[column]
+        mean = None if scores is None else scores.mean()
         columns[column] = mean
-        columns[f"{column}_sd"] = results[column].std() if has_spread else None
+        columns[f"{column}_sd"] = None if scores is None or len(scores) < 2 else scores.std()
         columns[f"{column}_published"] = None if entry is None else entry.value
         columns[f"{column}_source"] = None if entry is None else entry.source
         if name != "flops":
-            both = mean is not None and entry is not None
-            columns[f"{column}_difference"] = mean - entry.value if both else None
+            difference = None if mean is None or entry is None else mean - entry.value
+            columns[f"{column}_difference"] = difference
     return columns
 
 

@@ -85,9 +85,7 @@ class TranslationModel:
     those of the first.
     """
 
-    def __init__(
-        self, *folders: Path, precision: torch.dtype = torch.float32, gpus: int = 0
-    ):
+    def __init__(self, *folders: Path, precision: torch.dtype = torch.float32, gpus: int = 0):
         configurations = [read_configuration(folder) for folder in folders]
         self.configuration = configurations[0]
         for folder, configuration in zip(folders, configurations, strict=True):
@@ -133,6 +131,12 @@ class TranslationModel:
         set_parameters(model, load_tensors(folder / "model.safetensors")[0])
         return model.to(self.precision).eval()
 
+    @property
+    def single(self) -> Model:
+        """The model, of one folder: an ensemble has no attention, and cannot be exported."""
+        assert isinstance(self.model, Model)
+        return self.model
+
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the tokens of source lines, at most as many as the model has positions for."""
         texts = [self.source_preprocessing.apply(line) for line in lines]
@@ -164,12 +168,11 @@ class TranslationModel:
             for source, source_targets in zip(sources, targets, strict=True)
             for target in source_targets
         ]
-        assert isinstance(self.model, Model)  # ensembles have no common attention
         links = []
         for batch in alignment_batches(pairs):
             batch_sources = [source for source, _ in batch]
             batch_targets = [target for _, target in batch]
-            links += align(self.model, batch_sources, batch_targets)
+            links += align(self.single, batch_sources, batch_targets)
         aligned = (
             word_links(
                 pair_links,

@@ -3,28 +3,28 @@
 import queue
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import islice, repeat, zip_longest
 from pathlib import Path
 from threading import Thread
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from nmt.decoding.search import Hypothesis
 from nmt.decoding.translator import TranslatedBatch, in_order
 from nmt.errors import UserError
-from nmt.files import decode_lines, read_lines
+from nmt.files import decode_lines, read_lines, write_lines
 from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
+from nmt.serving.methods import Method
 
 LINES_PER_BLOCK = 4000  # which are sorted by length among each other
 GATHERING_SECONDS = 0.1  # for which a block of lines from a pipe is gathered
 
 Item = TypeVar("Item")
+Links = list[tuple[int, int]]  # numbers of the words that alignment links, source and target
 Block = list[tuple[str, str]]  # source lines and the translations to score, "" where none are given
-# From a block's sources in tokens, its translations to score, and the number of its first line to
-# batches of hypotheses
-Method = Callable[[list[list[int]], list[str], int], Iterator[TranslatedBatch]]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def with_links(
     batches: Iterable[TranslatedBatch],
     alignments: bool,
     progress: Progress,
-) -> Iterator[tuple[list[int], list[list[tuple[Hypothesis, list[tuple[int, int]]]]]]]:
+) -> Iterator[tuple[list[int], list[list[tuple[Hypothesis, Links]]]]]:
     """Yield each batch with the word links of every hypothesis, none without `alignments`."""
     for numbers, hypotheses in batches:
-        links = [[[] for _ in n_best] for n_best in hypotheses]
+        links: list[list[Links]] = [[[] for _ in n_best] for n_best in hypotheses]
         if alignments:
             targets = [[hypothesis.tokens for hypothesis in n_best] for n_best in hypotheses]
             links = model.align([sources[number] for number in numbers], targets)
@@ -78,7 +78,7 @@ def output_line(
     model: TranslationModel,
     number: int,
     hypothesis: Hypothesis,
-    links: list[tuple[int, int]],
+    links: Links,
     fields: OutputFields,
 ) -> str:
     """Return the fields of one translation, separated by tabs."""
@@ -99,10 +99,9 @@ def read_blocks(source: Path | None, given: Path | None) -> Iterator[Block]:
     given: the file of translations to score, if any. Reading raises UserError when the two sides
     differ in their number of lines.
     """
-    from_file = source is not None
-    lines = read_lines(source) if from_file else decode_lines(standard_input(), "standard input")
+    lines = read_lines(source) if source else decode_lines(standard_input(), "standard input")
     pairs = parallel_lines(lines, read_lines(given)) if given else zip(lines, repeat(""))
-    return full_blocks(pairs) if from_file else blocks_as_they_come(pairs)
+    return full_blocks(pairs) if source else blocks_as_they_come(pairs)
 
 
 def parallel_lines(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -140,7 +139,7 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
         except Exception as error:  # raised again where it is received
             arrived.put(error)
 
-    def receive(seconds: float) -> Item | object:
+    def receive(seconds: float) -> Any:
         try:
             item = arrived.get(timeout=seconds)
         except queue.Empty:
@@ -149,7 +148,7 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
             raise item
         return item
 
-    def wait() -> Item | object:
+    def wait() -> Any:
         # A wait without a timeout would miss an interrupt that comes just before it.
         while (item := receive(1.0)) is nothing:
             pass
@@ -158,7 +157,7 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
     Thread(target=read, daemon=True).start()
     item = wait()
     while item is not end:
-        block = []
+        block: list[Item] = []
         deadline = time.monotonic() + GATHERING_SECONDS
         while item is not end and item is not nothing and len(block) < LINES_PER_BLOCK:
             block.append(item)
@@ -166,6 +165,16 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield block
         if item is nothing:
             item = wait()
+
+
+def write(lines: Iterable[str], output: Path | None) -> None:
+    """Write the lines to a file, whole or not at all, or print each at once."""
+    if output:
+        write_lines(output, lines)
+    else:
+        cast(TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
+        for line in lines:
+            print(line, flush=True)
 
 
 def standard_input() -> BinaryIO:

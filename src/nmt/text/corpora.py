@@ -30,4 +30,5 @@ def part_pairs(part: Part, archives: Path) -> Iterator[tuple[str, str]]:
     for locator, column in zip((part.source, part.target), part.columns, strict=True):
         archive, _, member = locator.partition(":")
         sides.append(read_sentences(archives / archive, member, part.format, column))
-    return pair_lines(*sides, part.source, part.target)
+    source, target = sides
+    return pair_lines(source, target, part.source, part.target)

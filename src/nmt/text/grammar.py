@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from nmt.configuration import read_yaml
 from nmt.errors import UserError, nearest
@@ -23,7 +24,7 @@ JOINT = re.compile(r"(\w?)~(\w)")
 SECTIONS = {"start", "length", "once", "finish", "tables", "words", "rules"}
 ATTEMPTS = 1000
 
-Phrase = dict[str, object]
+Phrase = dict[str, Any]
 Reference = list[list[str]]  # paths into a scope, each a list of keys
 
 
@@ -51,7 +52,7 @@ class Template:
                 self.pieces.append(piece)
         self.references = [piece for piece in self.pieces if not isinstance(piece, str)]
 
-    def fill(self, scope: Phrase):
+    def fill(self, scope: Phrase) -> Any:
         """Return the text with its references resolved.
 
         A template that is a single reference gives the value that it refers to, text or not.
@@ -59,7 +60,7 @@ class Template:
         if not self.references:
             return self.text
         if len(self.pieces) == 1:
-            return resolve(self.pieces[0], scope)
+            return resolve(self.references[0], scope)
         return "".join(
             [piece if isinstance(piece, str) else resolve(piece, scope) for piece in self.pieces]
         )
@@ -73,7 +74,7 @@ def parse_reference(text: str) -> Reference:
     return [path.split(".") for path in paths]
 
 
-def resolve(reference: Reference, scope: Phrase):
+def resolve(reference: Reference, scope: Phrase) -> Any:
     """Return the value that a reference refers to."""
     first_path, *key_paths = reference
     value = follow(first_path, scope)
@@ -82,9 +83,9 @@ def resolve(reference: Reference, scope: Phrase):
     return value
 
 
-def follow(path: list[str], scope: Phrase):
+def follow(path: list[str], scope: Phrase) -> Any:
     """Return the value at the end of a path of keys."""
-    value = scope
+    value: Any = scope
     for key in path:
         value = value[key]
     return value
@@ -188,12 +189,13 @@ class Grammar:
 
         Raises UserError when none of ATTEMPTS sentences has an allowed length.
         """
+        source, target = self.languages
         for _ in range(ATTEMPTS):
             try:
                 phrase = self.draw(self.start, {}, random, set())
             except (NoWordLeftError, RecursionError):
                 continue
-            pair = tuple(self.finish(phrase[language], language) for language in self.languages)
+            pair = self.finish(phrase[source], source), self.finish(phrase[target], target)
             if all(self.min_words <= len(text.split()) <= self.max_words for text in pair):
                 return pair
         raise self.error(
@@ -390,7 +392,7 @@ class Grammar:
 
     def passed_features(self, symbol: str) -> set[str]:
         """Return the names of the features that any production passes to a symbol."""
-        names = set()
+        names: set[str] = set()
         for rule in self.rules.values():
             for production in rule:
                 for part, features in production.let.values():

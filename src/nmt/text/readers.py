@@ -97,7 +97,7 @@ def pair_lines(
 
 
 @contextmanager
-def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """Yield a binary file: a file on disk, or a member of a .tar, .tgz, .tar.gz or .zip archive.
 
     It is decompressed when the name of the file or member ends in .gz.
@@ -106,6 +106,7 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
         raise UserError(f"{path} is not there: download it first.")
     try:
         with ExitStack() as stack:
+            file: IO[bytes] | gzip.GzipFile
             if path.name.endswith((".tar", ".tgz", ".tar.gz")):
                 file = stack.enter_context(open_tar_member(path, member))
             elif path.suffix == ".zip":
@@ -137,7 +138,9 @@ def open_tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
         for info in archive:
             name = info.name.removeprefix("./")
             if name == member and info.isfile():
-                yield archive.extractfile(info)
+                content = archive.extractfile(info)
+                assert content is not None  # as of every file
+                yield content
                 return
             names.append(name)
         raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")

@@ -45,7 +45,7 @@ class Subwords:
         self.size: int = self.processor.get_piece_size()
 
     @classmethod
-    def load(cls, path: str | Path) -> "Subwords":
+    def load(cls, path: str | Path) -> "Segmenter":
         """Read a vocabulary: a sentencepiece model, or word-pieces.
 
         Raises UserError when the file is missing, is no such model, or its control symbols have
@@ -96,12 +96,15 @@ class Subwords:
         return model.trainer_spec.model_type == model.trainer_spec.WORD
 
 
+Segmenter = Subwords | WordPieces
+
+
 @dataclass(frozen=True)
 class SubwordPair:
     """The vocabularies of source and target, the same where they are learned jointly."""
 
-    source: Subwords
-    target: Subwords
+    source: Segmenter
+    target: Segmenter
 
     @classmethod
     def load(cls, folder: Path) -> "SubwordPair":
@@ -148,6 +151,20 @@ def learn(
     lines = lines_of(inputs, "learn the vocabulary from")
     if vocabulary.kind == "wordpiece":
         return learn_wordpieces(vocabulary.size, characters, lines)
+    return train_sentencepiece(vocabulary, characters, lines, jobs, log)
+
+
+def train_sentencepiece(
+    vocabulary: Vocabulary,
+    characters: list[str],
+    lines: Iterator[str],
+    jobs: int,
+    log: TextIO | None,
+) -> bytes:
+    """Return the model that sentencepiece learns from the lines, which contains all the characters.
+
+    Raises UserError when the text has too few subwords for the size.
+    """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

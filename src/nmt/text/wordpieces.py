@@ -57,16 +57,17 @@ class WordPieces:
 
     def pieces(self, ids: list[int]) -> list[str]:
         """Return the word-pieces as strings, with sentencepiece's "▁" where a word begins."""
-        return [mark_beginning(self.tokenizer.id_to_token(token_id)) for token_id in ids]
+        return [self.piece(token_id) for token_id in ids]
 
-
-def mark_beginning(token: str) -> str:
-    """Return a token of the library tokenizers as sentencepiece would write it."""
-    if token in SYMBOLS:
-        return token
-    if token.startswith(INSIDE):
-        return token.removeprefix(INSIDE)
-    return "▁" + token
+    def piece(self, token_id: int) -> str:
+        """Return one word-piece as sentencepiece would write it."""
+        token = self.tokenizer.id_to_token(token_id)
+        assert token is not None
+        if token in SYMBOLS:
+            return token
+        if token.startswith(INSIDE):
+            return token.removeprefix(INSIDE)
+        return "▁" + token
 
 
 def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> bytes:

@@ -130,8 +130,8 @@ class TrainingLoop:
         """Count the time since the last call."""
         clock = now()
         seconds, cpu_seconds = clock[0] - self.clock[0], clock[1] - self.clock[1]
-        for each in counters:
-            each.spend(seconds, cpu_seconds, self.group.world_size)
+        for counter in counters:
+            counter.spend(seconds, cpu_seconds, self.group.world_size)
         self.clock = clock
 
     def check_gradients(self) -> float:
@@ -170,7 +170,7 @@ class TrainingLoop:
         target_tokens = counters.target_tokens - before.target_tokens
         speed = round(target_tokens / (counters.seconds - before.seconds))
         device_seconds = counters.device_seconds - before.device_seconds
-        means = {}
+        means: dict[str, float] = {}
         if tokens:
             means = {
                 "loss": loss / tokens,
@@ -202,11 +202,12 @@ class TrainingLoop:
         """Measure the loss on the dev set, BLEU now and then, and keep a checkpoint."""
         counters, model = self.counters, self.trainer.model
         nll = dev_nll(model, self.dev, self.settings, self.group)
-        line = {"update": counters.update, "dev_nll": nll, "dev_perplexity": math.exp(nll)}
-        every = self.settings.bleu_interval
-        if every and counters.update % every == 0 and self.group.is_main:
-            line["dev_bleu"] = self.validation.bleu(model)
-        self.metrics.write(**line)
+        scores = {"dev_nll": nll, "dev_perplexity": math.exp(nll)}
+        bleu_interval = self.settings.bleu_interval
+        if bleu_interval and counters.update % bleu_interval == 0 and self.group.is_main:
+            scores["dev_bleu"] = self.validation.bleu(model)
+        self.metrics.write(counters.update, **scores)
+        line = {"update": counters.update, **scores}
         logging.info(", ".join(f"{key} {value:.5g}" for key, value in line.items()))
         counters.record_dev_nll(nll)
         self.warn_of_flat_loss()

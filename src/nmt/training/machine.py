@@ -42,6 +42,7 @@ class Machine:
     def flops(self, batch: UpdateBatch, source_too: bool) -> float:
         """Return the FLOPs of one update, summed over ranks."""
         counted = self.source_multiply_adds if source_too else self.multiply_adds
+        assert counted is not None  # there are source_multiply_adds where the source is learned
         sentences = len(batch.sentences)
         return training_flops(counted, sentences, batch.source_tokens, batch.target_tokens)
 

@@ -1,5 +1,7 @@
 """Label-smoothed cross-entropy (AIAYN section 5.4) without ever holding all logits."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -21,8 +23,8 @@ def cross_entropy(
     2016), as torch.nn.functional.cross_entropy does.
     """
     states = hidden.flatten(0, 1)
-    weight = output.weight
-    bias = output.bias
+    weight: Tensor = output.weight
+    bias: Tensor | None = output.bias
     if not torch.is_grad_enabled():
         # A Function does not know that, and would compute the gradients.
         states = states.detach()
@@ -63,9 +65,8 @@ class CrossEntropy(torch.autograd.Function):
             # the weights. Removing it would make a GPU wait until its number is known.
             real = targets != PAD
             states = hidden.to(dtype) * real[:, None]
-            grad_hidden = torch.empty_like(states)
-            grad_weight = torch.zeros_like(weight)
             grad_bias = None if bias is None else torch.zeros_like(bias)
+            grads = Gradients(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
             nll = torch.zeros((), dtype=exact_dtype, device=hidden.device)
             loss = torch.zeros_like(nll)
             chunk_size = ROWS_PER_CHUNK[device]
@@ -74,40 +75,27 @@ class CrossEntropy(torch.autograd.Function):
                 chunk = slice(start, start + chunk_size)
                 state = states[chunk]  # (n, D)
                 target = targets[chunk, None]  # (n, 1)
-                counts = real[chunk, None]  # (n, 1)
+                is_real = real[chunk, None]  # (n, 1)
                 if bias is None:
                     logits = state @ cast_weight.T  # (n, V)
                 else:
                     logits = torch.addmm(bias.to(dtype), state, cast_weight.T)
                 target_logit = logits.gather(1, target).to(exact_dtype)
                 p = logits.softmax(1, dtype=prob_dtype)
-                # A probability too small for its type counts as the smallest there is: some 87
-                # nats.
-                target_prob = p.gather(1, target).to(exact_dtype)
-                target_nll = -target_prob.clamp_min(torch.finfo(prob_dtype).tiny).log()
-                nll += target_nll.where(counts, 0).sum()
+                target_nll = negative_log(p.gather(1, target), exact_dtype)
+                nll += target_nll.where(is_real, 0).sum()
                 logit_sum = state.to(exact_dtype) @ weight_sum.to(exact_dtype)  # (n,)
-                if bias is not None:
+                if bias_sum is not None:
                     logit_sum = logit_sum + bias_sum
                 chunk_loss = target_nll + smoothing * target_logit - share * logit_sum[:, None]
-                loss += chunk_loss.where(counts, 0).sum()
+                loss += chunk_loss.where(is_real, 0).sum()
                 if any(ctx.needs_input_grad[:3]):
                     # scatter_add_ would copy all of a bfloat16 p.
                     p[rows[: len(p)], target[:, 0]] += smoothing - 1
                     p = p.to(dtype)
-                    grad_hidden[chunk] = p @ cast_weight
-                    if p.dtype == grad_weight.dtype:
-                        grad_weight.addmm_(p.T, state)  # saves a matrix as large as the weights
-                    else:
-                        grad_weight += p.T @ state
-                    if bias is not None:
-                        grad_bias += p.T @ counts[:, 0].to(dtype)
-            grad_hidden -= (share * weight_sum).to(dtype)
-            grad_hidden *= real[:, None]
-            grad_weight -= share * states.sum(0, dtype=exact_dtype)
-            if bias is not None:
-                grad_bias -= share * real.sum(dtype=exact_dtype)
-        ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight, grad_bias)
+                    grads.add(chunk, p, state, is_real, cast_weight)
+            grads.subtract_smoothing(share, weight_sum, states, real)
+        ctx.save_for_backward(grads.hidden.to(hidden.dtype), grads.weight, grads.bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
@@ -118,3 +106,50 @@ class CrossEntropy(torch.autograd.Function):
             None if grad is None else grad * grad_loss.to(grad.dtype) for grad in ctx.saved_tensors
         )
         return *grads, None, None
+
+
+@dataclass
+class Gradients:
+    """The gradients of hidden states (N, D), weight (V, D) and bias (V,), added up by chunks."""
+
+    hidden: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+    def add(
+        self, chunk: slice, grad_logits: Tensor, states: Tensor, real: Tensor, weight: Tensor
+    ) -> None:
+        """Add those of a chunk of n positions.
+
+        grad_logits: (n, V), without what smoothing adds to all words. states: (n, D).
+        real: (n, 1), false at padding. weight: (V, D), in the type of the states.
+        """
+        self.hidden[chunk] = grad_logits @ weight
+        if grad_logits.dtype == self.weight.dtype:
+            self.weight.addmm_(grad_logits.T, states)  # saves a matrix as large as the weights
+        else:
+            self.weight += grad_logits.T @ states
+        if self.bias is not None:
+            self.bias += grad_logits.T @ real[:, 0].to(grad_logits.dtype)
+
+    def subtract_smoothing(
+        self, share: float, weight_sum: Tensor, states: Tensor, real: Tensor
+    ) -> None:
+        """Subtract what smoothing adds to the target distribution of every word: `share`.
+
+        weight_sum: (D,). states: (N, D), 0 at padding. real: (N,), false at padding.
+        """
+        exact_dtype = torch.promote_types(states.dtype, torch.float32)
+        self.hidden -= (share * weight_sum).to(states.dtype)
+        self.hidden *= real[:, None]
+        self.weight -= share * states.sum(0, dtype=exact_dtype)
+        if self.bias is not None:
+            self.bias -= share * real.sum(dtype=exact_dtype)
+
+
+def negative_log(prob: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return -log of probabilities in `dtype`.
+
+    One too small for its own type counts as the smallest there is: some 87 nats.
+    """
+    return -prob.to(dtype).clamp_min(torch.finfo(prob.dtype).tiny).log()

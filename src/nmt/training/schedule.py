@@ -20,11 +20,16 @@ def learning_rate(update: int, training: Training, peak: float) -> float:
         case "cosine":
             progress = (update - training.warmup) / max(1, training.updates - training.warmup)
             final = training.final_learning_rate
+            assert final is not None  # the configuration sees to that
             return final + (peak - final) * (1 + math.cos(math.pi * progress)) / 2
         case "halving":
-            if update < training.halve_from:
+            first = training.halve_from
+            interval = training.halve_every
+            assert first is not None  # the configuration sees to both
+            assert interval is not None
+            if update < first:
                 return peak
-            halvings = 1 + (update - training.halve_from) // training.halve_every
+            halvings = 1 + (update - first) // interval
             return peak * 0.5**halvings
         case "constant":
             return peak

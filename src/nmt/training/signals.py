@@ -17,7 +17,7 @@ def stop_signals() -> Iterator[list[int]]:
     def stop(number: int, _: object) -> None:
         received.append(number)
         if number == signal.SIGINT:
-            signal.signal(number, handlers_before[number])
+            signal.signal(number, handlers_before[signal.SIGINT])
 
     handlers_before = {
         number: signal.signal(number, stop)

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ class Trainer:
         self.settings = settings
         self.group = group
         self.seed = seed
-        self.objective = Objective(model, settings)
+        self.objective: Objective | DistributedDataParallel = Objective(model, settings)
         if group.world_size > 1:
             # Buffers are tables of positions: each process makes its own. (torch 2.11 does not know
             # the argument's new name.)
@@ -76,8 +76,9 @@ class Trainer:
         self.sums += sums.where(norm.isfinite(), 0)
         self.latest.append((batch, norm))
 
-    def no_sync(self):
+    def no_sync(self) -> AbstractContextManager[None]:
         """Return a context in which ranks add up gradients without sharing them yet."""
+        assert isinstance(self.objective, DistributedDataParallel)
         return self.objective.no_sync()
 
     def optimizer_step(self) -> Tensor:
@@ -87,7 +88,8 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
         if not self.scaler.is_enabled():
             # What the scaler would say: fused optimizers then stand still.
-            self.optimizer.found_inf = (~norm.isfinite()).float()
+            found_inf = (~norm.isfinite()).float()
+            self.optimizer.found_inf = found_inf  # type: ignore[attr-defined]
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
@@ -150,14 +152,23 @@ def enough_memory(batch: Batch) -> Iterator[None]:
 
 def build_optimizer(model: Model, settings: Training) -> torch.optim.Optimizer:
     """Return the row's optimizer; the learning rate is set before each update."""
-    adam = {"betas": settings.adam_betas, "eps": settings.adam_epsilon}
     match settings.optimizer:
         case "adam":
-            return torch.optim.Adam(model.parameters(), lr=0.0, **adam, fused=True)
+            return torch.optim.Adam(
+                model.parameters(),
+                lr=0.0,
+                betas=settings.adam_betas,
+                eps=settings.adam_epsilon,
+                fused=True,
+            )
         case "adamw":
-            decay = settings.weight_decay
             return torch.optim.AdamW(
-                model.parameters(), lr=0.0, **adam, weight_decay=decay, fused=True
+                model.parameters(),
+                lr=0.0,
+                betas=settings.adam_betas,
+                eps=settings.adam_epsilon,
+                weight_decay=settings.weight_decay,
+                fused=True,
             )
         case "sgd":
             return torch.optim.SGD(model.parameters(), lr=0.0, fused=True)

@@ -14,7 +14,7 @@ from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import Subwords
+from nmt.text.subwords import Segmenter
 from nmt.training.distributed import ProcessGroup
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import autocast
@@ -26,12 +26,12 @@ class Validation:
 
     tokens: ParallelTokens
     references: list[str]
-    subwords: Subwords  # of the target
+    subwords: Segmenter  # of the target
     preprocessing: Preprocessing  # of the target
 
     @classmethod
     def load(
-        cls, tokens: Path, reference: Path, subwords: Subwords, preprocessing: Preprocessing
+        cls, tokens: Path, reference: Path, subwords: Segmenter, preprocessing: Preprocessing
     ) -> "Validation":
         """Raise UserError when tokens and text differ in their number of sentences."""
         parallel, references = ParallelTokens.load(tokens), list(read_lines(reference))

@@ -48,7 +48,7 @@ from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import gates_from_embedding
 from nmt.models.transformer import KeyValueCache, Residual, apply_self_attention
-from nmt.serving.exports import marian_model
+from nmt.serving.marian import marian_model
 
 # S source length, T target length, D d_model
 

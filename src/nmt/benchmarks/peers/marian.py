@@ -5,32 +5,16 @@ from torch import Tensor
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, smoothed_cross_entropy
 from nmt.configuration import Transformer
 from nmt.data.batches import Batch
-from nmt.models.protocol import BOS, EOS, PAD
+from nmt.models.protocol import PAD
 
 
 def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     """Return MarianMT with random weights."""
-    from transformers import MarianConfig, MarianMTModel
+    from transformers import MarianMTModel
 
-    marian_config = MarianConfig(
-        encoder_layers=config.layers,
-        encoder_attention_heads=config.heads,
-        encoder_ffn_dim=config.d_ff,
-        decoder_layers=config.layers,
-        decoder_attention_heads=config.heads,
-        decoder_ffn_dim=config.d_ff,
-        vocab_size=vocabulary_size,
-        d_model=config.d_model,
-        dropout=config.dropout,
-        max_position_embeddings=MAX_TOKENS,
-        activation_function="relu",
-        scale_embedding=True,
-        pad_token_id=PAD,
-        eos_token_id=EOS,
-        decoder_start_token_id=BOS,
-        forced_eos_token_id=None,
-    )
-    model = MarianMTModel(marian_config)
+    from nmt.serving.marian import marian_config
+
+    model = MarianMTModel(marian_config(config, vocabulary_size, MAX_TOKENS))
 
     def loss(batch: Batch) -> Tensor:
         mask = (batch.source != PAD).long()

@@ -26,16 +26,15 @@ class Vocabulary:
         return SPECIAL_TOKENS.get(token, UNK)
 
 
-def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
-    """Return OpenNMT-py's Transformer with random weights."""
+def build_model(config: Transformer, vocabulary_size: int) -> tuple[nn.Module, nn.Linear]:
+    """Return OpenNMT-py's Transformer with random weights, and its generator of logits."""
     from onmt.decoders import TransformerDecoder
     from onmt.encoders import TransformerEncoder
     from onmt.models import NMTModel
     from onmt.modules import Embeddings
-    from onmt.translate import GNMTGlobalScorer, Translator
 
-    def embeddings() -> nn.Module:
-        return Embeddings(
+    source_embeddings, target_embeddings = (
+        Embeddings(
             config.d_model,
             vocabulary_size,
             PAD,
@@ -43,9 +42,8 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
             position_encoding=True,
             position_encoding_type="SinusoidalInterleaved",
         )
-
-    source_embeddings = embeddings()
-    target_embeddings = embeddings()
+        for _ in range(2)
+    )
     target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
     sizes = (config.layers, config.d_model, config.heads, config.d_ff)
     encoder = TransformerEncoder(*sizes, config.dropout, 0.0, source_embeddings, 0, 0)
@@ -72,12 +70,20 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
             nn.init.xavier_uniform_(parameter)
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)
+    return model, model.generator
+
+
+def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
+    """Return OpenNMT-py's Transformer with random weights."""
+    from onmt.translate import GNMTGlobalScorer, Translator
+
+    model, generator = build_model(config, vocabulary_size)
 
     def loss(batch: Batch) -> Tensor:
         # The model leaves the last token of its target out.
         target = torch.cat([batch.target_in, batch.target_out[:, -1:]], dim=1)
         states, _ = model(batch.source[..., None], target[..., None], lengths(batch.source))
-        return smoothed_cross_entropy(model.generator(states), batch.target_out, smoothing)
+        return smoothed_cross_entropy(generator(states), batch.target_out, smoothing)
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:
         vocabulary = Vocabulary(vocabulary_size)

@@ -13,6 +13,8 @@ from nmt.models.protocol import PAD
 class Model(nn.Module):
     """torch.nn.Transformer between embeddings and logits of one table."""
 
+    positions: Tensor
+
     def __init__(self, config: Transformer, vocabulary_size: int):
         super().__init__()
         self.d_model = config.d_model

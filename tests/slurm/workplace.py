@@ -1,0 +1,143 @@
+"""A copy of the repository whose jobs go through a SLURM of our own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from slurm.cluster import Cluster
+from support.workflows import TINY, copy_repository, environment
+
+from nmt.files import read_json
+from nmt.models.weights import load_tensors
+
+HERE = Path(__file__).parent
+PROFILE = "workflow/profiles/slurm/config.yaml"
+
+
+class Workplace:
+    """A copy of the repository, and the cluster's programs."""
+
+    def __init__(self, folder: Path, cluster: Cluster, updates: int | None = None):
+        self.folder = copy_repository(folder)
+        self.cluster = cluster
+        self.updates = updates
+        self.environment = environment(self.folder) | {
+            key: cluster.environment[key] for key in ("SLURM_CONF", "PATH")
+        }
+        self.write_profile()
+
+    def write_profile(self, **of_training: object) -> None:
+        """Write the profile for this cluster: no GPUs that compute, an hour at most, quick answers.
+
+        of_training: further resources of trainings.
+        """
+        profile = yaml.safe_load((self.folder / PROFILE).read_text())
+        for resources in profile["set-resources"].values():
+            resources.pop("gpu", None)
+        training = profile["set-resources"]["train"]
+        training |= {"runtime": 30, "slurm_partition": "gpu", **of_training}
+        profile["set-threads"] = {"train": 1}
+        profile |= {"latency-wait": 5, "slurm-init-seconds-before-status-checks": 1}
+        folder = self.folder / "profile"
+        folder.mkdir(exist_ok=True)
+        (folder / "config.yaml").write_text(yaml.safe_dump(profile))
+
+    @property
+    def row(self) -> str:
+        """The row that is trained."""
+        return "tiny-transformer" + (f",updates={self.updates}" if self.updates else "")
+
+    @property
+    def run(self) -> Path:
+        """The folder of the row's run."""
+        return self.folder / "results/runs/tiny" / self.row / "seed-1"
+
+    def snakemake(self, *arguments: str) -> subprocess.Popen:
+        """Start snakemake with the cluster's profile; its messages go to snakemake.log."""
+        overrides = ["--config", f"updates={self.updates}"] if self.updates else []
+        command = [
+            *[sys.executable, HERE / "quick_snakemake.py", *arguments],
+            *["--workflow-profile", "profile", "--configfile", TINY, *overrides],
+        ]
+        with (self.folder / "snakemake.log").open("a") as log:
+            return subprocess.Popen(
+                list(map(str, command)),
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def train(self) -> subprocess.Popen:
+        """Start snakemake on the row's training alone."""
+        return self.snakemake(str(self.run.relative_to(self.folder) / "training.json"))
+
+    @property
+    def log(self) -> str:
+        """What snakemake has said so far."""
+        return (self.folder / "snakemake.log").read_text()
+
+    @property
+    def training_log(self) -> str:
+        """What train.py has said so far."""
+        path = self.folder / "results/logs/tiny" / self.row / "seed-1/train.log"
+        return path.read_text() if path.exists() else ""
+
+    def wait(self, condition: Callable[[], object], seconds: float = 90) -> None:
+        """Wait until the condition holds; fails with all messages where it never does."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"{self.log}\n{self.training_log}\n{self.queue()}"
+            time.sleep(0.1)
+
+    def wait_for_updates(self, count: int = 40) -> None:
+        """Wait until the training has made updates."""
+        self.wait(lambda: any(self.lines_of(path) * 20 >= count for path in self.metrics()))
+
+    def metrics(self) -> list[Path]:
+        """The files that trainings append to."""
+        return list(self.run.glob("state-*/metrics.jsonl"))
+
+    @staticmethod
+    def lines_of(path: Path) -> int:
+        """The number of lines of a file."""
+        return path.read_bytes().count(b"\n")
+
+    def queue(self) -> list[list[str]]:
+        """Number and state of each job that was submitted here."""
+        lines = self.cluster.run("squeue", "-h", "-o", "%i %T %Z").splitlines()
+        fields = [line.split(maxsplit=2) for line in lines]
+        return [job[:2] for job in fields if job[2] == str(self.folder)]
+
+    def job(self) -> str:
+        """The number of the one job that was submitted here and has not ended."""
+        ((number, _),) = self.queue()
+        return number
+
+    def trainers(self) -> list[int]:
+        """The process numbers of train.py."""
+        numbers = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (path / "cmdline").read_bytes().split(b"\0")
+                here = os.readlink(path / "cwd") == str(self.folder)
+            except OSError:
+                continue
+            if here and b"src/train.py" in command and b"srun" not in command[0]:
+                numbers.append(int(path.name))
+        return numbers
+
+    def weights(self) -> dict:
+        """The last checkpoint of the finished training."""
+        checkpoint = max((self.run / "checkpoints").glob("[0-9]*.safetensors"))
+        return load_tensors(checkpoint)[0]
+
+    def training(self) -> dict:
+        """What training.json says."""
+        return read_json(self.run / "training.json")
