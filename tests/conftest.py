@@ -85,7 +85,7 @@ def run_failing(run_script) -> Callable[..., str]:
 
 def pytest_collection_modifyitems(items) -> None:
     """Start files that take minutes first, so that all workers have work to the end."""
-    folders = ["workflow", "system", "scripts", "unit"]
+    folders = ["slurm", "workflow", "system", "scripts", "unit"]
     items.sort(key=lambda item: folders.index(item.path.relative_to(ROOT / "tests").parts[0]))
 
 

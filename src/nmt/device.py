@@ -53,7 +53,9 @@ def reason_for_no_gpu() -> str:
 
 
 def claim(names: Sequence[str], folder: Path) -> int | None:
-    """Return the index of the first name that no living process holds, and hold it; None if all are.
+    """Return the index of the first name that no living process holds, and hold it.
+
+    None: all are held.
 
     folder: holds a lock for each name, on this machine and for this user alone.
     """

@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from slurm.cluster import Cluster, missing_programs
@@ -10,14 +12,17 @@ from slurm.workplace import Workplace
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
+def cluster():
     """A cluster of two nodes, for all tests of this process."""
     if missing := missing_programs():
         pytest.skip(f"{', '.join(missing)} missing: run `apt-get install slurm-wlm munge` as root.")
-    cluster = Cluster(tmp_path_factory.mktemp("slurm") / "cluster")
+    # Not one of pytest's folders: munged wants its socket where everybody could reach it.
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    cluster = Cluster(folder)
     cluster.start()
     yield cluster
     cluster.stop()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
