@@ -24,15 +24,15 @@ def extended(tmp_path_factory):
 
 
 def run(folder, *arguments) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=folder,
         env=environment(folder),
         capture_output=True,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def test_it_passes_the_tests_of_all_families(extended):
