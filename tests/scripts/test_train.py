@@ -32,8 +32,8 @@ def test_help_names_the_exit_code_of_an_interrupted_training(run_script):
 @pytest.mark.parametrize("row", ROWS)
 def test_it_trains_and_says_what_it_did(folder, run_script, row):
     run = folder / "run"
-    done = run_script("train", *arguments(folder, run, experiment=row))
-    assert done.returncode == 0, done.stderr
+    process = run_script("train", *arguments(folder, run, experiment=row))
+    assert process.returncode == 0, process.stderr
     assert [path.name for path in sorted((run / "checkpoints").iterdir())] == [
         "00000030.safetensors",
         "00000040.safetensors",
@@ -108,9 +108,10 @@ def test_deterministic_algorithms_alone(folder):
 
 def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
     change(folder, "tiny", peak_learning_rate=1e-9)
-    done = run_script("train", *arguments(folder, folder / "run"))
+    process = run_script("train", *arguments(folder, folder / "run"))
     assert (
-        "is still that of a model that knows nothing but how frequent subwords are" in done.stderr
+        "is still that of a model that knows nothing but how frequent subwords are"
+        in process.stderr
     )
 
 

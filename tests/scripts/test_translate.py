@@ -12,7 +12,6 @@ from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
 
-FAMILIES = list(tiny_models.FAMILIES)
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
 AWKWARD = [
     "a man sits on a bench .",
@@ -28,7 +27,7 @@ AWKWARD = [
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    for family in FAMILIES:
+    for family in tiny_models.NAMES:
         tiny_models.make_model(folder, family)
     return folder
 
@@ -43,7 +42,7 @@ def test_help_names_standard_input(run_script):
     assert "standard input" in run_script("translate", "--help").stdout
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", tiny_models.NAMES)
 def test_a_line_out_for_each_line_in(models, run_script, family):
     output = translate(run_script, models / family, "".join(f"{line}\n" for line in AWKWARD))
     lines = output.split("\n")
@@ -75,8 +74,12 @@ def test_the_last_line_may_lack_its_end(models, run_script):
 def test_a_line_of_a_thousand_words(models, run_script, family):
     long_line = "a dog " * 500
     text = f"a dog sits .\n{long_line}\ntwo dogs run .\n"
-    first, _, last = translate(run_script, models / family, text, "--beam=1").splitlines()
-    short = translate(run_script, models / family, "a dog sits .\ntwo dogs run .\n", "--beam=1")
+    model = models / family
+    process = run_script("translate", f"--model={model}", "--threads=1", "--beam=1", input=text)
+    # On a busy machine it takes so long that its progress is reported.
+    assert process.returncode == 0, process.stderr
+    first, _, last = process.stdout.splitlines()
+    short = translate(run_script, model, "a dog sits .\ntwo dogs run .\n", "--beam=1")
     assert [first, last] == short.splitlines()
 
 
@@ -253,7 +256,7 @@ def test_half_precision(models, run_script):
         )
         return float(split_fields(output)[0][0])
 
-    assert score("--precision=bfloat16") == pytest.approx(score(), abs=0.05)
+    assert score("--precision=bfloat16") == pytest.approx(score(), rel=0.02)
 
 
 def translate_command(root, model, *options):

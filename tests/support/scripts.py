@@ -131,7 +131,7 @@ def open_streams(program: Program) -> None:
 
 
 def forget_package() -> None:
-    """Forget the package that the server imported: a copy of the repository has its own."""
+    """Forget the modules of this repository: a copy of the repository has its own."""
     for name in list(sys.modules):
-        if name.partition(".")[0] == "nmt":
+        if name.partition(".")[0] in ("nmt", "support"):
             del sys.modules[name]

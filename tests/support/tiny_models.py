@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from support.families import FAMILIES
 from support.tiny_subwords import write_subwords
 
 from nmt import configuration
@@ -11,10 +12,7 @@ from nmt.configuration import (
     Decoding,
     Experiment,
     Generated,
-    RNNSearch,
-    Seq2Seq,
     Training,
-    Transformer,
 )
 from nmt.data.tokens import write_tokens
 from nmt.files import write_lines
@@ -53,11 +51,7 @@ PROVENANCE = {
         ],
     },
 }
-FAMILIES: dict[str, configuration.Model] = {
-    "transformer": Transformer(layers=2, d_model=16, d_ff=16, heads=4, dropout=0.1),
-    "rnnsearch": RNNSearch(d_embedding=8, d_hidden=8, dropout=0.1),
-    "seq2seq": Seq2Seq(layers=1, d_embedding=8, d_hidden=8, dropout=0.1),
-}
+NAMES = ("transformer", "rnnsearch", "seq2seq")  # of families.FAMILIES
 
 
 def write_text(folder: Path) -> tuple[Path, Path]:

@@ -166,10 +166,10 @@ def contents(run: Path) -> dict[str, str]:
     """What must be the same: checkpoints byte for byte, those of the state too, the rest but for
     times and places.
     """
-    found = {
+    parts = {
         str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")
     }
-    found |= {
+    parts |= {
         str(path.relative_to(run)): sha256(path)
         for path in run.glob("state-*/checkpoints/*.safetensors")
     }
@@ -189,11 +189,11 @@ def contents(run: Path) -> dict[str, str]:
             for line in (text.splitlines() if name == "metrics.jsonl" else [text])
             if line
         ]
-        found[name] = json.dumps(
+        parts[name] = json.dumps(
             [{key: value for key, value in line.items() if key not in free} for line in lines]
         )
-    found["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
-    return found
+    parts["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
+    return parts
 
 
 def sha256(path: Path) -> str:
@@ -264,7 +264,7 @@ def make_copy(folder: Path) -> Path:
 
 def steps_running(folder: Path) -> dict[int, str]:
     """Process ids and names of this copy's scripts."""
-    found = {}
+    names = {}
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
@@ -274,8 +274,8 @@ def steps_running(folder: Path) -> dict[int, str]:
         except OSError:
             continue
         if inside and len(words) > 1 and words[1].startswith(b"src/"):
-            found[int(process.name)] = words[1].decode().removeprefix("src/").removesuffix(".py")
-    return found
+            names[int(process.name)] = words[1].decode().removeprefix("src/").removesuffix(".py")
+    return names
 
 
 @contextmanager
@@ -323,34 +323,34 @@ def killed_during(
 
 def results(folder: Path) -> dict[str, str]:
     """What must be the same in two copies."""
-    found = {}
+    parts = {}
     for run in sorted(folder.glob("results/runs/*/*/seed-*")):
         name = run.parent.name
-        found |= {f"{name}/{key}": value for key, value in contents(run).items()}
+        parts |= {f"{name}/{key}": value for key, value in contents(run).items()}
         for pattern in (
             "model/model.safetensors",
             "*.translations.txt",
             "*.scores.json",
             "*.perplexity.json",
         ):
-            found |= {f"{name}/{path.relative_to(run)}": sha256(path) for path in run.glob(pattern)}
+            parts |= {f"{name}/{path.relative_to(run)}": sha256(path) for path in run.glob(pattern)}
     for pattern in ("corpora/*/raw/*", "corpora/*/*/subwords/*", "corpora/*/*/tokens/*/*.npy"):
-        found |= {
+        parts |= {
             str(path.relative_to(folder)): sha256(path)
             for path in folder.glob(f"results/{pattern}")
         }
     for pattern in ("tables/*", "figures/*"):
-        found |= {
+        parts |= {
             path.name: "there"
             for path in folder.glob(f"results/tiny/{pattern}")
             if path.stat().st_size
         }
-    return found
+    return parts
 
 
-def differences(found: dict[str, str], reference: dict[str, str]) -> list[str]:
+def differences(actual: dict[str, str], reference: dict[str, str]) -> list[str]:
     return sorted(
-        name for name in found.keys() | reference.keys() if found.get(name) != reference.get(name)
+        name for name in actual.keys() | reference.keys() if actual.get(name) != reference.get(name)
     )
 
 
@@ -383,16 +383,16 @@ def check_trainings(folder: Path, report: Report) -> None:
             for number, point in enumerate(POINTS)
             if first == 0 or number % 2 == first % 2  # the others share them
         ]
-        for (row, _, point), found in zip(
+        for (row, _, point), outcome in zip(
             work, pool.map(lambda job: trainings.interrupted(*job), work), strict=True
         ):
-            report.line(f"{row}, {point.name}", point.signal.name, *found)
+            report.line(f"{row}, {point.name}", point.signal.name, *outcome)
 
 
 def check_reproductions(folder: Path, report: Report) -> None:
     reference, killed, lost = (make_copy(folder / name) for name in ("reference", "killed", "lost"))
     assert snakemake(reference).returncode == 0
-    wanted = results(reference)
+    expected = results(reference)
     for step, number, seconds in STEPS:
         report.line(
             f"reproduction, {step}",
@@ -402,22 +402,27 @@ def check_reproductions(folder: Path, report: Report) -> None:
             "",
             "",
         )
-    finish(killed, wanted, len(STEPS), report)
+    finish(killed, expected, len(STEPS), report)
     for step, seconds in LOST:
         running = killed_during(lost, step, KILL, seconds, alone=True)
         report.line(f"snakemake alone, {step}", "SIGKILL", running, "", "", "")
-    finish(lost, wanted, len(LOST), report)
+    finish(lost, expected, len(LOST), report)
 
 
-def finish(folder: Path, wanted: dict[str, str], killed: int, report: Report) -> None:
+def finish(folder: Path, expected: dict[str, str], killed: int, report: Report) -> None:
     """Unlocks the folder, runs the same command again, which must do the rest, and compares."""
     snakemake(folder, "--unlock")
-    done = snakemake(folder)
-    if done.returncode:
-        print(done.stdout[-3000:])
-    wrong = differences(results(folder), wanted)
+    process = snakemake(folder)
+    if process.returncode:
+        print(process.stdout[-3000:])
+    wrong = differences(results(folder), expected)
     report.line(
-        "then run to its end", "", f"{len(wanted)} files", done.returncode, killed + 1, not wrong
+        "then run to its end",
+        "",
+        f"{len(expected)} files",
+        process.returncode,
+        killed + 1,
+        not wrong,
     )
     if wrong:
         print("\n".join(f"    differs: {name}" for name in wrong))

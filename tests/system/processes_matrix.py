@@ -23,12 +23,12 @@ def main(_: argparse.Namespace) -> int:
     print("|---|---|---|")
     differences = []
     for family in FAMILIES:
-        found = [
+        largest = [
             max(abs(a - b) for a, b in zip(alone[family], some[family], strict=True))
             for some in (two, four)
         ]
-        print(f"| {family} | {found[0]:.1e} | {found[1]:.1e} |", flush=True)
-        differences += found
+        print(f"| {family} | {largest[0]:.1e} | {largest[1]:.1e} |", flush=True)
+        differences += largest
     return 0 if all(difference <= 1e-6 for difference in differences) else 1  # NaN is not
 
 

@@ -61,9 +61,9 @@ def main(args: argparse.Namespace) -> int:
                 )
             tiny_training.change(trainings.folder, f"{family}-{precision}", **changes)
         rows = pool.map(lambda case: interrupted(trainings, "-".join(case)), cases)
-        for (family, precision), found in zip(cases, rows, strict=True):
-            print(f"| {family} | {precision} | {' | '.join(found)} |", flush=True)
-            equal &= set(found) <= {"equal", REFUSED}
+        for (family, precision), outcomes in zip(cases, rows, strict=True):
+            print(f"| {family} | {precision} | {' | '.join(outcomes)} |", flush=True)
+            equal &= set(outcomes) <= {"equal", REFUSED}
     print(
         f"\n{time.monotonic() - began:.0f} s. "
         + ("All is equal." if equal else "Something differs.")
@@ -79,11 +79,11 @@ def interrupted(trainings: Trainings, row: str) -> list[str]:
         if not refused:
             print(f"{row}: {error}", file=sys.stderr)
         return [REFUSED if refused else "DOES NOT TRAIN"] * len(POINTS)
-    found = []
+    outcomes = []
     for number, point in enumerate(POINTS):
         _, ended, _, equal = trainings.interrupted(row, number, point)
-        found.append("NOT KILLED" if ended == 0 else "equal" if equal else "DIFFERS")
-    return found
+        outcomes.append("NOT KILLED" if ended == 0 else "equal" if equal else "DIFFERS")
+    return outcomes
 
 
 if __name__ == "__main__":

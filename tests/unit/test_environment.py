@@ -44,15 +44,15 @@ def test_pins_are_exact(root, file):
 
 def test_pins_satisfy_the_direct_requirements(root, pin):
     pins = {
-        each.name: str(each.specifier).removeprefix("==")
-        for each in pin.requirements(root / "envs/requirements.txt")
+        requirement.name: str(requirement.specifier).removeprefix("==")
+        for requirement in pin.requirements(root / "envs/requirements.txt")
     }
     direct = pin.requirements(root / "envs" / "requirements.in")
     assert direct
     assert [
-        str(each)
-        for each in direct
-        if not each.specifier.contains(pins[canonicalize_name(each.name)])
+        str(requirement)
+        for requirement in direct
+        if not requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
     ] == []
 
 
@@ -312,10 +312,10 @@ def test_make_runs_snakemake_in_the_environment(clone, python):
     program = clone / ".venv" / "bin" / "snakemake"
     program.write_text('#!/bin/sh\necho "arguments: $*"\nexit $CODE\n', encoding="utf-8")
     program.chmod(0o755)
-    done = run(clone, "make", CODE="0")
-    assert done.returncode == 0, done
-    assert done.stdout.startswith(NOTHING_TO_DO)
-    assert done.stdout.endswith("arguments: --cores all\n")
+    process = run(clone, "make", CODE="0")
+    assert process.returncode == 0, process
+    assert process.stdout.startswith(NOTHING_TO_DO)
+    assert process.stdout.endswith("arguments: --cores all\n")
     assert run(clone, "make", "CORES=3", CODE="0").stdout.endswith("arguments: --cores 3\n")
     failed = run(clone, "make", CODE="7")
     assert failed.returncode != 0

@@ -3,9 +3,9 @@
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
+from support.scripts import run_program
 from support.workflows import copy_repository, environment, planned_jobs
 
 
@@ -24,15 +24,9 @@ def extended(tmp_path_factory):
 
 
 def run(folder, *arguments) -> str:
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = run_program(arguments, environment=environment(folder), cwd=folder)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def test_it_passes_the_tests_of_all_families(extended):

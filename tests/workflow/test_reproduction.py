@@ -29,8 +29,8 @@ ROWS = ("tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer")
 def made(tmp_path_factory):
     """A copy whose path has spaces, after one run of everything."""
     folder = copy_repository(tmp_path_factory.mktemp("reproduction") / "a folder with spaces")
-    done = snakemake(folder)
-    assert done.returncode == 0, done.stdout
+    process = snakemake(folder)
+    assert process.returncode == 0, process.stdout
     return folder
 
 
@@ -46,18 +46,18 @@ def edited(path, old, new):
 
 
 def test_every_table_and_figure_is_made(made):
-    wanted = [
+    expected = [
         f"tables/{name}.{kind}"
         for name in TABLES
         for kind in ("csv", "md", "html", "tex", "significance.json")
     ]
-    wanted += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
-    found = {
+    expected += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
+    made_files = {
         path.relative_to(made / "results/tiny").as_posix(): path
         for path in made.glob("results/tiny/*/*")
     }
-    assert sorted(found) == sorted(wanted)
-    assert [name for name, path in found.items() if path.stat().st_size < 100] == []
+    assert sorted(made_files) == sorted(expected)
+    assert [name for name, path in made_files.items() if path.stat().st_size < 100] == []
 
 
 def test_every_step_has_a_log_and_a_benchmark(made):
@@ -73,9 +73,9 @@ def test_every_step_has_a_log_and_a_benchmark(made):
 
 
 def test_a_second_run_does_nothing(made):
-    done = snakemake(made)
-    assert done.returncode == 0
-    assert "Nothing to be done" in done.stdout
+    process = snakemake(made)
+    assert process.returncode == 0
+    assert "Nothing to be done" in process.stdout
 
 
 def test_a_comment_in_the_code_reruns_nothing(made):
@@ -108,7 +108,7 @@ def test_decoding_changed_trains_nothing(made):
         "family: rnnsearch, beam: 3,",
     ):
         jobs = planned_jobs(made)
-    assert not any(each.startswith("train ") for each in jobs)
+    assert not any(job.startswith("train ") for job in jobs)
     assert "translate corpus=tiny, row=tiny-rnnsearch, run=seed-1, split=test" in jobs
 
 
@@ -169,7 +169,7 @@ def test_a_table_is_a_target(made):
     table = made / "results" / "tiny" / "tables" / "dev.md"
     before = table.read_bytes()
     table.unlink()
-    assert {each.split()[0] for each in planned_jobs(made, "dev")} == {"dev", "typeset"}
+    assert {job.split()[0] for job in planned_jobs(made, "dev")} == {"dev", "typeset"}
     assert snakemake(made, "dev").returncode == 0
     assert table.read_bytes() == before
 
@@ -180,24 +180,24 @@ def test_a_figure_is_a_target(made, figure):
 
 
 def test_search_is_swept_when_asked_for(made):
-    jobs = {each.split()[0] for each in planned_jobs(made, "search")}
+    jobs = {job.split()[0] for job in planned_jobs(made, "search")}
     assert jobs == {"sweep", "search"}
 
 
 def test_status_prints_a_line_a_run(made):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "src/status.py"], cwd=made, capture_output=True, encoding="utf-8"
     )
-    assert done.returncode == 0
-    lines = [line for line in done.stdout.splitlines() if line.startswith("tiny/")]
+    assert process.returncode == 0
+    lines = [line for line in process.stdout.splitlines() if line.startswith("tiny/")]
     assert [line.split()[:6] for line in lines] == [
         [f"tiny/{row}/seed-1", "done", "update", "20", "of", "20"] for row in sorted(ROWS)
     ]
 
 
 def test_the_report_is_one_file_with_all_in_it(made):
-    done = snakemake(made, "--report", "report.html")
-    assert done.returncode == 0, done.stdout
+    process = snakemake(made, "--report", "report.html")
+    assert process.returncode == 0, process.stdout
     report = (made / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", report, flags=re.DOTALL)
     assert not re.search(r"<\w+[^>]*\s(src|href)=", page)  # nothing is fetched
@@ -223,7 +223,7 @@ def test_the_report_is_one_file_with_all_in_it(made):
 
 def test_the_model_translates_plain_text(made):
     model = "results/runs/tiny/tiny-transformer/seed-1/model"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "src/translate.py", "--model", model, "--threads", "1"],
         cwd=made,
         env=environment(made),
@@ -232,6 +232,6 @@ def test_the_model_translates_plain_text(made):
         encoding="utf-8",
         timeout=600,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("\n") == 3
-    assert done.stdout.split("\n")[1] == ""
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.count("\n") == 3
+    assert process.stdout.split("\n")[1] == ""

@@ -50,39 +50,42 @@ def test_there_are_reproductions():
 
 @pytest.mark.parametrize("configuration", [*REPRODUCTIONS, TINY])
 def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
-    said = read(clone / configuration)
-    on_request = {name for name, table in said["tables"].items() if table.get("on_request")}
+    settings = read(clone / configuration)
+    on_request = {name for name, table in settings["tables"].items() if table.get("on_request")}
     by_default = planned_jobs(clone, configuration=configuration)
     jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
-    assert {f"typeset reproduction={said['name']}, table={name}" for name in on_request}.isdisjoint(
-        by_default
-    )
+    assert {
+        f"typeset reproduction={settings['name']}, table={name}" for name in on_request
+    }.isdisjoint(by_default)
     assert "all" in by_default <= jobs
     declared: dict[str, dict] = {"experiments": {}, "ensembles": {}}
-    for file in (clone / said.get("catalog", "config") / "experiments").glob("*.yaml"):
+    for file in (clone / settings.get("catalog", "config") / "experiments").glob("*.yaml"):
         for kind, entries in read(file).items():
             declared.setdefault(kind, {}).update(entries)
     ensembles = declared["ensembles"]
-    seeds_of = said.get("seeds_of", {})
+    seeds_of = settings.get("seeds_of", {})
     trained = set()
-    for name, table in said["tables"].items():
-        assert f"typeset reproduction={said['name']}, table={name}" in jobs
+    for name, table in settings["tables"].items():
+        assert f"typeset reproduction={settings['name']}, table={name}" in jobs
         for row in table["experiments"]:
-            seeds = seeds_of.get(row, said["seeds"])
+            seeds = seeds_of.get(row, settings["seeds"])
             members = ensembles[row]["members"] if row in ensembles else {row: seeds}
             trained |= {f"{member}, seed={seed}" for member, own in members.items() for seed in own}
             for run in ["ensemble"] if row in ensembles else [f"seed-{seed}" for seed in seeds]:
-                wildcards = f"corpus={said['corpus']}, row={row}, run={run}, split={table['split']}"
+                wildcards = (
+                    f"corpus={settings['corpus']}, row={row}, run={run}, split={table['split']}"
+                )
                 assert {f"translate {wildcards}", f"score {wildcards}"} <= jobs
             if "perplexity" in table["metrics"]:
                 wildcards = [
-                    f"corpus={said['corpus']}, experiment={row}, seed={seed}" for seed in seeds
+                    f"corpus={settings['corpus']}, experiment={row}, seed={seed}" for seed in seeds
                 ]
                 assert {f"perplexity {run}" for run in wildcards} <= jobs
     runs = {rule: set() for rule in ("train", "share_training", "average")}
-    for rule, each in (each.split(" ", 1) for each in jobs if " " in each):
+    for job in jobs:
+        rule, _, wildcards = job.partition(" ")
         if rule in runs:
-            runs[rule].add(each.partition("experiment=")[2])
+            runs[rule].add(wildcards.partition("experiment=")[2])
     assert runs["average"] == trained
     sharing = {name for name, row in declared["experiments"].items() if row.get("trained_as")}
     assert runs["share_training"] == {
@@ -100,13 +103,13 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
 
 
 def test_lint_finds_nothing(clone):
-    done = run(clone, "snakemake", "--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = run(clone, "snakemake", "--lint")
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_the_workflow_is_formatted(clone):
-    done = run(clone, "snakefmt", "--check", "Snakefile", "workflow")
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = run(clone, "snakefmt", "--check", "Snakefile", "workflow")
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize(
@@ -155,22 +158,22 @@ def test_a_mistake_is_one_sentence(clone, old, new, message):
     good = (clone / "config" / "demo.yaml").read_text(encoding="utf-8")
     assert old in good
     (clone / "bad.yaml").write_text(good.replace(old, new, 1), encoding="utf-8")
-    done = dry_run(clone, configuration="bad.yaml")
-    assert done.returncode != 0
-    (sentence,) = done.stdout.splitlines()
+    process = dry_run(clone, configuration="bad.yaml")
+    assert process.returncode != 0
+    (sentence,) = process.stdout.splitlines()
     assert sentence.startswith("error: ")
     assert message in sentence
 
 
 def test_the_default_configuration_can_be_changed_key_by_key(clone):
-    done = run(clone, "snakemake", "--dry-run", "--config", "corpus=demmo", "name=demo-2")
-    assert "error: config/demo.yaml: unknown corpus 'demmo': did you mean 'demo'?" in done.stderr
+    process = run(clone, "snakemake", "--dry-run", "--config", "corpus=demmo", "name=demo-2")
+    assert "error: config/demo.yaml: unknown corpus 'demmo': did you mean 'demo'?" in process.stderr
 
 
 def test_schemas_and_page_are_those_of_the_classes(clone, tmp_path):
     arguments = ["--schemas", tmp_path / "schemas", "--page", tmp_path / "configuration.md"]
-    done = subprocess.run([sys.executable, "src/document.py", *arguments], cwd=clone)
-    assert done.returncode == 0
+    process = subprocess.run([sys.executable, "src/document.py", *arguments], cwd=clone)
+    assert process.returncode == 0
     made = sorted(path for path in tmp_path.rglob("*.*") if path.is_file())
     assert len(made) == 5
     for path in made:

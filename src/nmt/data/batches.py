@@ -213,13 +213,13 @@ class Batches:
         """Yield one rank's batches without end, each made when it is asked for."""
         while True:
             updates = self.epoch(epoch)
-            for done, batches in enumerate(updates[position:], start=position + 1):
+            for update, batches in enumerate(updates[position:], start=position + 1):
                 sentences = np.concatenate(batches)
                 parts = self.split(batches, partition)
                 own = range(partition.rank, len(parts), partition.world_size)
                 yield UpdateBatch(
                     epoch=epoch,
-                    position=done,
+                    position=update,
                     sentences=sentences,
                     source_tokens=int(self.source_lengths[sentences].sum()),
                     target_tokens=int(self.target_lengths[sentences].sum()),

@@ -62,6 +62,7 @@ def forward_multiply_adds(model: Model, source: int, target: int, source_too: bo
         hidden = model(source_tokens, target_tokens)
         model.output(hidden.target)
         if source_too:
+            assert hidden.source is not None
             model.output(hidden.source[0])
     return counter.get_total_flops() // 2
 

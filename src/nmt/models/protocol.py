@@ -70,6 +70,7 @@ class Model(StepModel):
     """
 
     output: nn.Linear
+    __call__: Callable[..., HiddenStates]  # what `forward` returns
 
     @abstractmethod
     def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:

@@ -44,8 +44,8 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimizer": {}}
     sums = tensors.pop("sums")
     for name, tensor in tensors.items():
-        group, _, rest = name.partition(".")
-        groups["model" if group == "model" else "optimizer"][rest] = tensor  # once "optimiser"
+        group, _, key = name.partition(".")
+        groups["model" if group == "model" else "optimizer"][key] = tensor  # once "optimiser"
     set_parameters(trainer.model, groups["model"])
     for name, parameter in trainer.model.named_parameters():
         trainer.optimizer.state[parameter] = {

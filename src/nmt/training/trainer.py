@@ -119,6 +119,7 @@ class Objective(nn.Module):
             tokens = (batch.target_out != PAD).sum()
             total = loss
             if weight_of_source:
+                assert hidden.source is not None
                 states, targets = hidden.source
                 source_loss, _ = cross_entropy(states, self.model.output, targets, 0.0)
                 total = total + weight_of_source * source_loss

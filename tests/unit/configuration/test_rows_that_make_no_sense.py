@@ -26,7 +26,7 @@ BASE = {
     "interval": 5,
     "dropout": 0.1,
 }
-FAMILIES = {
+MODELS = {
     "transformer": {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4},
     "decoder-only": {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4},
     "seq2seq": {"layers": 2, "d_embedding": 8, "d_hidden": 8, "peak_learning_rate": 0.1},
@@ -42,10 +42,10 @@ def resolve(name: str, entries: dict[str, dict]):
 
 
 def resolved(family: str, **changes):
-    return resolve("row", {"row": {**BASE, "family": family, **FAMILIES[family], **changes}})
+    return resolve("row", {"row": {**BASE, "family": family, **MODELS[family], **changes}})
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", MODELS)
 def test_what_the_cases_change_makes_sense_itself(family):
     assert resolved(family).model.family == family
 
@@ -218,9 +218,7 @@ def test_a_training_is_not_shared_with_another(changes, fault):
 
 
 def test_whose_training_serves_is_not_passed_on():
-    entries = {
-        "row": {**BASE, "family": "transformer", **FAMILIES["transformer"], "trained_as": "x"}
-    }
+    entries = {"row": {**BASE, "family": "transformer", **MODELS["transformer"], "trained_as": "x"}}
     entries["child"] = {"base": "row"}
     assert resolve("child", entries).trained_as is None
 
@@ -229,7 +227,7 @@ def test_what_comes_from_a_base_may_lie_idle():
     learned = {
         **BASE,
         "family": "transformer",
-        **FAMILIES["transformer"],
+        **MODELS["transformer"],
         "positions": "learned",
         "max_positions": 99,
     }
@@ -292,14 +290,14 @@ def test_every_family_has_settings_and_a_model():
 
 @pytest.mark.parametrize(("key", "value"), [("base", "'a'"), ("family", r"\['a'\]")])
 def test_unknown_names_are_refused(key, value):
-    entries = {"row": {**BASE, **FAMILIES["transformer"], "family": "transformer"} | {key: ["a"]}}
+    entries = {"row": {**BASE, **MODELS["transformer"], "family": "transformer"} | {key: ["a"]}}
     with pytest.raises(UserError, match=rf"entry row: unknown {key} {value}"):
         resolve("row", entries)
 
 
 def test_a_later_base_goes_before_an_earlier_one():
     entries = {
-        "first": {**BASE, "family": "transformer", **FAMILIES["transformer"]},
+        "first": {**BASE, "family": "transformer", **MODELS["transformer"]},
         "second": {"updates": 20, "warmup": 2},
         "row": {"base": ["first", "second"], "warmup": 3},
     }
