@@ -57,7 +57,7 @@ LEARNERS = {
         300,
         0.008,
     ),
-    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 400, 0.008),
+    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 250, 0.008),
     "moe": (
         GNMT(
             layers=2,
@@ -68,17 +68,17 @@ LEARNERS = {
             experts_used=2,
             d_expert=32,
         ),
-        400,
+        250,
         0.008,
     ),
     "convs2s": (
         ConvS2S(
             encoder=[(48, 3, 2)], decoder=[(48, 3, 2)], d_embedding=48, d_output=48, dropout=0.0
         ),
-        300,
+        200,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 600, 0.004),
+    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 400, 0.004),
 }
 
 
