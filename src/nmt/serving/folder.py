@@ -126,7 +126,8 @@ class TranslationModel:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
         model = model.to(device)
-        set_parameters(model, load_tensors(folder / "model.safetensors")[0])
+        remedy = f"delete {folder} and run snakemake, or average.py, which make it from checkpoints"
+        set_parameters(model, load_tensors(folder / "model.safetensors", remedy)[0])
         return model.to(self.precision).eval()
 
     @property
