@@ -4,7 +4,6 @@ OUTPUT becomes a model's folder, which translate.py and others use.
 """
 
 import argparse
-import logging
 from pathlib import Path
 
 import torch
@@ -14,7 +13,7 @@ from nmt.configuration import Training, load_catalog
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
-from nmt.models.weights import average, require_same_parameters
+from nmt.models.weights import CHECKPOINT_REMEDY, average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
 
@@ -24,7 +23,8 @@ def main(args: argparse.Namespace) -> None:
     catalog = load_catalog(args.catalog)
     corpus = catalog.corpus(args.corpus)
     experiment = catalog.experiment(args.experiment)
-    checkpoints = checkpoints_to_average(args.checkpoints, experiment.training)
+    training = read_json(args.training)
+    checkpoints = checkpoints_to_average(args.checkpoints, experiment.training, training["updates"])
     weights = average(checkpoints)
     subwords = SubwordPair.load(args.subwords)
     with torch.device("meta"):
@@ -33,25 +33,28 @@ def main(args: argparse.Namespace) -> None:
     vocabulary = catalog.vocabulary(experiment.vocabulary)
     provenance = {
         "checkpoints": [path.name for path in checkpoints],
-        "training": read_json(args.training),
+        "training": training,
     }
     save_model(args.output, weights, args.subwords, experiment, vocabulary, corpus, provenance)
 
 
-def checkpoints_to_average(folder: Path, training: Training) -> list[Path]:
+def checkpoints_to_average(folder: Path, training: Training, updates: int) -> list[Path]:
     """Return the last checkpoints that the row averages, or its best one.
 
-    Raises UserError when there is none, and warns when there are too few.
+    updates: those of the finished training. Raises UserError when a checkpoint is not there, which
+    a training of so many updates has written.
     """
-    best = training.checkpoint == "best"
-    pattern = "best-*" if best else "[0-9]*"
-    count = 1 if best else training.average
-    checkpoints = sorted(folder.glob(f"{pattern}.safetensors"))[-count:]
-    if not checkpoints:
-        kind = "best checkpoint" if best else "checkpoints"
-        raise UserError(f"{folder} holds no {kind}: train first.")
-    if len(checkpoints) < count:
-        logging.warning(f"only {len(checkpoints)} of {count} checkpoints to average are there")
+    if training.checkpoint == "best":
+        checkpoints = sorted(folder.glob("best-*.safetensors"))[-1:]
+        if not checkpoints:
+            raise UserError(f"{folder} holds no best checkpoint: train first.")
+        return checkpoints
+    intervals = range(training.interval, updates, training.interval)
+    names = [f"{update:08d}.safetensors" for update in (*intervals, updates)]
+    checkpoints = [folder / name for name in names[-training.average :]]
+    missing = [path.name for path in checkpoints if not path.exists()]
+    if missing:
+        raise UserError(f"{folder} has no {', '.join(missing)} to average: {CHECKPOINT_REMEDY}.")
     return checkpoints
 
 

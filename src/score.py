@@ -1,4 +1,7 @@
-"""Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER."""
+"""Score plain, detokenized translations: BLEU in its named variants, chrF2 and TER.
+
+The scores are printed; OUTPUT also has those by the source's length, where sources are given.
+"""
 
 import argparse
 import logging
@@ -16,7 +19,7 @@ PARTS = 10
 
 
 def main(args: argparse.Namespace) -> None:
-    """Score the translations and write the scores as JSON."""
+    """Score the translations, write the scores as JSON and print them."""
     translations = list(read_lines(args.translations))
     references = [list(read_lines(path)) for path in args.references]
     check(translations, references, [str(path) for path in (args.translations, *args.references)])
@@ -33,7 +36,8 @@ def main(args: argparse.Namespace) -> None:
             translations, references, lengths, SOURCE_LENGTHS
         )
         output["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
-    write_json(args.output, output)
+    if args.output:
+        write_json(args.output, output)
     for name, metric_score in scores.items():
         logging.info(f"{name} {metric_score.score:.2f} ({metric_score.signature})")
 
@@ -47,7 +51,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
     )
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="the scores, as JSON"
-    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the scores, as JSON")
     command.run(main, parser)

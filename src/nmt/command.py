@@ -11,6 +11,9 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+# More is a typing error: torch would start them all, and crash.
+MOST_THREADS = 4096
+
 # Arguments of scripts that name files to write
 OUTPUTS = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")
 
@@ -73,7 +76,9 @@ def add_references(parser: argparse.ArgumentParser, action: str = "store") -> No
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add --threads, which is None when it is not given."""
-    parser.add_argument("--threads", type=whole_number(1), help="CPU threads; all without it")
+    parser.add_argument(
+        "--threads", type=whole_number(1, MOST_THREADS), help="CPU threads; all without it"
+    )
 
 
 def add_gpus(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,9 @@ import errno
 import gzip
 import json
 import os
+import re
+import socket
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +17,8 @@ from nmt.errors import UserError
 # The umask can only be read by setting it, which is safe at import: there is only one thread.
 UMASK = os.umask(0o077)
 os.umask(UMASK)
+HOST = socket.gethostname().partition(".")[0]
+SECONDS_OF_A_DAY = 86_400
 
 
 @contextmanager
@@ -23,12 +28,18 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     Whatever happens, `path` is either what it was or the whole new file, flushed to disk. It may
     also become a folder: create one at the temporary path. (Replacing a folder takes two renames,
     and there is no folder in between.) All files get the permissions that the umask leaves,
-    whatever library wrote them: safetensors lets only their owner read them.
+    whatever library wrote them: safetensors lets only their owner read them. A symbolic link stays,
+    and what it points to is replaced. A device or a pipe is written to as it is.
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    old = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
+    remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.partial")
+    old = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.old.partial")
     try:
         yield temporary
         written = [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]
@@ -48,6 +59,35 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
             os.replace(old, path)
         remove(temporary)
         remove(old)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what processes that were killed left of the same output.
+
+    Those of other machines cannot be asked whether they live: they have a day.
+    """
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([^.]+)\.(\d+)(\.old)?\.partial")
+    for leftover in path.parent.glob(".*.partial"):
+        match = pattern.fullmatch(leftover.name)
+        if not match:
+            continue
+        if match[1] == HOST:
+            stale = not is_alive(int(match[2]))
+        else:
+            stale = time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY
+        if stale:
+            remove(leftover)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether this machine has a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def flush_to_disk(path: Path) -> None:

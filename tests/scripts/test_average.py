@@ -12,6 +12,8 @@ from nmt.models.build import build
 from nmt.models.weights import parameters, save_tensors
 from nmt.text.subwords import SUBWORD_FILES
 
+UPDATES = (10, 20, 30)
+
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
@@ -22,13 +24,13 @@ def prepared(tmp_path_factory):
 def run(prepared, tmp_path):
     """Three checkpoints of random numbers, of which the row averages the last two."""
     experiment = load_catalog(prepared / "catalog").experiment("tiny-transformer")
-    for number in (1, 2, 3):
+    for number in UPDATES:
         torch.manual_seed(number)
         save_tensors(
             tmp_path / "checkpoints" / f"{number:08d}.safetensors",
             parameters(build(experiment.model, 300, 300)),
         )
-    write_json(tmp_path / "training.json", PROVENANCE["training"])
+    write_json(tmp_path / "training.json", PROVENANCE["training"] | {"updates": UPDATES[-1]})
     return tmp_path
 
 
@@ -50,8 +52,8 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
     process = run_script("average", *arguments(prepared, run))
     assert (process.returncode, process.stderr) == (0, "")
     averaged = load_file(run / "model" / "model.safetensors")
-    second = load_file(run / "checkpoints" / "00000002.safetensors")
-    third = load_file(run / "checkpoints" / "00000003.safetensors")
+    second = load_file(run / "checkpoints" / "00000020.safetensors")
+    third = load_file(run / "checkpoints" / "00000030.safetensors")
     assert averaged.keys() == second.keys()
     for name, tensor in averaged.items():
         assert tensor.dtype == torch.float32
@@ -60,20 +62,28 @@ def test_it_is_the_mean_of_the_last(prepared, run, run_script):
         assert (run / "model" / name).read_bytes() == (prepared / "subwords" / name).read_bytes()
     configuration = read_json(run / "model" / "configuration.json")
     assert configuration["provenance"] == {
-        "checkpoints": ["00000002.safetensors", "00000003.safetensors"],
-        "training": PROVENANCE["training"],
+        "checkpoints": ["00000020.safetensors", "00000030.safetensors"],
+        "training": read_json(run / "training.json"),
     }
     assert configuration["license"]
 
 
-def test_fewer_than_asked_for_are_averaged_and_counted(prepared, run, run_script):
-    for number in (1, 2):
-        (run / "checkpoints" / f"0000000{number}.safetensors").unlink()
+def test_a_short_training_has_fewer_than_asked_for(prepared, run, run_script):
+    for update in (20, 30):
+        (run / "checkpoints" / f"{update:08d}.safetensors").unlink()
+    write_json(run / "training.json", PROVENANCE["training"] | {"updates": 10})
     process = run_script("average", *arguments(prepared, run))
-    assert (process.returncode, process.stderr) == (
-        0,
-        "only 1 of 2 checkpoints to average are there\n",
-    )
+    assert (process.returncode, process.stderr) == (0, "")
+    configuration = read_json(run / "model" / "configuration.json")
+    assert configuration["provenance"]["checkpoints"] == ["00000010.safetensors"]
+
+
+def test_a_checkpoint_that_was_deleted_is_not_done_without(prepared, run, run_failing):
+    (run / "checkpoints" / "00000020.safetensors").unlink()
+    error = run_failing("average", *arguments(prepared, run))
+    assert "has no 00000020.safetensors to average" in error
+    assert "delete the run's folder and train again" in error
+    assert not (run / "model").exists()
 
 
 def test_the_folder_translates_anywhere(prepared, run, run_script):
@@ -96,7 +106,7 @@ def test_it_can_be_made_again(prepared, run, run_script):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"checkpoints": "nowhere"}, "nowhere holds no checkpoints: train first."),
+        ({"checkpoints": "nowhere"}, "nowhere has no 00000020.safetensors, 00000030"),
         (
             {"experiment": "tiny-seq3seq"},
             "unknown experiment 'tiny-seq3seq': did you mean 'tiny-seq2seq'?",
@@ -111,7 +121,7 @@ def test_what_is_not_there(prepared, run, run_failing, changes, message):
 
 
 def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
-    checkpoint = run / "checkpoints" / "00000003.safetensors"
+    checkpoint = run / "checkpoints" / "00000030.safetensors"
     content = checkpoint.read_bytes()
     cut_off = content[:100]
     one_bit_flipped = content[:-1] + bytes([content[-1] ^ 1])
@@ -122,7 +132,7 @@ def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
 
 
 def test_checkpoints_of_two_models_are_refused(prepared, run, run_failing):
-    save_tensors(run / "checkpoints" / "00000003.safetensors", {"other": torch.zeros(2)})
+    save_tensors(run / "checkpoints" / "00000030.safetensors", {"other": torch.zeros(2)})
     assert "are not of the same model" in run_failing("average", *arguments(prepared, run))
     assert not (run / "model").exists()
 

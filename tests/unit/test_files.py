@@ -1,6 +1,7 @@
 """Files and folders are replaced whole or not at all."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -57,3 +58,43 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no"):
         make(tmp_path / "made", "new")
     assert names_below(tmp_path) == ["made", "old"]
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    target = tmp_path / "elsewhere" / "target"
+    target.parent.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    for content in ("new", "newer"):  # the target is not there at first
+        files.write_text(link, content)
+        assert link.is_symlink()
+        assert target.read_text() == content
+    assert names_below(target.parent) == ["target"]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    files.write_text(pipe, "through it")
+    assert os.read(reader, 100) == b"through it"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_not(tmp_path):
+    process = subprocess.Popen(["true"])
+    process.wait()
+    left = tmp_path / f".out.{files.HOST}.{process.pid}.partial"
+    left_old = tmp_path / f".out.{files.HOST}.{process.pid}.old.partial"
+    living = tmp_path / f".out.{files.HOST}.{os.getppid()}.partial"
+    other_output = tmp_path / f".out.more.{files.HOST}.{process.pid}.partial"
+    elsewhere = tmp_path / ".out.other-machine.1.partial"
+    long_ago = tmp_path / ".out.other-machine.2.partial"
+    for path in (left_old, living, other_output, elsewhere, long_ago):
+        path.touch()
+    left.mkdir()
+    os.utime(long_ago, (0, 0))
+    files.write_text(tmp_path / "out", "new")
+    expected = sorted([living.name, elsewhere.name, other_output.name, "out"])
+    assert sorted(names_below(tmp_path)) == expected

@@ -12,11 +12,11 @@ import time
 from pathlib import Path
 
 import nmt
-from snakemake.exceptions import WorkflowError
-from nmt.configuration import Reproduction, former_spelling, load_reproduction
+from nmt.configuration import Reproduction, former_spelling, load_reproduction, read_yaml
 from nmt.configuration.sizes import parameters_at_most
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
+from snakemake.exceptions import WorkflowError
 
 if not Path(nmt.__file__).resolve().is_relative_to(ROOT.resolve()):
     sys.exit(
@@ -45,6 +45,8 @@ SCRIPTS = shlex.quote(in_repository("src"))
 
 try:
     files = [Path(os.path.relpath(file)) for file in workflow.configfiles]
+    for file in files:
+        read_yaml(file, dict)  # which refuses a key that is there twice
     where = " with ".join(map(str, files)) or "--config"
     REPRODUCTION, CATALOG = load_reproduction(config, where, ROOT)
     CORPUS = CATALOG.corpus(REPRODUCTION.corpus)

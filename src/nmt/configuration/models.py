@@ -4,7 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import NUMBER, Count, Fraction, Positive, Several, Strict
+from nmt.configuration.strict import (
+    NUMBER,
+    Count,
+    Depth,
+    Fraction,
+    Positive,
+    Several,
+    Strict,
+    Width,
+)
 
 
 class Architecture(Strict):
@@ -34,17 +43,17 @@ class Architecture(Strict):
 class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two."""
 
-    layers: Count
+    layers: Depth
     """Layers N of the stack, or of each of the two stacks."""
-    d_model: Count
+    d_model: Width
     """Width of embeddings and of all that layers pass on."""
-    d_ff: Count
+    d_ff: Width
     """Inner width of the feed-forward layers."""
-    heads: Count
+    heads: Depth
     """Attention heads h of each layer."""
-    d_k: Count | None = None
+    d_k: Width | None = None
     """Width of a head's queries and keys; d_model / heads if not given."""
-    d_v: Count | None = None
+    d_v: Width | None = None
     """Width of a head's values; d_model / heads if not given."""
     dropout: Fraction
     """P_drop: after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
@@ -144,11 +153,11 @@ class Seq2Seq(Architecture):
     """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015."""
 
     family: Literal["seq2seq"] = "seq2seq"
-    layers: Count
+    layers: Depth
     """LSTM layers of the encoder, and of the decoder."""
-    d_embedding: Count
+    d_embedding: Width
     """Width of embeddings."""
-    d_hidden: Count
+    d_hidden: Width
     """Cells of each layer."""
     dropout: Fraction
     """On embeddings, between layers and before the output."""
@@ -189,7 +198,7 @@ class RNNSearch(Architecture):
     """A GRU encoder and decoder (Bahdanau et al. 2015, appendix A)."""
 
     family: Literal["rnnsearch"] = "rnnsearch"
-    d_embedding: Count
+    d_embedding: Width
     """Width of embeddings."""
     d_hidden: Several
     """Width of the recurrent states."""
@@ -211,9 +220,9 @@ class GNMT(Architecture):
     family: Literal["gnmt"] = "gnmt"
     layers: Several
     """Layers of the encoder, whose first reads both ways, and as many of the decoder."""
-    d_model: Count
+    d_model: Width
     """Width of embeddings and of what layers pass on."""
-    d_cell: Count | None = None
+    d_cell: Width | None = None
     """Cells of a layer, projected to d_model; without it d_model cells, and no projection."""
     dropout: Fraction
     """On the input of each layer."""
@@ -228,7 +237,7 @@ class GNMT(Architecture):
     """Experts of each mixture layer: makes it MoE."""
     experts_used: Count | None = None
     """Experts that each token goes to."""
-    d_expert: Count | None = None
+    d_expert: Width | None = None
     """Inner width of an expert."""
     balance: Positive | None = None
     """Weight of the balance losses; 0.01 if not given."""
@@ -278,9 +287,9 @@ class ConvS2S(Architecture):
     """[channels, kernel, number of such layers], in their order."""
     decoder: Layers
     """[channels, kernel, number of such layers], in their order."""
-    d_embedding: Count
+    d_embedding: Width
     """Width of embeddings."""
-    d_output: Count
+    d_output: Width
     """Width before the output."""
     dropout: Fraction
     """On embeddings and on the input of each convolution, and before the output."""
@@ -297,9 +306,9 @@ class ByteNet(Architecture):
     """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
 
     family: Literal["bytenet"] = "bytenet"
-    d_hidden: Count
+    d_hidden: Width
     """Width of the convolutions; sums between blocks are twice as wide."""
-    sets: Count = 6
+    sets: Depth = 6
     """How often the blocks of all dilations are repeated, in the encoder and in the decoder."""
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
     """The dilation of each block of a set."""

@@ -30,6 +30,9 @@ def no_truth_value(value: object) -> object:
 
 NUMBER = BeforeValidator(no_truth_value)
 Count = Annotated[int, Field(ge=1), NUMBER]
+# Far above any that was ever trained: a typing error is not to fill the memory.
+Depth = Annotated[int, Field(ge=1, le=1000), NUMBER]
+Width = Annotated[int, Field(ge=1, le=1_000_000), NUMBER]
 Several = Annotated[int, Field(ge=2), NUMBER]
 Whole = Annotated[int, Field(ge=0), NUMBER]
 Fraction = Annotated[float, Field(ge=0, lt=1), NUMBER]

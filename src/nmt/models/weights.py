@@ -14,6 +14,12 @@ from torch import Tensor, nn
 from nmt.errors import UserError
 from nmt.files import atomic_write
 
+# A run's checkpoints are hard links to those in its state's folder.
+CHECKPOINT_REMEDY = (
+    "put a copy of it there or, as the run's state has the same file, delete the run's folder and"
+    " train again"
+)
+
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
     """Write tensors and metadata to a file.
@@ -35,10 +41,10 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
             raise OSError(number, os.strerror(number), str(path)) from None
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
+def load_tensors(path: Path, remedy: str = "make it again") -> tuple[dict[str, Tensor], dict]:
     """Return the tensors and the metadata of a file.
 
-    Raises UserError when it is missing or damaged.
+    remedy: what brings the file back. Raises UserError when it is missing or damaged.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -53,9 +59,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     except OSError as error:  # safetensors' own errors name no file
         raise UserError(f"{path} cannot be read: {error}.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{path} is damaged ({error}): delete it and run the same command again."
-        ) from None
+        raise UserError(f"{path} is damaged ({error}): {remedy}.") from None
 
 
 def checksum(tensors: dict[str, Tensor]) -> str:
@@ -110,7 +114,7 @@ def average(checkpoints: list[Path]) -> dict[str, Tensor]:
     """
     total: dict[str, Tensor] = {}
     for path in checkpoints:
-        tensors, _ = load_tensors(path)
+        tensors, _ = load_tensors(path, CHECKPOINT_REMEDY)
         if total and shapes(tensors) != shapes(total):
             raise UserError(
                 f"{path} and {checkpoints[0]} are not of the same model: average one run's alone."

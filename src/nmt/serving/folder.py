@@ -128,7 +128,8 @@ class TranslationModel:
         experiment = validated(Experiment, configuration["experiment"], path)
         model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
         model = model.to(self.device)
-        set_parameters(model, load_tensors(folder / "model.safetensors")[0])
+        remedy = f"delete {folder} and run snakemake, or average.py, which make it from checkpoints"
+        set_parameters(model, load_tensors(folder / "model.safetensors", remedy)[0])
         return model.to(self.precision).eval()
 
     @property

@@ -35,7 +35,8 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     """
     if not path.exists():
         return Counters()
-    tensors, metadata = load_tensors(path)
+    remedy = f"put a copy of it there, or delete {path.parent} to train from the start"
+    tensors, metadata = load_tensors(path, remedy)
     if metadata["fingerprint"] != fingerprint:
         raise UserError(
             f"{path} belongs to another configuration or other data: move it away, or train in"
