@@ -1,8 +1,8 @@
 """Start a real SLURM on this machine: two nodes on the loopback interface, two fake GPUs each.
 
-`python tests/slurm/cluster.py start FOLDER` prints the lines that point a shell at it; `stop FOLDER`
-ends all that was started. Everything is in FOLDER, no service of the system is touched, and nobody
-else can connect. It takes Debian's packages slurm-wlm and munge.
+`python tests/slurm/cluster.py start FOLDER` prints the lines that point a shell at it, and
+`stop FOLDER` ends all that was started. Everything is in FOLDER, no service of the system is
+touched, and nobody else can connect. It takes Debian's packages slurm-wlm and munge.
 """
 
 import argparse

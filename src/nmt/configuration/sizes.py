@@ -37,7 +37,9 @@ def embedding_width(model: Architecture) -> int:
             return max(model.d_embedding, model.d_hidden)
         case ByteNet():
             return 2 * model.d_hidden
-    return model.d_model
+        case SelfAttention() | GNMT():
+            return model.d_model
+    raise AssertionError(f"no width for {type(model)}")
 
 
 def layer_weights(model: Architecture) -> int:
@@ -70,9 +72,9 @@ def layer_weights(model: Architecture) -> int:
             return weights
         case ConvS2S():
             weights = 0
-            for layers, attention in ((model.encoder, 0), (model.decoder, 2)):
+            for stack, attention in ((model.encoder, 0), (model.decoder, 2)):
                 width = model.d_embedding
-                for d, kernel, count in layers:
+                for d, kernel, count in stack:
                     weights += 2 * kernel * d * (width + (count - 1) * d)
                     weights += attention * count * d * model.d_embedding
                     width = d

@@ -51,7 +51,7 @@ class ProcessGroup:
 
 
 @contextmanager
-def process_group(gpus: int) -> Iterator[ProcessGroup]:
+def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
     """Join the processes that torchrun or launch.py started, each with a GPU of its own.
 
     gpus: how many the job was given; with none, GPUs are used where there are some.
