@@ -63,7 +63,7 @@ def claim(names: Sequence[str], folder: Path) -> int | None:
     if folder.stat().st_uid != os.getuid():
         raise UserError(f"{folder} belongs to another user: remove it, or set TMPDIR.")
     for index, name in enumerate(names):
-        lock = open(folder / name, "w")  # noqa: SIM115: it stays open
+        lock = open(folder / name, "w")  # noqa: SIM115
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
