@@ -17,7 +17,12 @@ check: environment
 test: environment
 	. .venv/bin/activate && $(PYTEST)
 
+# Faults of clusters, tried on a real SLURM on this machine; needs Debian's packages, and root to install them.
+test-slurm: environment
+	@sh tests/slurm/install.sh
+	. .venv/bin/activate && python -m pytest --numprocesses 3 --dist load tests/slurm
+
 environment:
 	@sh envs/set_up.sh
 
-.PHONY: all check test environment
+.PHONY: all check test test-slurm environment

@@ -3,11 +3,9 @@
 import sys
 
 from snakemake.cli import main
-from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_executor_plugin_slurm import Executor
 
-RemoteExecutor.next_seconds_between_status_checks = property(
-    lambda self: 1.0, lambda self, value: None
-)
+Executor.next_seconds_between_status_checks = property(lambda self: 1.0, lambda self, value: None)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

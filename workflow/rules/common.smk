@@ -12,8 +12,13 @@ import time
 from pathlib import Path
 
 import nmt
-from nmt.configuration import Reproduction, former_spelling, load_reproduction, read_yaml
-from nmt.configuration.sizes import parameters_at_most
+from nmt.configuration import (
+    Reproduction,
+    former_spelling,
+    load_reproduction,
+    parameters_at_most,
+    read_yaml,
+)
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
 from snakemake.exceptions import WorkflowError

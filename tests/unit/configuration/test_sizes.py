@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.configuration import load_catalog
-from nmt.configuration.sizes import parameters_at_most
+from nmt.configuration import load_catalog, parameters_at_most
 from nmt.models.size import size
 
 CATALOG = load_catalog(Path(__file__).parents[3] / "config")
