@@ -49,7 +49,7 @@ class Workplace:
     @property
     def row(self) -> str:
         """The row that is trained."""
-        return "tiny-transformer" + (f",updates={self.updates}" if self.updates else "")
+        return "tiny-transformer" + (f"+updates:{self.updates}" if self.updates else "")
 
     @property
     def run(self) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nmt.configuration.corpora import Archive, Cleaning, Corpus
 from nmt.configuration.experiments import Ensemble, Experiment, Vocabulary
-from nmt.configuration.overrides import overridden_ensemble, overridden_experiment
+from nmt.configuration.overrides import overridden_ensemble, overridden_experiment, split_name
 from nmt.configuration.published import Published
 from nmt.configuration.rows import (
     Entry,
@@ -40,7 +40,7 @@ class Catalog(Strict):
 
     def experiment(self, name: str) -> Experiment:
         """Return a row, whose name may have overrides; raises UserError for an unknown one."""
-        if "," in name and name not in self.experiments:
+        if split_name(name)[1] and name not in self.experiments:
             return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")
 
@@ -56,7 +56,7 @@ class Catalog(Strict):
             name = waiting.pop()
             if name in experiments or name in ensembles:
                 continue
-            if name.partition(",")[0] in ensembles:
+            if split_name(name)[0] in ensembles:
                 ensembles[name] = overridden_ensemble(name, ensembles, experiments)
                 waiting += ensembles[name].members
             else:

@@ -1,6 +1,6 @@
 """Rows that differ from a declared one by their name.
 
-"demo-transformer,updates=60" is trained for 60 updates. A table may name such a row, and `--config
+"demo-transformer+updates:60" is trained for 60 updates. A table may name such a row, and `--config
 updates=60` makes all rows of a reproduction such rows, so that the files of a small run are never
 mixed with those of the real one.
 """
@@ -14,6 +14,10 @@ from nmt.configuration.models import FAMILIES
 from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
 from nmt.errors import UserError, nearest
 
+# A name is a part of paths and a wildcard, in whose values snakemake allows no comma and no "=".
+BEFORE_KEY = "+"
+BEFORE_VALUE = ":"
+
 # Counted in updates: they keep their proportion to a changed number of updates.
 SCALED = ("warmup", "interval", "halve_from", "halve_every")
 
@@ -22,16 +26,17 @@ KEYS = {"vocabulary"}.union(*(cls.model_fields for cls in CLASSES)) - {"family"}
 
 
 def split_name(name: str) -> tuple[str, dict[str, object]]:
-    """Return the declared row and the overrides by key: "a,updates=60" -> "a", {"updates": 60}."""
-    declared, *overrides = name.split(",")
-    pairs = (override.partition("=") for override in overrides)
+    """Return the declared row and the overrides by key: "a+updates:60" -> "a", {"updates": 60}."""
+    declared, *overrides = name.split(BEFORE_KEY)
+    pairs = (override.partition(BEFORE_VALUE) for override in overrides)
     return declared, {key: yaml.load(value, Loader=UniqueKeys) for key, _, value in pairs}
 
 
 def with_overrides(name: str, overrides: dict[str, object], keys: Iterable[str]) -> str:
     """Return the row's name with the overrides whose key it knows, in alphabetical order."""
     known = sorted(overrides.keys() & set(keys))
-    return ",".join([name, *(f"{key}={text(overrides[key])}" for key in known)])
+    pairs = [f"{key}{BEFORE_VALUE}{text(overrides[key])}" for key in known]
+    return BEFORE_KEY.join([name, *pairs])
 
 
 def text(value: object) -> str:
@@ -76,7 +81,9 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     elif trained_as:
         trained_as = with_overrides(trained_as, overrides, known)
     own = {
-        "title": ", ".join([experiment.title, *name.split(",")[1:]]),
+        "title": ", ".join(
+            [experiment.title, *(f"{key}={text(overrides[key])}" for key in overrides)]
+        ),
         "trained_as": trained_as,
         "vocabulary": overrides.get("vocabulary", experiment.vocabulary),
     }

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
-from nmt.configuration.overrides import KEYS, row_keys, text, with_overrides
+from nmt.configuration.overrides import KEYS, row_keys, split_name, text, with_overrides
 from nmt.configuration.strict import NAME, Name, RowName, Seed, Strict, Text, lookup, validated
 from nmt.errors import UserError, nearest
 from nmt.evaluation.metrics import METRICS
@@ -23,7 +23,7 @@ class Table(Strict):
     title: Text
     """Its heading."""
     experiments: Annotated[list[RowName], Field(min_length=1)]
-    """Experiments and ensembles, a row each; "row,updates=60" is a row with other settings."""
+    """Experiments and ensembles, a row each; "row+updates:60" is a row with other settings."""
     split: Name
     """What the metrics are measured on."""
     metrics: Annotated[list[str], Field(min_length=1)]
@@ -131,7 +131,7 @@ def check_rows(reproduction: Reproduction, catalog: Catalog, where: str) -> None
     """Raise UserError for a row of a table that no entry declares."""
     for name, table in reproduction.tables.items():
         for row in table.experiments:
-            declared = row.partition(",")[0]
+            declared = split_name(row)[0]
             if declared in catalog.bases:
                 raise UserError(
                     f"{where}, table {name}: {declared} is only a base: give it a family and a"

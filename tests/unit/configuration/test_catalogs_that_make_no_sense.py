@@ -169,7 +169,7 @@ def test_no_row_of_a_table_is_called_by_its_key():
         declared = yaml.safe_load(file.read_text(encoding="utf-8"))
         for table in declared["tables"].values() if "seeds" in declared else ():
             assert [
-                name for name in table["experiments"] if rows[name.partition(",")[0]].title == name
+                name for name in table["experiments"] if rows[name.partition("+")[0]].title == name
             ] == []
 
 
