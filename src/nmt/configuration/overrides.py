@@ -1,6 +1,6 @@
 """Rows that differ from a declared one by their name.
 
-"demo-transformer+updates:60" is trained for 60 updates. A table may name such a row, and `--config
+"demo-transformer+updates-60" is trained for 60 updates. A table may name such a row, and `--config
 updates=60` makes all rows of a reproduction such rows, so that the files of a small run are never
 mixed with those of the real one.
 """
@@ -16,7 +16,7 @@ from nmt.errors import UserError, nearest
 
 # A name is a part of paths and a wildcard, in whose values snakemake allows no comma and no "=".
 BEFORE_KEY = "+"
-BEFORE_VALUE = ":"
+BEFORE_VALUE = "-"
 
 # Counted in updates: they keep their proportion to a changed number of updates.
 SCALED = ("warmup", "interval", "halve_from", "halve_every")
@@ -26,7 +26,7 @@ KEYS = {"vocabulary"}.union(*(cls.model_fields for cls in CLASSES)) - {"family"}
 
 
 def split_name(name: str) -> tuple[str, dict[str, object]]:
-    """Return the declared row and the overrides by key: "a+updates:60" -> "a", {"updates": 60}."""
+    """Return the declared row and the overrides by key: "a+updates-60" -> "a", {"updates": 60}."""
     declared, *overrides = name.split(BEFORE_KEY)
     pairs = (override.partition(BEFORE_VALUE) for override in overrides)
     return declared, {key: yaml.load(value, Loader=UniqueKeys) for key, _, value in pairs}

@@ -23,7 +23,7 @@ class Table(Strict):
     title: Text
     """Its heading."""
     experiments: Annotated[list[RowName], Field(min_length=1)]
-    """Experiments and ensembles, a row each; "row+updates:60" is a row with other settings."""
+    """Experiments and ensembles, a row each; "row+updates-60" is a row with other settings."""
     split: Name
     """What the metrics are measured on."""
     metrics: Annotated[list[str], Field(min_length=1)]

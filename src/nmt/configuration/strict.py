@@ -42,8 +42,8 @@ MOST_SEED = 2**32 - 1  # that of libraries which take the fewest
 Seed = Annotated[int, Field(ge=0, le=MOST_SEED), NUMBER]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
-# A name with overrides, "demo-transformer+updates:60": see nmt.configuration.overrides
-ROW_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(\+[a-z_]+:[A-Za-z0-9_.-]+)*$"
+# A name with overrides, "demo-transformer+updates-60": see nmt.configuration.overrides
+ROW_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(\+[a-z_]+-[A-Za-z0-9_.-]+)*$"
 RowName = Annotated[str, Field(pattern=ROW_NAME)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NO_NAME = "{!r} is no name: take letters, digits, _ . and -, no sign at the start"

@@ -21,7 +21,7 @@ def values():
 def test_what_is_counted_in_updates_keeps_its_proportion(catalog):
     row, short = (
         catalog.experiment("transformer-base"),
-        catalog.experiment("transformer-base+updates:1000"),
+        catalog.experiment("transformer-base+updates-1000"),
     )
     assert (row.training.updates, row.training.warmup, row.training.interval) == (
         100000,
@@ -39,15 +39,15 @@ def test_what_is_counted_in_updates_keeps_its_proportion(catalog):
 
 
 def test_a_key_that_is_given_is_not_scaled(catalog):
-    assert catalog.experiment("transformer-base+updates:1000+warmup:7").training.warmup == 7
+    assert catalog.experiment("transformer-base+updates-1000+warmup-7").training.warmup == 7
 
 
 def test_points_of_the_source_loss_are_scaled(catalog):
-    row = catalog.experiment("decoder-only-lambda+updates:3970")
+    row = catalog.experiment("decoder-only-lambda+updates-3970")
     assert row.training.source_loss == ((0, 1.0), (992, 0.1), (3970, 0.0))
 
 
-@pytest.mark.parametrize("override", ["beam:2", "checkpoint:best", "average:2", "alpha:0.3+beam:2"])
+@pytest.mark.parametrize("override", ["beam-2", "checkpoint-best", "average-2", "alpha-0.3+beam-2"])
 def test_overrides_of_search_and_checkpoints_share_the_training(catalog, override):
     row = catalog.experiment(f"demo-transformer+{override}")
     assert row.trained_as == "demo-transformer"
@@ -56,13 +56,13 @@ def test_overrides_of_search_and_checkpoints_share_the_training(catalog, overrid
 
 
 def test_a_shared_training_is_overridden_too(catalog):
-    assert catalog.experiment("table3-base+updates:60").trained_as == "transformer-base+updates:60"
+    assert catalog.experiment("table3-base+updates-60").trained_as == "transformer-base+updates-60"
 
 
 def test_every_row_and_the_reproduction_are_named_by_the_overrides(values):
     reproduction, catalog = load_reproduction(values | {"updates": 60, "beam": 2})
-    assert reproduction.name == "demo+beam:2+updates:60"
-    assert {row.partition("+")[2] for row in reproduction.experiments} == {"beam:2+updates:60"}
+    assert reproduction.name == "demo+beam-2+updates-60"
+    assert {row.partition("+")[2] for row in reproduction.experiments} == {"beam-2+updates-60"}
     assert all(catalog.rows[row].training.updates == 60 for row in reproduction.experiments)
     again, _ = load_reproduction(reproduction.model_dump())  # as tables and figures read it
     assert again == reproduction
@@ -73,24 +73,24 @@ def test_rows_of_families_without_the_key_stay_as_they_are(values):
     assert reproduction.experiments == [
         "demo-rnnencdec",
         "demo-rnnsearch",
-        "demo-transformer+d_model:64",
+        "demo-transformer+d_model-64",
     ]
 
 
 def test_members_of_an_ensemble_are_overridden():
     values = yaml.safe_load((ROOT / "config" / "demo-families.yaml").read_text(encoding="utf-8"))
     reproduction, catalog = load_reproduction(values | {"updates": 60})
-    assert "demo-small-ensemble+updates:60" in reproduction.experiments
-    members = catalog.ensembles["demo-small-ensemble+updates:60"].members
-    assert list(members) == ["demo-small-transformer+updates:60"]
+    assert "demo-small-ensemble+updates-60" in reproduction.experiments
+    members = catalog.ensembles["demo-small-ensemble+updates-60"].members
+    assert list(members) == ["demo-small-transformer+updates-60"]
 
 
 def test_single_rows_have_seeds_of_their_own(values):
     reproduction, _ = load_reproduction(
         values | {"seeds_of": {"demo-rnnsearch": [4, 5]}, "updates": 60}
     )
-    assert reproduction.seeds_for("demo-rnnsearch+updates:60") == [4, 5]
-    assert reproduction.seeds_for("demo-transformer+updates:60") == [1]
+    assert reproduction.seeds_for("demo-rnnsearch+updates-60") == [4, 5]
+    assert reproduction.seeds_for("demo-transformer+updates-60") == [1]
 
 
 @pytest.mark.parametrize(
