@@ -49,7 +49,7 @@ class Workplace:
     @property
     def row(self) -> str:
         """The row that is trained."""
-        return "tiny-transformer" + (f"+updates:{self.updates}" if self.updates else "")
+        return "tiny-transformer" + (f"+updates-{self.updates}" if self.updates else "")
 
     @property
     def run(self) -> Path:
@@ -64,7 +64,7 @@ class Workplace:
             *["--workflow-profile", "profile", "--configfile", TINY, *overrides],
         ]
         with (self.folder / "snakemake.log").open("a") as log:
-            return subprocess.Popen(
+            self.process = subprocess.Popen(
                 list(map(str, command)),
                 cwd=self.folder,
                 env=self.environment,
@@ -73,6 +73,7 @@ class Workplace:
                 stderr=log,
                 start_new_session=True,
             )
+        return self.process
 
     def train(self) -> subprocess.Popen:
         """Start snakemake on the row's training alone."""
@@ -93,7 +94,9 @@ class Workplace:
         """Wait until the condition holds; fails with all messages where it never does."""
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, f"{self.log}\n{self.training_log}\n{self.queue()}"
+            messages = f"{self.log}\n{self.training_log}\n{self.queue()}"
+            assert time.monotonic() < end, messages
+            assert self.process.poll() is None or self.process.returncode < 0, messages
             time.sleep(0.1)
 
     def wait_for_updates(self, count: int = 40) -> None:
