@@ -316,7 +316,7 @@ def say_what_was_made():
     first = Path(f"{folder}/tables/{next(iter(REPRODUCTION.tables))}.md")
     if not first.exists() or first.stat().st_mtime < STARTED:
         return
-    table = first.read_text(encoding="utf-8").partition("\n\nCorpus: ")[0]
+    table = first.read_text(encoding="utf-8").partition("\n\n- ")[0]
     print(f"\n{table}\n", file=sys.stderr)
     print(f"Tables:  {folder}/tables", file=sys.stderr)
     print(f"Figures: {folder}/figures", file=sys.stderr)
