@@ -20,13 +20,13 @@ KINDS = {"vocabularies": "vocabulary", "experiments": "entry", "ensembles": "ens
 
 
 class Catalog(Strict):
-    """Corpora, vocabularies, rows and published numbers, by name."""
+    """Corpora, vocabularies, experiments and published numbers, by name."""
 
     corpora: dict[Name, Corpus]
     vocabularies: dict[Name, Vocabulary]
     experiments: dict[Name, Experiment]
     bases: list[Name]
-    """Entries without a family, which only others can name."""
+    """Entries without a family, which can only be the base of others."""
     ensembles: dict[Name, Ensemble]
     published: list[Published]
 

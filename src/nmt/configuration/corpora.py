@@ -9,32 +9,33 @@ from nmt.errors import nearest
 
 
 class Archive(Strict):
-    """A file to download: where from, where in a mirror folder, and what it must be."""
+    """A file to download: its addresses, its path in a mirror folder, and its checksums."""
 
     addresses: list[str] = Field(default=[])
-    """Tried in order. Without any it can only be in a mirror folder, as files of one's own are."""
+    """Download addresses, tried in order. Without any, the file must be in a mirror folder, as
+    files of your own are."""
     mirror: str
-    """Its path in a mirror folder."""
+    """Path in a mirror folder."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    """Its checksum, if known."""
+    """SHA-256 checksum, if known."""
     md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
-    """Its checksum, if only this one is known."""
+    """MD5 checksum, if only this one is known."""
     bytes: Count | None = None
-    """Its size, if known."""
+    """Size in bytes, if known."""
 
 
 class Part(Strict):
     """Parallel text inside archives; a split is one part or several."""
 
     source: str
-    """The source side: "archive" or "archive:member"."""
+    """Location of the source side: "archive" or "archive:member"."""
     target: str
-    """The target side: "archive" or "archive:member"."""
+    """Location of the target side: "archive" or "archive:member"."""
     format: Literal["lines", "sgml", "tsv"] = "lines"
-    """lines (one sentence a line, .gz or not), sgml (one <seg> a sentence) or tsv (both sides in
-    one member)."""
+    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence) or tsv
+    (both sides in one member)."""
     columns: tuple[Whole, Whole] = (0, 1)
-    """Columns of source and target (tsv), from 0."""
+    """Columns of source and target in a tsv file, counted from 0."""
 
     @model_validator(mode="after")
     def check(self) -> "Part":
@@ -48,41 +49,41 @@ class Generated(Strict):
     """Sentence pairs from a synchronous grammar instead of a download."""
 
     grammar: str
-    """A YAML file with words, tables and rules."""
+    """YAML file with the words, tables and rules of the grammar."""
     seed: Seed
-    """The same seed gives the same text."""
+    """Random seed of the grammar: the same seed gives the same text."""
     sizes: dict[Literal["train", "dev", "test"], Count]
-    """Pairs of each split."""
+    """Number of sentence pairs of each split."""
 
 
 class Cleaning(Strict):
-    """Which training pairs are kept; dev and test sets are never cleaned."""
+    """Filters for training pairs; dev and test sets are never filtered."""
 
     max_length: Count = 250
-    """Subwords of a side at most."""
+    """Largest number of subwords per side."""
     max_ratio: Annotated[float, Field(ge=1), NUMBER] | None = None
-    """The longer side's subwords for each of the shorter one's, at most."""
+    """Largest length ratio: subwords of the longer side divided by those of the shorter one."""
 
 
 class Corpus(Strict):
     """Parallel text in named splits."""
 
     title: Text
-    """What tables and figures call it."""
+    """Title in tables and figures."""
     source: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
-    """The source language, as en."""
+    """Source language, such as en."""
     target: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
-    """The target language, as de."""
+    """Target language, such as de."""
     license: str
-    """What may be done with the data; model cards repeat it."""
+    """License of the data, which model cards repeat."""
     archives: dict[Name, Archive] = Field(default={})
-    """Files to download; a name is the file's in results/downloads."""
+    """Files to download, by their names in results/downloads."""
     splits: dict[Name, Annotated[list[Part], Field(min_length=1)]] = Field(default={})
-    """`train` and `dev` must be among them, all others are test sets."""
+    """Splits by name: `train` and `dev` are required, all others are test sets."""
     generated: Generated | None = None
-    """Instead of archives and splits."""
+    """Grammar that generates the text, instead of archives and splits."""
     cleaning: Cleaning = Cleaning()
-    """Of the training set."""
+    """Filters for training pairs."""
 
     @model_validator(mode="after")
     def check(self) -> "Corpus":

@@ -1,4 +1,4 @@
-"""What a vocabulary and a row are: the entries of experiments/*.yaml."""
+"""What a vocabulary and an experiment are: the entries of experiments/*.yaml."""
 
 from typing import Annotated, Literal
 
@@ -26,27 +26,28 @@ MOST_ALPHA = 10
 
 
 class Vocabulary(Strict):
-    """From plain text to subword ids: preprocessing, and the subwords learned."""
+    """How plain text becomes subword ids: preprocessing and learned subwords."""
 
     size: Size
-    """Subwords of both sides together; with source_size, of the target's."""
+    """Number of subwords: of the joint vocabulary or, with source_size, of the target
+    vocabulary."""
     source_size: Size | None = None
-    """Subwords of the source, where it has a vocabulary of its own."""
+    """Number of subwords of a separate source vocabulary."""
     kind: Literal["bpe", "unigram", "char", "word", "wordpiece"] = "bpe"
-    """bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by sentencepiece; or
-    wordpiece, by the library tokenizers: learned by frequency as bpe is, but a word is cut into the
-    longest pieces from its start."""
+    """Kind of subwords: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by
+    sentencepiece; or wordpiece, by the library tokenizers: learned by frequency as bpe is, but a
+    word is cut into the longest pieces from its start."""
     byte_fallback: bool = False
-    """What the vocabulary cannot spell is spelled in bytes, so that nothing is unknown (bpe and
-    unigram)."""
+    """Whether characters outside the vocabulary are spelled in bytes, so that nothing is unknown
+    (bpe and unigram)."""
     normalize: bool = True
-    """Moses punctuation normalization and removal of non-printing characters."""
+    """Whether Moses normalizes punctuation and removes non-printing characters."""
     tokenize: bool = False
-    """Moses tokenization before subwords, undone after translation."""
+    """Whether Moses tokenizes the text before subwords are made; undone after translation."""
     lowercase: bool = False
-    """The text is lower-cased, and so are the translations."""
+    """Whether the text is lower-cased, and thereby the translations."""
     max_length: Count | None = None
-    """Pairs with a side of more subwords are not trained on; the corpus's limit if not given."""
+    """Largest number of subwords per side of training pairs; the corpus's limit if not given."""
 
     @model_validator(mode="after")
     def check(self) -> "Vocabulary":
@@ -71,65 +72,71 @@ class Vocabulary(Strict):
 
 
 class Training(Strict):
-    """How a row is trained; lengths and batches are counted in subwords."""
+    """How an experiment is trained; lengths and batches are counted in subwords."""
 
     updates: Count
-    """Optimizer steps."""
+    """Number of updates (optimizer steps)."""
     batch_tokens: Count
-    """Source tokens, and target tokens, of an update at most, padding included."""
+    """Largest number of source tokens, and of target tokens, of one update, padding included. It is
+    the total over all micro-batches and processes, unlike fairseq's `--max-tokens`, which is per
+    GPU."""
     micro_batches: Count = 1
-    """An update learns from so many micro-batches that share batch_tokens, each of sentences of
-    nearly one length; where papers train on several GPUs, each has one. From one length alone an
-    update learns worse."""
+    """Number of micro-batches that share batch_tokens, each with sentences of nearly one length;
+    fairseq's `--update-freq` times its number of GPUs. An update of a single length bucket trains
+    worse."""
     warmup: Whole
-    """Updates in which the learning rate grows linearly to its peak."""
+    """Number of updates in which the learning rate grows linearly to its peak."""
     peak_learning_rate: Positive | None = None
-    """The paper's if not given: (d_model * warmup)^-0.5 (AIAYN equation 3)."""
+    """Learning rate at the end of the warm-up; the paper's if not given: (d_model * warmup)^-0.5
+    (AIAYN equation 3)."""
     schedule: Literal["inverse_sqrt", "cosine", "halving", "constant"] = "inverse_sqrt"
-    """After the warm-up: inverse_sqrt, with the inverse square root of the update; cosine, along
-    half a cosine to final_learning_rate at the last update; halving, halved every `halve_every`
-    updates from `halve_from` on; or constant."""
+    """Learning rate after the warm-up: inverse_sqrt, with the inverse square root of the update;
+    cosine, along half a cosine to final_learning_rate at the last update; halving, halved every
+    `halve_every` updates from `halve_from` on; or constant."""
     final_learning_rate: NotNegative | None = None
-    """The rate at the last update (cosine)."""
+    """Learning rate at the last update (cosine)."""
     halve_from: Count | None = None
-    """The update of the first halving (halving)."""
+    """Update of the first halving (halving)."""
     halve_every: Count | None = None
-    """Updates between halvings (halving)."""
+    """Number of updates between halvings (halving)."""
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    """adam, adamw (weight decay apart from the gradient) or sgd."""
+    """Optimizer: adam, adamw (weight decay decoupled from the gradient) or sgd."""
     weight_decay: NotNegative = 0.0
     """Weight decay (adamw)."""
     adam_betas: tuple[Fraction, Fraction] = (0.9, 0.98)
     """Decay rates of Adam's moments (AIAYN section 5.3)."""
     adam_epsilon: Positive = 1e-9
-    """Added to Adam's denominator."""
+    """Constant added to Adam's denominator."""
     label_smoothing: Fraction = 0.1
-    """eps_ls (AIAYN section 5.4)."""
+    """Label smoothing eps_ls (AIAYN section 5.4)."""
     gradient_clip: Positive | None = None
-    """The gradient's norm at most; null does not clip."""
+    """Largest norm of the gradient, to which it is clipped; null does not clip."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    """float32, or products in bfloat16 or float16 (with the loss scaled) and weights in float32."""
+    """Precision: float32; or bfloat16 or float16 (with the loss scaled) in matrix products, with
+    weights in float32."""
     deterministic: bool = False
-    """On a GPU, too, only algorithms that give the same bits every time (a CPU's always do), so
-    that a run that was interrupted ends as one that was not; slower, and torch refuses an operation
-    that has none."""
+    """Whether only deterministic algorithms are used on a GPU (on a CPU they always are), so that
+    an interrupted run ends bit for bit as an uninterrupted one; slower, and torch refuses
+    operations that have no deterministic algorithm."""
     most_skipped: Count = 10
-    """An update whose gradient is NaN or infinite is skipped; after so many in a row training
-    stops."""
+    """Number of skipped updates in a row after which training stops; an update is skipped when its
+    gradient is NaN or infinite."""
     interval: Count
-    """Updates between checkpoints, each with the loss on the dev set."""
+    """Number of updates between checkpoints; the loss on the dev set is measured at each."""
     bleu_interval: Whole = 0
-    """Updates between BLEU on the dev set by greedy search; 0: never."""
+    """Number of updates between measurements of BLEU on the dev set by greedy search; 0: never."""
     patience: Count | None = None
-    """Stop after this many intervals without a lower dev loss."""
+    """Number of intervals without a lower dev loss after which training stops; null never stops
+    early."""
     average: Count = 5
-    """The mean of the last so many checkpoints is the model (AIAYN section 6.1)."""
+    """Number of last checkpoints whose weights are averaged to the model (AIAYN section 6.1)."""
     checkpoint: Literal["average", "best"] = "average"
-    """average, or best: the one checkpoint with the lowest loss on the dev set."""
+    """Checkpoint that becomes the model: average (of the last `average` ones), or best (the one
+    with the lowest loss on the dev set)."""
     source_loss: tuple[tuple[Whole, NotNegative], ...] = ()
-    """Weight of the loss of the source's tokens beside the target's, by update: [[0, 1.0],
-    [9000, 0.0]] falls linearly, and stays what it is after the last point (Wang et al. 2021,
-    lambda L_AE + L_MT)."""
+    """Weight of the loss on source tokens, relative to that on target tokens, by update: [[0, 1.0],
+    [9000, 0.0]] falls linearly and stays constant after the last point (Wang et al. 2021, lambda
+    L_AE + L_MT)."""
 
     @model_validator(mode="after")
     def check(self) -> "Training":
@@ -175,29 +182,30 @@ class Decoding(Strict):
     """Beam search for an output of at most source + max_extra tokens."""
 
     beam: Count = 4
-    """Open hypotheses of a sentence."""
+    """Beam width: number of open hypotheses per sentence."""
     penalty: Literal["wu", "power", "none"] = "wu"
-    """What divides a log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016); power, |Y|^alpha;
-    or none."""
+    """Length penalty, which divides the log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al.
+    2016); power, |Y|^alpha; or none."""
     alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA), NUMBER] = 0.6
-    """The length penalty's exponent."""
+    """Exponent of the length penalty."""
     max_extra: Count = 50
-    """Tokens that a translation may have more than its source (AIAYN section 6.1)."""
+    """Largest number of tokens that a translation may have more than its source (AIAYN section
+    6.1)."""
     stop: Literal["exact", "beam"] = "exact"
-    """exact: when nothing open can still win; beam: when as many hypotheses as the beam are
-    finished."""
+    """End of the search: exact, when no open hypothesis can still win; or beam, when as many
+    hypotheses are finished as the beam is wide."""
 
 
 class Experiment(Strict):
-    """What a paper's table row is."""
+    """An experiment: a model, how it is trained and how it translates."""
 
     title: Text
-    """What tables and figures call it."""
+    """Title in tables and figures."""
     trained_as: RowName | None = None
-    """Another row, whose training serves this one as well: it differs at most in `average`,
-    `checkpoint` and search. Not passed on to entries that have this one as their base."""
+    """Experiment whose training is shared: the two may differ only in `average`, `checkpoint` and
+    search. Not inherited by entries that have this one as their base."""
     vocabulary: Name
-    """An entry of the vocabularies."""
+    """Vocabulary, an entry of `vocabularies`."""
     model: Model = Field(discriminator="family")
     training: Training
     decoding: Decoding
@@ -234,14 +242,14 @@ class Experiment(Strict):
 
 
 class Ensemble(Strict):
-    """Runs that translate together: probabilities are the mean of theirs (AIAYN Table 2)."""
+    """Runs that translate together, by the mean of their probabilities (AIAYN Table 2)."""
 
     title: Text
-    """What tables and figures call it."""
+    """Title in tables and figures."""
     members: Annotated[
         dict[RowName, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)
     ]
-    """The seeds of each experiment. Search is that of the first."""
+    """Experiments and the seeds of each; the search settings are those of the first."""
 
     @model_validator(mode="after")
     def check(self) -> "Ensemble":

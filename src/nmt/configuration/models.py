@@ -44,36 +44,36 @@ class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two."""
 
     layers: Depth
-    """Layers N of the stack, or of each of the two stacks."""
+    """Number of layers N of the stack, or of each of the two stacks."""
     d_model: Width
-    """Width of embeddings and of all that layers pass on."""
+    """Width of embeddings and of the outputs of layers."""
     d_ff: Width
     """Inner width of the feed-forward layers."""
     heads: Depth
-    """Attention heads h of each layer."""
+    """Number of attention heads h of each layer."""
     d_k: Width | None = None
     """Width of a head's queries and keys; d_model / heads if not given."""
     d_v: Width | None = None
     """Width of a head's values; d_model / heads if not given."""
     dropout: Fraction
-    """P_drop: after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
+    """Dropout P_drop, after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
     positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
         "sinusoidal"
     )
-    """Added to embeddings: sinusoidal (AIAYN section 3.5), learned (Table 3, row E) or none.
-    Inside self-attention: relative (Shaw et al. 2018), rotary (Su et al. 2021) or alibi (Press et
-    al. 2022)."""
+    """Positions: sinusoidal (AIAYN section 3.5) or learned (Table 3, row E), added to embeddings;
+    relative (Shaw et al. 2018), rotary (Su et al. 2021) or alibi (Press et al. 2022), inside
+    self-attention; or none."""
     max_positions: Count = 1024
-    """Tokens of a side at most, with learned positions."""
+    """Largest number of tokens per side, with learned positions."""
     positions_std: Positive | None = None
-    """Standard deviation of learned positions at first; d_model^-0.5 if not given."""
+    """Standard deviation of the initial learned positions; d_model^-0.5 if not given."""
     max_distance: Count = 16
-    """Distance up to which relative positions are told apart."""
+    """Largest distance up to which relative positions differ."""
     norm: Literal["post", "pre"] = "post"
-    """post: LayerNorm(x + f(x)) as in AIAYN; pre: x + f(LayerNorm(x)) with a last norm (Xiong et
-    al. 2020)."""
+    """Place of layer normalization: post, LayerNorm(x + f(x)), as in AIAYN; or pre,
+    x + f(LayerNorm(x)), with a last norm (Xiong et al. 2020)."""
     activation: Literal["relu", "gelu"] = "relu"
-    """Between the two feed-forward layers."""
+    """Activation between the two feed-forward layers."""
 
     @model_validator(mode="after")
     def check(self):
@@ -114,8 +114,8 @@ class Transformer(SelfAttention):
 
     family: Literal["transformer"] = "transformer"
     tie: Literal["all", "decoder", "none"] = "all"
-    """all: one table for source, target and output (AIAYN section 3.4); decoder: one for target and
-    output (Press and Wolf 2017); or none."""
+    """Tied embeddings: all, one matrix for source, target and output (AIAYN section 3.4); decoder,
+    one for target and output (Press and Wolf 2017); or none."""
 
     @property
     def needs_joint_vocabulary(self) -> str | None:
@@ -128,10 +128,10 @@ class DecoderOnly(SelfAttention):
 
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
-    """The source sees all of itself; without, it is read causally, and may be learned too
-    (source_loss)."""
+    """Whether every source token attends to the whole source; otherwise attention to the source is
+    causal, and its tokens may be learned too (source_loss)."""
     tie: Literal["all", "none"] = "all"
-    """all: one table for tokens and output; or none."""
+    """Tied embeddings: all, one matrix for tokens and output; or none."""
 
     @property
     def reach(self) -> int | None:
@@ -154,31 +154,32 @@ class Seq2Seq(Architecture):
 
     family: Literal["seq2seq"] = "seq2seq"
     layers: Depth
-    """LSTM layers of the encoder, and of the decoder."""
+    """Number of LSTM layers of the encoder, and of the decoder."""
     d_embedding: Width
     """Width of embeddings."""
     d_hidden: Width
-    """Cells of each layer."""
+    """Number of LSTM cells of each layer."""
     dropout: Fraction
-    """On embeddings, between layers and before the output."""
+    """Dropout on embeddings, between layers and before the output."""
     attention: Literal["none", "global", "local-p"] = "none"
-    """none, global (Luong, section 3.1), or local-p (section 3.2), which looks at most `window`
-    words away from a position that it predicts."""
+    """Attention: none, global (Luong, section 3.1), or local-p (section 3.2), which attends to
+    words at most `window` away from a predicted position."""
     score: Literal["dot", "general", "concat"] | None = None
-    """How decoder and encoder states are compared (Luong, equation 8)."""
+    """Attention score of decoder and encoder states (Luong, equation 8)."""
     window: Count | None = None
-    """Words on either side that local-p attends to."""
+    """Number of words on either side that local-p attends to."""
     input_feeding: bool = False
-    """The attentional state of a step is part of the next step's input (Luong, section 3.3)."""
+    """Whether the attentional state of a step is part of the next step's input (Luong, section
+    3.3)."""
     reverse_source: bool = True
-    """The source is read from its end (Sutskever, section 3.3)."""
+    """Whether the source is read from its end (Sutskever, section 3.3)."""
     init_range: Positive = 0.08
-    """Parameters start uniform in -init_range .. init_range (Sutskever, section 3.4)."""
+    """Range of the uniform initialization, -init_range .. init_range (Sutskever, section 3.4)."""
     init: Literal["uniform", "orthogonal"] = "uniform"
-    """uniform: as printed. orthogonal: the LSTMs start with orthogonal recurrent matrices (Saxe et
-    al. 2014), Glorot's input matrices (2010) and open forget gates (Jozefowicz et al. 2015): a
-    range that suits widths of 1,000 leaves narrow ones with too little, a wider one makes them
-    chaotic."""
+    """Initialization: uniform, as printed; or orthogonal, in which the LSTMs start with orthogonal
+    recurrent matrices (Saxe et al. 2014), Glorot's input matrices (2010) and a forget-gate bias of
+    1 (Jozefowicz et al. 2015). The range that suits widths of 1,000 is too small for narrow LSTMs,
+    and a wider one makes them chaotic."""
 
     @model_validator(mode="after")
     def check(self):
@@ -203,12 +204,12 @@ class RNNSearch(Architecture):
     d_hidden: Several
     """Width of the recurrent states."""
     dropout: Fraction
-    """On embeddings and before the output."""
+    """Dropout on embeddings and before the output."""
     attention: Literal["additive", "none"] = "additive"
-    """additive: RNNsearch; none: RNNencdec."""
+    """Attention: additive (RNNsearch) or none (RNNencdec)."""
     init_std: Positive | None = 0.01
-    """Matrices that are not recurrent start normal with this deviation, those of the alignment
-    model with a tenth of it (appendix B.1); null leaves them to torch."""
+    """Standard deviation of the normal initialization of matrices that are not recurrent; those of
+    the alignment model have a tenth of it (appendix B.1). null takes torch's initialization."""
 
 
 class GNMT(Architecture):
@@ -219,24 +220,25 @@ class GNMT(Architecture):
 
     family: Literal["gnmt"] = "gnmt"
     layers: Several
-    """Layers of the encoder, whose first reads both ways, and as many of the decoder."""
+    """Number of layers of the encoder, the first of which is bidirectional, and of the decoder."""
     d_model: Width
-    """Width of embeddings and of what layers pass on."""
+    """Width of embeddings and of the outputs of layers."""
     d_cell: Width | None = None
-    """Cells of a layer, projected to d_model; without it d_model cells, and no projection."""
+    """Number of LSTM cells of a layer, projected to d_model; d_model cells without projection if
+    not given."""
     dropout: Fraction
-    """On the input of each layer."""
+    """Dropout on the input of each layer."""
     context: Literal["previous", "current"] = "previous"
-    """The context that the upper decoder layers get is asked for with the bottom layer's output of
-    the previous step, as printed, or of the current one, as in Google's later gnmt_v2
-    (github.com/tensorflow/nmt). The bottom layer itself gets that of the previous step either
-    way."""
+    """Step whose attention context the upper decoder layers get: previous (the query is the bottom
+    layer's output of the previous step, as printed) or current (of the current step, as in Google's
+    later gnmt_v2, github.com/tensorflow/nmt). The bottom layer itself gets that of the previous
+    step either way."""
     init_range: Positive = 0.04
-    """Parameters start uniform in -init_range .. init_range."""
+    """Range of the uniform initialization, -init_range .. init_range."""
     experts: Count | None = None
-    """Experts of each mixture layer: makes it MoE."""
+    """Number of experts of each mixture layer, which makes the model MoE."""
     experts_used: Count | None = None
-    """Experts that each token goes to."""
+    """Number of experts that each token is routed to."""
     d_expert: Width | None = None
     """Inner width of an expert."""
     balance: Positive | None = None
@@ -284,17 +286,17 @@ class ConvS2S(Architecture):
 
     family: Literal["convs2s"] = "convs2s"
     encoder: Layers
-    """[channels, kernel, number of such layers], in their order."""
+    """Encoder layers, in order: [channels, kernel, number of such layers]."""
     decoder: Layers
-    """[channels, kernel, number of such layers], in their order."""
+    """Decoder layers, in order: [channels, kernel, number of such layers]."""
     d_embedding: Width
     """Width of embeddings."""
     d_output: Width
-    """Width before the output."""
+    """Width of the last layer before the output."""
     dropout: Fraction
-    """On embeddings and on the input of each convolution, and before the output."""
+    """Dropout on embeddings, on the input of each convolution and before the output."""
     max_positions: Count = 1024
-    """Tokens of a side at most."""
+    """Largest number of tokens per side."""
 
     @property
     def reach(self) -> int:
@@ -309,15 +311,16 @@ class ByteNet(Architecture):
     d_hidden: Width
     """Width of the convolutions; sums between blocks are twice as wide."""
     sets: Depth = 6
-    """How often the blocks of all dilations are repeated, in the encoder and in the decoder."""
+    """Number of times that the blocks of all dilations are repeated, in the encoder and in the
+    decoder."""
     dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
-    """The dilation of each block of a set."""
+    """Dilation of each block of a set."""
     kernel: Several = 3
     """Width of the convolutions in positions."""
     unfold: Annotated[float, Field(ge=1), NUMBER] = 1.2
-    """Columns of the encoder for each source token."""
+    """Number of encoder columns per source token."""
     dropout: Fraction = 0.0
-    """On what each block adds, and before the output."""
+    """Dropout on the output of each block, and before the output layer."""
 
 
 Model = Transformer | DecoderOnly | Seq2Seq | RNNSearch | GNMT | ConvS2S | ByteNet

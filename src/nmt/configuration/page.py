@@ -23,8 +23,8 @@ def page() -> str:
         ("A reproduction: config/demo.yaml", [Reproduction, Table]),
         ("Corpora: config/corpora.yaml", [Corpus, Archive, Part, Generated, Cleaning]),
         ("Vocabularies: config/experiments/*.yaml", [Vocabulary]),
-        ("Rows: config/experiments/*.yaml", [Experiment, Training, Decoding]),
-        ("Families: a row's keys by its `family`", list(FAMILIES.values())),
+        ("Experiments: config/experiments/*.yaml", [Experiment, Training, Decoding]),
+        ("Families: an experiment's keys by its `family`", list(FAMILIES.values())),
         ("Ensembles: config/experiments/*.yaml", [Ensemble]),
         ("Published numbers: config/published.yaml", [Published]),
     ]
@@ -55,7 +55,7 @@ def section(cls: type[Strict]) -> list[str]:
         lines.append(f"| `base` | text or list of text | | {BASE['description']} |")
         lines += [
             "",
-            "The keys of Training, of Decoding and of the row's family stand beside these.",
+            "The keys of Training, of Decoding and of the experiment's family stand beside these.",
         ]
     return lines
 

@@ -8,22 +8,22 @@ from nmt.evaluation.metrics import COSTS, METRICS
 
 
 class Published(Strict):
-    """A number as printed in a paper, for a row of ours or a system that we only cite."""
+    """A number as printed in a paper, for an experiment here or a system that is only cited."""
 
     corpus: Name
-    """An entry of corpora.yaml."""
+    """Corpus, an entry of corpora.yaml."""
     split: Name | None = None
-    """The split that a metric was measured on; costs belong to none."""
+    """Split that a metric was measured on; costs belong to none."""
     metric: str
-    """A metric of tables, or a cost: flops, parameters, parameters_without_embeddings."""
+    """Metric of tables, or a cost: flops, parameters, parameters_without_embeddings."""
     value: float
-    """As printed."""
+    """Value as printed."""
     source: str
-    """Paper, table and row."""
+    """Source of the number: paper, table and row."""
     experiment: Name | None = None
-    """The row of ours that the number is set beside."""
+    """Experiment or ensemble that the number is compared with."""
     system: str | None = None
-    """The name of a system that is only cited."""
+    """Name of a system that is only cited."""
 
     @model_validator(mode="after")
     def check(self) -> "Published":

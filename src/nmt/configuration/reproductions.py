@@ -18,18 +18,19 @@ RESERVED = ("benchmark", "benchmarks", "corpora", "downloads", "logs", "runs")
 
 
 class Table(Strict):
-    """Rows, and what is printed of them."""
+    """A table of experiments: one row each, with one column per metric."""
 
     title: Text
-    """Its heading."""
+    """Heading of the printed page or table."""
     experiments: Annotated[list[RowName], Field(min_length=1)]
-    """Experiments and ensembles, a row each; "row+updates-60" is a row with other settings."""
+    """Experiments and ensembles, one row each; "name+updates-60" changes one key of an
+    experiment."""
     split: Name
-    """What the metrics are measured on."""
+    """Split that the metrics are measured on."""
     metrics: Annotated[list[str], Field(min_length=1)]
-    """Columns."""
+    """Metrics, one per column."""
     on_request: bool = False
-    """Made only when asked for by its name, as in `snakemake table3`."""
+    """Whether the table is made only when asked for by its name, as in `snakemake table3`."""
 
     @model_validator(mode="after")
     def check(self) -> "Table":
@@ -45,26 +46,27 @@ class Table(Strict):
 
 
 class Reproduction(Strict):
-    """What one command makes: runs of rows on a corpus, with tables and figures made of them."""
+    """What one command makes: training runs, and tables and figures of their results."""
 
     name: RowName
-    """Its folder in results."""
+    """Name of the folder in results."""
     title: Text
-    """Its heading."""
+    """Heading of the printed page or table."""
     corpus: Name
-    """An entry of corpora.yaml."""
+    """Corpus, an entry of corpora.yaml."""
     seeds: Annotated[list[Seed], Field(min_length=1)]
-    """Of every row."""
+    """Random seeds of every experiment."""
     seeds_of: dict[RowName, Annotated[list[Seed], Field(min_length=1)]] = Field(default={})
-    """Of single rows, where these need more or fewer."""
+    """Seeds of single experiments, which override `seeds`."""
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
-    """By name; the first is drawn."""
+    """Tables by name; figures are drawn for the first."""
     attention: Text
-    """A source sentence whose attention maps are drawn."""
+    """Source sentence whose attention maps are drawn."""
     catalog: str = "config"
-    """The folder of corpora.yaml, experiments and published.yaml."""
+    """Folder of corpora.yaml, experiments and published.yaml."""
     mirror: str | None = None
-    """A folder looked in before any address; the environment variable NMT_MIRROR says the same."""
+    """Folder searched for archives before any download; the environment variable NMT_MIRROR also
+    sets it."""
 
     @model_validator(mode="after")
     def check(self) -> "Reproduction":

@@ -16,8 +16,8 @@ from nmt.configuration.strict import Name, Strict
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 BASE = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-    "description": "The entry, or entries, whose keys this one has unless it gives its own; of"
-    " several a later one goes before an earlier one.",
+    "description": "Entry, or entries, whose keys are inherited unless given here; later entries"
+    " override earlier ones.",
 }
 
 
