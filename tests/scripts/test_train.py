@@ -200,7 +200,7 @@ def test_what_cannot_begin(folder, run_failing, changes, message):
         positions="learned",
         max_positions=3,
     )
-    change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", d_ff=10**12)
+    change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", layers=1000, d_ff=10**6)
     assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
     assert not list(folder.glob("run/state-*/*"))
 

@@ -89,7 +89,7 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     assert runs["average"] == trained
     sharing = {name for name, row in declared["experiments"].items() if row.get("trained_as")}
     assert runs["share_training"] == {
-        run for run in trained if run.partition("+")[0] in sharing or "+checkpoint-best" in run
+        run for run in trained if re.split(r"[+,]", run)[0] in sharing or "+checkpoint-best" in run
     }
     assert runs["train"] >= trained - runs["share_training"]
     assert not runs["train"] & runs["share_training"]

@@ -8,8 +8,6 @@ rule resolve_configuration:
         "results/logs/{reproduction}/resolve_configuration.log",
     benchmark:
         "results/benchmarks/{reproduction}/resolve_configuration.tsv"
-    group:
-        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -34,8 +32,6 @@ rule compare:
         "results/logs/{reproduction}/compare.{table}.log",
     benchmark:
         "results/benchmarks/{reproduction}/compare.{table}.tsv"
-    group:
-        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -74,8 +70,6 @@ rule typeset:
         "results/logs/{reproduction}/typeset.{table}.log",
     benchmark:
         "results/benchmarks/{reproduction}/typeset.{table}.tsv"
-    group:
-        "tabulate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -117,8 +111,6 @@ for figure in FIGURES:
             f"results/logs/{REPRODUCTION.name}/plot.{figure}.log",
         benchmark:
             f"results/benchmarks/{REPRODUCTION.name}/plot.{figure}.tsv"
-        group:
-            "tabulate"
         conda:
             "../../envs/nmt.yaml"
         threads: 1

@@ -63,8 +63,6 @@ rule share_training:
             re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as
         )
         or "none",
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -90,8 +88,6 @@ rule average:
         "results/logs/{corpus}/{experiment}/seed-{seed}/average.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -118,8 +114,6 @@ rule perplexity:
         "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()

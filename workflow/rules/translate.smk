@@ -11,8 +11,6 @@ rule translate:
         "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
     benchmark:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -37,8 +35,6 @@ rule score:
         "results/logs/{corpus}/{row}/{run}/score.{split}.log",
     benchmark:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -87,8 +83,6 @@ rule describe:
         "results/logs/{corpus}/{experiment}/seed-{seed}/describe.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1
@@ -109,8 +103,6 @@ rule attend:
         "results/logs/{corpus}/{experiment}/seed-{seed}/attend.log",
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
-    group:
-        "evaluate"
     conda:
         "../../envs/nmt.yaml"
     threads: 1

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
-from nmt.configuration.overrides import KEYS, row_keys, split_name, text, with_overrides
+from nmt.configuration.overrides import BEFORE_KEY, KEYS, row_keys, split_name, text, with_overrides
 from nmt.configuration.strict import NAME, Name, RowName, Seed, Strict, Text, lookup, validated
 from nmt.errors import UserError, nearest
 from nmt.evaluation.metrics import METRICS
@@ -211,7 +211,7 @@ def overridden_reproduction(
     name = with_overrides(reproduction.name, overrides, overrides)
     changes = {
         "name": name,
-        "title": ", ".join([reproduction.title, *name.split(",")[1:]]),
+        "title": ", ".join([reproduction.title, *name.split(BEFORE_KEY)[1:]]),
         "tables": tables,
         "seeds_of": {renamed[row]: seeds for row, seeds in reproduction.seeds_of.items()},
     }
