@@ -113,7 +113,7 @@ def attention(drawing: Drawing) -> Figure:
     note = (
         f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
     )
-    return finish(figure, drawing.small_print("One sentence, of no split", runs, note))
+    return finish(figure, drawing.small_print("One sentence", runs, note))
 
 
 def attention_figure(panels: list[AttentionPanel], columns: int) -> Figure:
