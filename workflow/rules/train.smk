@@ -23,6 +23,7 @@ rule train:
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
+    retries: 0
     resources:
         **mpi_of_a_training(),
         mem_mb=training_memory,
