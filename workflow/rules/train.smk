@@ -20,10 +20,10 @@ rule train:
         experiment="|".join(
             re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as is None
         ),
+    retries: 0
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
-    retries: 0
     resources:
         **mpi_of_a_training(),
         mem_mb=training_memory,
