@@ -1,4 +1,4 @@
-"""The optimizations that make training fast, and what replaces each of them to see its worth."""
+"""The optimizations that make training fast, and what replaces them to measure their worth."""
 
 from collections.abc import Iterable
 from typing import Any

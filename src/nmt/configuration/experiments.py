@@ -218,7 +218,7 @@ class Experiment(Strict):
         """
         if self.training.peak_learning_rate is not None:
             return self.training.peak_learning_rate
-        assert isinstance(self.model, SelfAttention)  # as `check` has found
+        assert isinstance(self.model, SelfAttention)  # `check` has made sure
         return (self.model.d_model * self.training.warmup) ** -0.5
 
     @model_validator(mode="after")
