@@ -83,7 +83,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         except Stopped as stopped:
             logging.info(stopped)
             if slurm.in_job():
-                slurm.requeue()
+                slurm.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:
             folder.publish(trainer, counters)

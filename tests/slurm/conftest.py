@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from slurm.cluster import Cluster, missing_programs
-from slurm.workplace import Workplace
+from slurm.workplace import UPDATES, Workplace
+from support.workflows import snakemake
 
 
 @pytest.fixture(scope="session")
@@ -25,13 +26,26 @@ def cluster():
     shutil.rmtree(folder)
 
 
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory, cluster):
+    """A folder in which the training has been run on this machine, without SLURM."""
+    place = Workplace(tmp_path_factory.mktemp("undisturbed") / "a copy", cluster)
+    target = str(place.run.relative_to(place.folder) / "training.json")
+    options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
+    process = snakemake(place.folder, target, *options)
+    assert process.returncode == 0, process.stdout
+    return place
+
+
 @pytest.fixture
-def workplace(tmp_path, cluster):
-    """Make copies of the repository, in folders whose names have spaces."""
+def workplace(tmp_path, cluster, undisturbed):
+    """Make copies of the repository, in folders whose names have spaces, and of the corpus."""
     places = []
 
-    def make(updates: int | None = None) -> Workplace:
+    def make(updates: int = UPDATES) -> Workplace:
         place = Workplace(tmp_path / f"a copy {len(places)}", cluster, updates)
+        corpora = "results/corpora"
+        shutil.copytree(undisturbed.folder / corpora, place.folder / corpora, symlinks=True)
         places.append(place)
         return place
 

@@ -5,22 +5,7 @@ import signal
 
 import pytest
 import torch
-from slurm.workplace import Workplace
-from support.workflows import snakemake
-
-UPDATES = 600
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, cluster):
-    """The weights of the same training on this machine, without SLURM."""
-    place = Workplace(tmp_path_factory.mktemp("undisturbed") / "a copy", cluster, UPDATES)
-    target = str(place.run.relative_to(place.folder) / "training.json")
-    done = snakemake(
-        place.folder, target, "--config", f"updates={UPDATES}", "--set-threads", "train=1"
-    )
-    assert done.returncode == 0, done.stdout
-    return place.weights()
+from slurm.workplace import UPDATES
 
 
 def same(weights, others):
@@ -35,19 +20,21 @@ def kill_snakemake(process):
 
 
 def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed):
-    place = workplace(UPDATES)
-    # A minute's limit and a signal 50 seconds before: every job of the chain trains for seconds.
-    extra = "'--signal=TERM@55 --requeue --open-mode=append'"
-    place.write_profile(runtime=1, slurm_extra=extra)
+    place = workplace()
+    # The shortest limit there is: SLURM looks twice a minute, and tells the job in time for that.
+    place.write_profile(runtime=1, slurm_extra="'--signal=TERM@5 --requeue --open-mode=append'")
     process = place.train()
-    assert process.wait(timeout=240) == 0, place.log
-    assert "goes on from here" in place.training_log
+    place.wait_for_updates()
+    (trainer,) = place.trainers()
+    os.kill(trainer, signal.SIGSTOP)  # or it would finish before; SLURM wakes it up
+    assert process.wait(timeout=120) == 0, place.messages
+    assert "going on from update" in place.training_log
     assert place.log.count("has been submitted") == 1
-    assert same(place.weights(), undisturbed)
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_preemption_is_waited_out(workplace, undisturbed, cluster):
-    place = workplace(UPDATES)
+    place = workplace()
     process = place.train()
     place.wait_for_updates()
     number = place.job()
@@ -57,38 +44,38 @@ def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     )
     place.wait(lambda: [number, "PENDING"] in place.queue())
     place.wait(lambda: urgent not in cluster.run("squeue", "-h", "-o%i"))
-    assert process.wait(timeout=120) == 0, place.log
-    assert same(place.weights(), undisturbed)
+    assert process.wait(timeout=120) == 0, place.messages
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_requeued_goes_on(workplace, undisturbed, cluster):
-    place = workplace(UPDATES)
+    place = workplace()
     process = place.train()
     place.wait_for_updates()
     cluster.run("scontrol", "requeue", place.job())
-    assert process.wait(timeout=120) == 0, place.log
-    assert same(place.weights(), undisturbed)
+    assert process.wait(timeout=120) == 0, place.messages
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, cluster):
-    place = workplace(UPDATES)
+    place = workplace()
     process = place.train()
     place.wait_for_updates()
     node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
     cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    assert process.wait(timeout=120) == 0, place.log
+    assert process.wait(timeout=120) == 0, place.messages
     cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
-    assert same(place.weights(), undisturbed)
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, undisturbed):
-    place = workplace(UPDATES)
+    place = workplace()
     process = place.train()
     place.wait_for_updates()
     os.kill(place.trainers()[0], signal.SIGKILL)
-    assert process.wait(timeout=60) == 1, place.log
-    assert place.train().wait(timeout=120) == 0, place.log
-    assert same(place.weights(), undisturbed)
+    assert process.wait(timeout=60) == 1, place.messages
+    assert place.train().wait(timeout=120) == 0, place.messages
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
@@ -96,13 +83,13 @@ def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
     process = place.train()
     place.wait_for_updates()
     cluster.run("scancel", place.job())
-    assert process.wait(timeout=60) == 1, place.log
+    assert process.wait(timeout=60) == 1, place.messages
     assert place.queue() == []
     assert "it is not run again" in place.training_log
 
 
 def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturbed):
-    place = workplace(UPDATES)
+    place = workplace()
     process = place.train()
     place.wait_for_updates()
     kill_snakemake(process)
@@ -111,34 +98,35 @@ def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturb
     assert place.train().wait(timeout=60) == 1
     assert f"SLURM job {number} of an earlier call still runs here" in place.log
     place.wait(lambda: place.queue() == [])
-    assert place.train().wait(timeout=120) == 0, place.log
-    assert same(place.weights(), undisturbed)
+    assert place.train().wait(timeout=120) == 0, place.messages
+    assert same(place.weights(), undisturbed.weights())
 
 
 def test_two_nodes_train_as_one_process(workplace, undisturbed):
-    place = workplace(UPDATES)
+    place = workplace()
     place.write_profile(nodes=2)
-    assert place.train().wait(timeout=180) == 0, place.log
+    assert place.train().wait(timeout=180) == 0, place.messages
     assert place.training()["made_by"][0]["processes"] == 2
+    weights = undisturbed.weights()
     for name, tensor in place.weights().items():
-        torch.testing.assert_close(tensor, undisturbed[name], rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(tensor, weights[name], rtol=1e-3, atol=1e-4)
 
 
 def test_a_rank_that_is_killed_ends_the_job(workplace, undisturbed):
-    place = workplace(UPDATES)
+    place = workplace()
     place.write_profile(nodes=2)
     process = place.train()
     place.wait_for_updates()
     os.kill(place.trainers()[-1], signal.SIGKILL)
-    assert process.wait(timeout=60) == 1, place.log
+    assert process.wait(timeout=60) == 1, place.messages
     assert place.trainers() == []
-    assert place.train().wait(timeout=180) == 0, place.log
+    assert place.train().wait(timeout=180) == 0, place.messages
 
 
 def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    place = workplace(UPDATES)
+    place = workplace()
     place.write_profile(gpu=1)
     assert place.train().wait(timeout=60) == 1
     assert "error: a GPU was asked for and torch can use none" in place.training_log

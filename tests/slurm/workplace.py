@@ -15,13 +15,14 @@ from nmt.files import read_json
 from nmt.models.weights import load_tensors
 
 HERE = Path(__file__).parent
+UPDATES = 600
 PROFILE = "workflow/profiles/slurm/config.yaml"
 
 
 class Workplace:
     """A copy of the repository, and the cluster's programs."""
 
-    def __init__(self, folder: Path, cluster: Cluster, updates: int | None = None):
+    def __init__(self, folder: Path, cluster: Cluster, updates: int = UPDATES):
         self.folder = copy_repository(folder)
         self.cluster = cluster
         self.updates = updates
@@ -49,7 +50,7 @@ class Workplace:
     @property
     def row(self) -> str:
         """The row that is trained."""
-        return "tiny-transformer" + (f"+updates-{self.updates}" if self.updates else "")
+        return f"tiny-transformer+updates-{self.updates}"
 
     @property
     def run(self) -> Path:
@@ -58,10 +59,16 @@ class Workplace:
 
     def snakemake(self, *arguments: str) -> subprocess.Popen:
         """Start snakemake with the cluster's profile; its messages go to snakemake.log."""
-        overrides = ["--config", f"updates={self.updates}"] if self.updates else []
         command = [
             *[sys.executable, HERE / "quick_snakemake.py", *arguments],
-            *["--workflow-profile", "profile", "--configfile", TINY, *overrides],
+            *[
+                "--workflow-profile",
+                "profile",
+                "--configfile",
+                TINY,
+                "--config",
+                f"updates={self.updates}",
+            ],
         ]
         with (self.folder / "snakemake.log").open("a") as log:
             self.process = subprocess.Popen(
@@ -90,13 +97,20 @@ class Workplace:
         path = self.folder / "results/logs/tiny" / self.row / "seed-1/train.log"
         return path.read_text() if path.exists() else ""
 
+    @property
+    def messages(self) -> str:
+        """All that was said here: by snakemake, its jobs, and the trainer; and the queue."""
+        jobs = sorted((self.folder / ".snakemake/slurm_logs").rglob("*.log"))
+        texts = [self.log, *(path.read_text(errors="replace") for path in jobs)]
+        return "\n".join([*texts, self.training_log, str(self.queue())])
+
     def wait(self, condition: Callable[[], object], seconds: float = 90) -> None:
         """Wait until the condition holds; fails with all messages where it never does."""
         end = time.monotonic() + seconds
         while not condition():
-            messages = f"{self.log}\n{self.training_log}\n{self.queue()}"
-            assert time.monotonic() < end, messages
-            assert self.process.poll() is None or self.process.returncode < 0, messages
+            assert time.monotonic() < end, self.messages
+            running = self.process.poll() is None or self.process.returncode < 0
+            assert running, self.messages
             time.sleep(0.1)
 
     def wait_for_updates(self, count: int = 40) -> None:

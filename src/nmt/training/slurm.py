@@ -4,6 +4,9 @@ import logging
 import os
 import subprocess
 import time
+from contextlib import suppress
+
+from nmt.training.distributed import ProcessGroup
 
 SECONDS_TO_BE_KILLED = 600
 
@@ -13,22 +16,35 @@ def in_job() -> bool:
     return "SLURM_JOB_ID" in os.environ
 
 
+def go_on_later(group: ProcessGroup) -> None:
+    """Put the job of a stopped training back into the queue, and wait until SLURM ends it.
+
+    For whoever waits for the job, it has then neither failed nor ended. Returns at once where SLURM
+    does not run the job again. All ranks call it: one that ended would end the others.
+    """
+    # SLURM ends what it queues again by SIGTERM.
+    with suppress(KeyboardInterrupt):
+        (is_queued,) = group.any(group.is_main and requeue())
+        if is_queued:
+            time.sleep(SECONDS_TO_BE_KILLED)
+
+
 def requeue() -> bool:
-    """Put this process's job back into the queue, and wait until SLURM ends it.
+    """Put this process's job back into the queue.
 
     Returns False where the job is no longer running, as one that was canceled, or may not be run
-    again. For whoever waits for the job, it has neither failed nor ended.
+    again.
     """
     job = os.environ["SLURM_JOB_ID"]
     state = output_of("squeue", "--noheader", f"--jobs={job}", "--format=%T")
     if state != "RUNNING":
         logging.info(f"SLURM job {job} is {state or 'not known'}: it is not run again.")
         return False
+    # Said before: afterwards SLURM may end this process at any moment.
+    logging.info(f"SLURM is asked to run job {job} again, which goes on from here.")
     if output_of("scontrol", "requeue", job) is None:
         logging.warning(f"SLURM does not run job {job} again: submit it anew to go on.")
         return False
-    logging.info(f"SLURM runs job {job} again, which goes on from here.")
-    time.sleep(SECONDS_TO_BE_KILLED)
     return True
 
 
