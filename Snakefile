@@ -19,6 +19,7 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/translate.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/benchmark.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:

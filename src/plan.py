@@ -1,101 +1,116 @@
-"""Print every row's number of parameters beside the published one, in millions.
+"""Print what a reproduction's trainings will take, before they run.
 
-Nothing needs to be trained for it. `without embeddings` leaves out tables that are only looked up;
-`which` says which of the two counts is published.
+Without --gpu, a few updates of each are timed on this machine. A reproduction whose corpus is not
+there yet is reckoned with sentences of the lengths of news.
 """
 
 import argparse
-import math
+import os
 from pathlib import Path
 
 import pandas as pd
 
 from nmt import command
-from nmt.configuration import Catalog, Published, load_catalog, lookup
-from nmt.errors import UserError
-from nmt.models.size import size
+from nmt.configuration import load_reproduction, lookup, read_yaml
+from nmt.files import atomic_write
+from nmt.planning.gpus import GPUS
+from nmt.planning.plan import PlannedTraining, makespan, plan
 
-LARGEST_VOCABULARY = 10**9  # subwords
-# The column that holds our count of each published cost.
-COLUMNS = {"parameters": "all", "parameters_without_embeddings": "without embeddings"}
+HOUR = 3600
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print the counts as a Markdown table."""
-    catalog = load_catalog(args.catalog)
-    for name, vocabulary_size in args.vocabulary:
-        vocabulary = lookup(catalog.vocabularies, name, "vocabulary")
-        if vocabulary.source_size is not None:
-            raise UserError(
-                f"{name} is two vocabularies: only a joint one can be counted with another size."
-            )
-        catalog.vocabularies[name] = vocabulary.model_copy(update={"size": vocabulary_size})
-    counts = parameter_counts(catalog).astype(object)
-    cells = counts.where(counts.notna(), None)
-    print(cells.to_markdown(index=False, floatfmt=".2f", missingval=""))
+    """Print a table with a line for each training, and one for all of them."""
+    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
+    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    tables = args.table or [
+        name for name, table in reproduction.tables.items() if not table.on_request
+    ]
+    for table in tables:
+        lookup(reproduction.tables, table, "table", str(args.reproduction))
+    gpu = GPUS[args.gpu] if args.gpu else None
+    threads = args.threads
+    devices = args.devices or (1 if gpu else max(1, (os.cpu_count() or 1) // threads))
+    trainings = plan(reproduction, catalog, tables, args.runs, gpu, args.seconds, threads, devices)
+    lines = [line(training) for training in trainings]
+    table = pd.DataFrame([*lines, total(trainings)]).astype(object)
+    text = table.where(table.notna(), "").to_markdown(index=False, floatfmt=".3g")
+    hours = sum(len(training.seeds) * training.seconds for training in trainings) / HOUR
+    device = gpu.title if gpu else f"{threads} core{'s' if threads > 1 else ''} of this machine"
+    text += (
+        f"\n\nPredicted for {device} each training, {devices} side by side:"
+        f" {makespan(trainings, devices) / HOUR:.3g} hours from start to end,"
+        f" {hours:.3g} device-hours"
+    )
+    text += f", {hours * args.price:.2f} at {args.price:g} an hour.\n" if args.price else ".\n"
+    print(text, end="")
+    if args.output:
+        with atomic_write(args.output) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
-def parameter_counts(catalog: Catalog) -> pd.DataFrame:
-    """Return a line for each experiment: its vocabulary's size, its parameters, the published ones.
-
-    Vocabularies count with the size that the catalog asks for. Columns: experiment, vocabulary, all
-    and without embeddings (our counts), published, which (of our two columns the published number
-    is to be compared with) and difference % (in percent of the published number).
-    """
-    published = {
-        (entry.experiment, entry.metric): entry
-        for entry in catalog.published
-        if entry.metric in COLUMNS
+def line(training: PlannedTraining) -> dict:
+    """Return a line of the table."""
+    amounts = training.amounts
+    measured = training.measured
+    mean = sum(measured) / len(measured) if measured else None
+    comparison = {
+        "measured hours": mean / HOUR if mean else None,
+        "predicted / measured": training.seconds / mean if mean else None,
     }
-    lines = []
-    for name, experiment in catalog.experiments.items():
-        vocabulary = catalog.vocabularies[experiment.vocabulary]
-        source_size = vocabulary.source_size or vocabulary.size
-        model_size = size(experiment.model, source_size, vocabulary.size)
-        counts = {
-            "all": model_size.parameters / 1e6,
-            "without embeddings": model_size.without_embeddings / 1e6,
-        }
-        sizes: int | str = vocabulary.size
-        if vocabulary.source_size:
-            sizes = f"{vocabulary.source_size} + {vocabulary.size}"
-        entries = [published[name, cost] for cost in COLUMNS if (name, cost) in published]
-        comparison = compare_published(counts, entries[0] if entries else None)
-        lines.append({"experiment": name, "vocabulary": sizes, **counts, **comparison})
-    return pd.DataFrame(lines)
+    return {
+        "experiment": training.name,
+        "seeds": len(training.seeds),
+        "parameters (M)": amounts.parameters / 1e6,
+        "target tokens (M)": amounts.target_tokens / 1e6,
+        "FLOPs": amounts.flops,
+        "memory (GB)": amounts.memory / 1e9,
+        "disk (GB)": amounts.disk / 1e9,
+        "hours": training.seconds / HOUR,
+        **(comparison if measured else {}),
+    }
 
 
-def compare_published(counts: dict[str, float], entry: Published | None) -> dict:
-    """Return the columns on the published number, empty where there is none."""
-    if entry is None:
-        return {"published": math.nan, "which": "", "difference %": math.nan}
-    column = COLUMNS[entry.metric]
-    difference = 100 * (counts[column] / entry.value - 1)
-    return {"published": entry.value, "which": column, "difference %": difference}
-
-
-def vocabulary(text: str) -> tuple[str, int]:
-    """Parse NAME=SIZE, as --vocabulary takes it."""
-    name, _, vocabulary_size = text.partition("=")
-    if not vocabulary_size.isdecimal() or not 8 <= int(vocabulary_size) <= LARGEST_VOCABULARY:
-        raise argparse.ArgumentTypeError(f"{text} is not NAME=SIZE, as joint-bpe-37000=41000")
-    return name, int(vocabulary_size)
+def total(trainings: list[PlannedTraining]) -> dict:
+    """Return the last line: sums over all trainings, and the largest memory."""
+    counts = [len(training.seeds) for training in trainings]
+    lines = [line(training) for training in trainings]
+    sums = {
+        key: sum(count * values[key] for count, values in zip(counts, lines, strict=True))
+        for key in ("target tokens (M)", "FLOPs", "disk (GB)", "hours")
+    }
+    most = max(values["memory (GB)"] for values in lines)
+    return {"experiment": "all trainings", "seeds": sum(counts), "memory (GB)": most, **sums}
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
+    command.add_reproduction(parser)
     parser.add_argument(
-        "--catalog", type=Path, default=Path("config"), metavar="FOLDER", help="by default config"
-    )
-    parser.add_argument(
-        "--vocabulary",
-        type=vocabulary,
+        "--table",
         action="append",
-        default=[],
-        metavar="NAME=SIZE",
-        help=(
-            "count rows that use NAME with SIZE subwords; AIAYN's counts imply"
-            " joint-bpe-37000=41000"
-        ),
+        metavar="NAME",
+        help="a table of the reproduction, by default all that are made without being asked for",
     )
+    parser.add_argument(
+        "--gpu",
+        choices=sorted(GPUS),
+        help="predict for a GPU that need not be here, from its peak and NVIDIA's published rate",
+    )
+    parser.add_argument(
+        "--devices",
+        type=command.whole_number(1),
+        help="trainings side by side, each on a GPU or on its own cores",
+    )
+    parser.add_argument("--price", type=command.number(0), default=0, help="of a device's hour")
+    parser.add_argument(
+        "--seconds",
+        type=command.number(0),
+        default=60,
+        help="for which updates are timed on this machine, by default 60 in all",
+    )
+    parser.add_argument(
+        "--threads", type=command.whole_number(1), default=1, help="cores of a training"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
     command.run(main, parser)

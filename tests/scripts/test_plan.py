@@ -1,96 +1,108 @@
-"""plan.py: rows have the sizes that papers print, and the largest need no memory to be counted."""
+"""plan.py: what trainings take, against what they took."""
 
-import io
-from functools import cache
+import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from support import tiny_training
+from support.files import ROOT
 
-# AIAYN does not say how many rows its tables have; those of Table 3 fit with about 41,000.
-IMPLIED = "--vocabulary=joint-bpe-37000=41000"
-TABLE_3 = ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
-TABLE_3 += ["feed-forward-1024", "feed-forward-4096"]
-# Its big model (213M) has another vocabulary than its base model (65M): no single vocabulary gives
-# both to 1M.
-ALL = [*TABLE_3, "table3-base", "table3-big"]
+from nmt.configuration import load_reproduction, read_yaml
+from nmt.models.size import size
+from nmt.planning.plan import PlannedTraining, amounts_of, makespan, trainings_of
+from nmt.planning.texts import MADE_PAIRS, Texts, middle
 
-
-@pytest.fixture(scope="module")
-def plan_output(run_script):
-    """Return plan_output(*arguments), what plan.py prints."""
-
-    # Cached because a call takes seconds.
-    @cache
-    def plan(*arguments) -> str:
-        process = run_script("plan", *arguments)
-        assert process.returncode == 0
-        assert process.stderr == ""
-        return process.stdout
-
-    return plan
+TINY = ROOT / "tests/workflow/tiny"
+OPTIONS = ("--catalog", TINY, "--reproduction", TINY / "reproduction.yaml")
 
 
 @pytest.fixture(scope="module")
-def plan_table(plan_output):
-    """Return plan_table(*arguments), what plan.py prints as a data frame, by experiment."""
-
-    def plan(*arguments) -> pd.DataFrame:
-        file = io.StringIO(plan_output(*arguments))
-        table = pd.read_csv(file, sep="|", skiprows=[1], skipinitialspace=True)
-        # Outside the outermost bars is nothing.
-        cells = table.iloc[:, 1:-1]
-        cells.columns = [column.strip() for column in cells.columns]
-        return cells.assign(experiment=cells.experiment.str.strip()).set_index("experiment")
-
-    return plan
+def tiny():
+    """The reproduction and its catalog."""
+    values = read_yaml(TINY / "reproduction.yaml", dict)
+    return load_reproduction(values | {"catalog": str(TINY)}, "tiny")
 
 
-def test_every_row_is_within_three_percent_of_what_is_published(plan_table):
-    rows = plan_table(IMPLIED)
-    published = rows[rows.published.notna()]
-    assert len(published) == 18
-    other_papers = ["sutskever", "gnmt-en-fr", "moe-en-fr", "rnn-attention-158m", "decoder-only-mt"]
-    assert {*ALL, *other_papers} < {*published.index}
-    assert published["difference %"].abs().max() < 3
+def table(output: str) -> pd.DataFrame:
+    lines = [line.strip("|").split("|") for line in output.splitlines() if line.startswith("|")]
+    header, _, *rows = [[cell.strip() for cell in line] for line in lines]
+    return pd.DataFrame(rows, columns=header).set_index("experiment")
 
 
-def test_table_3_differs_from_its_base_as_published(plan_table):
-    rows = plan_table(IMPLIED)
-    counts = rows[["all", "published"]]
-    differences = counts.loc[TABLE_3] - counts.loc["table3-base"]
-    assert (differences["all"] - differences["published"]).abs().max() < 1
+def test_every_training_once_and_the_sum(run_script, tmp_path):
+    process = run_script("plan", *OPTIONS, "--gpu=a100", "--price=3", f"--runs={tmp_path}/runs")
+    assert process.returncode == 0, process.stderr
+    lines = table(process.stdout)
+    # tiny-last shares a training, and the ensemble's members are trained once.
+    assert list(lines.index[:-1]) == ["tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer"]
+    flops = lines["FLOPs"].astype(float)
+    seeds = lines["seeds"].astype(int)
+    assert flops["all trainings"] == pytest.approx((flops * seeds)[:-1].sum(), rel=0.01)
+    assert "at 3 an hour" in process.stdout
 
 
-def test_the_rows_of_other_papers(plan_table):
-    rows = plan_table()
-    assert rows.loc["rnn-attention-158m", "all"] == pytest.approx(158, abs=0.5)
-    assert rows.loc["decoder-only-mt", "without embeddings"] == pytest.approx(76.28, abs=0.05)
-    assert rows.loc["sutskever", "all"] == pytest.approx(384, abs=0.5)
+def test_tokens_and_flops_are_those_of_the_training(run_script, tmp_path):
+    folder = tiny_training.prepare(tmp_path / "made")
+    assert run_script("train", *tiny_training.arguments(folder, tmp_path / "run")).returncode == 0
+    training = json.loads((tmp_path / "run/training.json").read_text())
+    vocabulary = tmp_path / "results/corpora/tiny/tiny-bpe"
+    vocabulary.mkdir(parents=True)
+    (vocabulary / "tokens").mkdir()
+    for split in MADE_PAIRS:
+        (folder / f"tokens-{split}").rename(vocabulary / "tokens" / split)
+    values = read_yaml(TINY / "reproduction.yaml", dict)
+    _, catalog = load_reproduction(values | {"catalog": str(TINY)}, "tiny")
+    name = training["made_by"][0]["command"].split("--experiment")[1].split()[0].lstrip("=")
+    experiment = catalog.experiment(name)
+    amounts = amounts_of(experiment, Texts(vocabulary, (0, 0), 100))
+    assert amounts.parameters == training["parameters"]
+    assert amounts.target_tokens == pytest.approx(training["target_tokens"], rel=0.05)
+    assert amounts.flops == pytest.approx(training["flops"], rel=0.05)
 
 
-def test_the_documentation_prints_what_the_script_prints(plan_output, root):
-    published = [line for line in plan_output(IMPLIED).splitlines() if line.split("|")[5].strip()]
-    assert len(published) == 20  # with the header
-    assert "\n".join(published) in (root / "docs" / "systems.md").read_text(encoding="utf-8")
+def test_updates_are_timed_where_no_gpu_is_named(run_script, tmp_path):
+    options = ("--table=asked-for", "--seconds=0.1", "--devices=1", f"--runs={tmp_path}/runs")
+    process = run_script("plan", *OPTIONS, *options, f"--output={tmp_path}/plan.md")
+    assert process.returncode == 0, process.stderr
+    assert float(table(process.stdout)["hours"]["tiny-rnnsearch"]) > 0
+    assert (tmp_path / "plan.md").read_text() == process.stdout
 
 
-def test_a_vocabulary_is_counted_with_another_size(plan_table):
-    rows = plan_table()
-    larger = plan_table("--vocabulary=joint-bpe-37000=38000")
-    difference = larger["all"] - rows["all"]
-    assert difference["transformer-base"] == pytest.approx(0.512, abs=0.011)
-    assert difference["transformer-tiny"] == 0
+def test_an_unknown_table_is_named(run_failing):
+    assert "unknown table 'system'" in run_failing("plan", *OPTIONS, "--table=system")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("joint-bpe-3700=41000", "did you mean 'joint-bpe-37000'?"),
-        ("joint-bpe-37000", "is not NAME=SIZE"),
-        ("words-30000=5000", "words-30000 is two vocabularies"),
-    ],
-)
-def test_impossible_vocabularies_are_refused(run_script, given, message):
-    process = run_script("plan", f"--vocabulary={given}")
-    assert process.returncode != 0
-    assert message in process.stderr
+def test_ensembles_and_shared_trainings_cost_their_members(tiny):
+    reproduction, catalog = tiny
+    assert trainings_of(reproduction, catalog, ["dev"]) == {"tiny-transformer": [1]}
+    expected = {name: [1] for name in ("tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer")}
+    assert trainings_of(reproduction, catalog, ["systems"]) == expected
+
+
+def test_before_a_corpus_is_there_its_sentences_are_like_news(tiny):
+    texts = Texts(Path("nowhere"), (500, 700), max_length=80)
+    train = texts.load("train")
+    assert not texts.are_there
+    assert train.meta["vocabulary_sizes"] == [500, 700]
+    assert 25 < train.source.lengths.mean() < 31
+    assert train.target.lengths.max() <= 80
+    experiment = tiny[1].experiment("tiny-transformer")
+    assert amounts_of(experiment, texts).parameters == size(experiment.model, 500, 700).parameters
+
+
+def test_the_middle_has_the_median(tiny):
+    dev = Texts(Path("nowhere"), (500, 500), max_length=80).load("dev")
+    lengths = middle(dev, 101).source.lengths
+    assert len(lengths) == 101
+    assert sorted(lengths)[50] == pytest.approx(sorted(dev.source.lengths)[len(dev) // 2], abs=1)
+
+
+def test_devices_share_the_trainings(tiny):
+    def training(seconds: float, seeds: int) -> PlannedTraining:
+        return PlannedTraining("", list(range(seeds)), None, seconds, [])
+
+    trainings = [training(5, 1), training(3, 2), training(2, 1)]
+    assert makespan(trainings, 1) == 13
+    assert makespan(trainings, 2) == 7
+    assert makespan(trainings, 9) == 5

@@ -87,6 +87,11 @@ class Workplace:
         return self.snakemake(str(self.run.relative_to(self.folder) / "training.json"))
 
     @property
+    def failed(self) -> bool:
+        """Whether the snakemake that was started last has failed, and was not killed."""
+        return (self.process.poll() or 0) > 0
+
+    @property
     def log(self) -> str:
         """What snakemake has said so far."""
         return (self.folder / "snakemake.log").read_text()
@@ -105,12 +110,11 @@ class Workplace:
         return "\n".join([*texts, self.training_log, str(self.queue())])
 
     def wait(self, condition: Callable[[], object], seconds: float = 90) -> None:
-        """Wait until the condition holds; fails with all messages where it never does."""
+        """Wait until the condition holds; fails where it never does, or snakemake fails first."""
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, self.messages
-            running = self.process.poll() is None or self.process.returncode < 0
-            assert running, self.messages
+            assert not self.failed, self.messages
             time.sleep(0.1)
 
     def wait_for_updates(self, count: int = 40) -> None:

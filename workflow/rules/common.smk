@@ -18,6 +18,7 @@ from nmt.configuration import (
     load_reproduction,
     parameters_at_most,
     read_yaml,
+    training_megabytes,
 )
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
@@ -226,11 +227,9 @@ def mpi_of_a_training():
 
 
 def training_memory(wildcards, input, attempt):
-    """mem_mb of a training: weights, gradients, moments, a checkpoint, and an epoch's order."""
-    settings = experiment(wildcards).training
+    """mem_mb of a training, more at each further attempt."""
     tokens_mb = sum(file.stat().st_size for file in Path(input.tokens).glob("*")) / 1e6
-    activations_mb = 0.1 * settings.batch_tokens
-    needed = 1500 + 24 * parameters_of(wildcards) / 1e6 + tokens_mb + activations_mb
+    needed = training_megabytes(parameters_of(wildcards), experiment(wildcards).training, tokens_mb)
     return math.ceil(SNAKEMAKE_MB + attempt * needed)
 
 

@@ -30,7 +30,7 @@ from nmt.configuration.models import (
 )
 from nmt.configuration.published import Published
 from nmt.configuration.reproductions import Reproduction, Table, load_reproduction
-from nmt.configuration.sizes import parameters_at_most
+from nmt.configuration.sizes import parameters_at_most, training_disk, training_megabytes
 from nmt.configuration.spelling import former_spelling, present_spelling
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
@@ -71,5 +71,7 @@ __all__ = [
     "parameters_at_most",
     "present_spelling",
     "read_yaml",
+    "training_disk",
+    "training_megabytes",
     "validated",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from nmt.configuration import Experiment, former_spelling, present_spelling
+from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, remove, write_json
@@ -94,10 +94,7 @@ class RunFolder:
     def require_space(self, trainer: Trainer) -> None:
         """Raise UserError when the disk has no room for all that the state may come to hold."""
         weights = sum(parameter.nbytes for parameter in parameters(trainer.model).values())
-        moments = 0 if trainer.settings.optimizer == "sgd" else 2
-        # A new checkpoint or state is whole before the old one goes; the best two checkpoints may
-        # be none of the last.
-        needed = (trainer.settings.average + 3) * weights + 2 * (1 + moments) * weights
+        needed = training_disk(weights, trainer.settings)
         present = sum(path.stat().st_size for path in self.state_folder.rglob("*.safetensors"))
         free = shutil.disk_usage(self.state_folder).free
         if needed - present > free:

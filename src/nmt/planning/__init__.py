@@ -1,0 +1,1 @@
+"""What trainings will take, said before they run."""

@@ -1,0 +1,173 @@
+"""What the trainings of a reproduction take: tokens, FLOPs, time, memory, disk and money."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nmt.configuration import (
+    Catalog,
+    Experiment,
+    Reproduction,
+    training_disk,
+    training_megabytes,
+)
+from nmt.data.batches import Batches
+from nmt.errors import UserError
+from nmt.files import read_json
+from nmt.models.build import build
+from nmt.models.flops import multiply_adds, training_flops
+from nmt.models.size import size
+from nmt.planning.calibration import calibrate
+from nmt.planning.gpus import GPU
+from nmt.planning.texts import Texts
+
+UPDATES_LOOKED_AT = 200
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """What one training takes whatever it runs on; tokens are of all updates, EOS counted."""
+
+    parameters: int
+    source_tokens: float
+    target_tokens: float
+    flops: float
+    memory: float  # bytes
+    disk: float  # bytes
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """One experiment's trainings, one for each seed.
+
+    seconds: predicted for one of them. measured: device-seconds of those that are finished.
+    """
+
+    name: str
+    seeds: list[int]
+    amounts: Amounts
+    seconds: float
+    measured: list[float]
+
+
+def trainings_of(
+    reproduction: Reproduction, catalog: Catalog, tables: list[str]
+) -> dict[str, list[int]]:
+    """Return the seeds of each experiment that is trained for these tables."""
+    trainings: dict[str, list[int]] = {}
+    for table in tables:
+        for row in reproduction.tables[table].experiments:
+            for name, seed in catalog.trainings(row, reproduction.seeds_for(row)):
+                seeds = trainings.setdefault(catalog.experiment(name).trained_as or name, [])
+                if seed not in seeds:
+                    seeds.append(seed)
+    return trainings
+
+
+def texts_of(name: str, reproduction: Reproduction, catalog: Catalog, results: Path) -> Texts:
+    """Return what an experiment learns from."""
+    vocabulary_name = catalog.experiment(name).vocabulary
+    vocabulary = catalog.vocabulary(vocabulary_name)
+    return Texts(
+        results / "corpora" / reproduction.corpus / vocabulary_name,
+        (vocabulary.source_size or vocabulary.size, vocabulary.size),
+        catalog.cleaning(reproduction.corpus, vocabulary_name).max_length,
+    )
+
+
+def amounts_of(experiment: Experiment, texts: Texts) -> Amounts:
+    """Count what one training takes."""
+    train = texts.load("train")
+    sizes = train.meta["vocabulary_sizes"]
+    settings = experiment.training
+    batches = Batches.for_training(train, settings, seed=1)
+    updates = [np.concatenate(update) for update in batches.epoch(1)[:UPDATES_LOOKED_AT]]
+    counts = multiply_adds(build(experiment.model, *sizes))
+    source_tokens, target_tokens, flops = 0.0, 0.0, 0.0
+    for sentences in updates:
+        source = float(batches.source_lengths[sentences].sum())
+        target = float(batches.target_lengths[sentences].sum())
+        source_tokens += source
+        target_tokens += target
+        flops += training_flops(counts, len(sentences), source, target)
+    factor = settings.updates / len(updates)
+    parameters = size(experiment.model, *sizes).parameters
+    tokens_mb = 2e-6 * (len(train.source.tokens) + len(train.target.tokens) + 8 * len(train))
+    return Amounts(
+        parameters,
+        factor * source_tokens,
+        factor * target_tokens,
+        factor * flops,
+        memory=1e6 * training_megabytes(parameters, settings, tokens_mb),
+        disk=training_disk(4 * parameters, settings) + 4 * parameters,
+    )
+
+
+def cost_of(experiment: Experiment, texts: Texts) -> tuple:
+    """Return all that an update's time depends on: experiments that share it are timed once."""
+    training = experiment.training
+    batches = (training.batch_tokens, training.micro_batches, training.precision)
+    return experiment.model, *batches, training.optimizer, bool(training.source_loss), texts
+
+
+def plan(
+    reproduction: Reproduction,
+    catalog: Catalog,
+    tables: list[str],
+    runs: Path,
+    gpu: GPU | None,
+    seconds: float,
+    threads: int,
+    workers: int,
+) -> list[PlannedTraining]:
+    """Return the trainings of these tables.
+
+    runs: the folder of all runs, beside that of the corpora. gpu: what they would run on; None: this machine, `workers` at a time on `threads` each, where a
+    few updates of each are timed for about so many `seconds` in all.
+    """
+    trainings = trainings_of(reproduction, catalog, tables)
+    experiments = {name: catalog.experiment(name) for name in trainings}
+    texts = {name: texts_of(name, reproduction, catalog, runs.parent) for name in trainings}
+    amounts = {name: amounts_of(experiments[name], texts[name]) for name in trainings}
+    if gpu:
+        predicted = {name: amounts[name].flops / gpu.rate for name in trainings}
+    else:
+        timed = {cost_of(experiments[name], texts[name]): name for name in trainings}
+        calls = [(experiments[name], texts[name]) for name in timed.values()]
+        calibrated = dict(zip(timed, calibrate(calls, seconds, threads, workers), strict=True))
+        predicted = {
+            name: calibrated[cost_of(experiment, texts[name])].of_training(experiment)
+            for name, experiment in experiments.items()
+        }
+    return [
+        PlannedTraining(
+            name,
+            seeds,
+            amounts[name],
+            predicted[name],
+            # What was measured here says nothing about a GPU that is not here.
+            [] if gpu else measured_seconds(runs / reproduction.corpus / name, seeds),
+        )
+        for name, seeds in trainings.items()
+    ]
+
+
+def measured_seconds(folder: Path, seeds: list[int]) -> list[float]:
+    """Return the device-seconds of the seeds that are trained."""
+    measured = []
+    for seed in seeds:
+        try:
+            measured.append(read_json(folder / f"seed-{seed}" / "training.json")["device_seconds"])
+        except (UserError, KeyError):
+            continue
+    return measured
+
+
+def makespan(trainings: list[PlannedTraining], devices: int) -> float:
+    """Return the seconds until all are done on so many devices, the longest being begun first."""
+    busy = [0.0] * devices
+    seconds = [training.seconds for training in trainings for _ in training.seeds]
+    for duration in sorted(seconds, reverse=True):
+        busy[busy.index(min(busy))] += duration
+    return max(busy)
