@@ -41,7 +41,7 @@ for table in REPRODUCTION.tables:
 
 
 onstart:
-    refuse_to_start_twice()
+    check_cluster()
 
 
 onsuccess:

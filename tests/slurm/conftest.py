@@ -43,7 +43,7 @@ def workplace(tmp_path, cluster, undisturbed):
     places = []
 
     def make(updates: int = UPDATES) -> Workplace:
-        place = Workplace(tmp_path / f"a copy {len(places)}", cluster, updates)
+        place = Workplace(tmp_path / f"a copy & (more), {len(places)}", cluster, updates)
         corpora = "results/corpora"
         shutil.copytree(undisturbed.folder / corpora, place.folder / corpora, symlinks=True)
         places.append(place)

@@ -287,12 +287,26 @@ def check_table_name(table, rules):
         sys.exit(f"error: the table {table} has the name of a rule: choose another.")
 
 
+def check_cluster():
+    """End before anything is submitted that could do harm on a cluster."""
+    if workflow.local_exec:
+        return
+    for path in (Path.cwd(), ROOT, *workflow.configfiles):
+        # SLURM's plugin writes paths into job scripts as they are: a shell would run $(...) in them.
+        if re.search(r"[\"'`$\\\n]", str(path)):
+            raise WorkflowError(
+                f"{path} has a quote, a dollar sign or a backslash in its name, which job scripts"
+                " would not survive: give it another."
+            )
+    refuse_to_start_twice()
+
+
 def refuse_to_start_twice():
     """End where SLURM still runs jobs that a snakemake which was killed had submitted here.
 
     They would write the same files. The plugin's comments name the rule.
     """
-    if workflow.local_exec or not shutil.which("squeue"):
+    if not shutil.which("squeue"):
         return
     jobs = subprocess.run(
         ["squeue", "--noheader", "--me", "--format=%i %k %Z"], capture_output=True, text=True

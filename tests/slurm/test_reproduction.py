@@ -1,0 +1,39 @@
+"""The tiny reproduction from the first rule to the last table, by SLURM's jobs."""
+
+import stat
+from pathlib import Path
+
+from slurm.workplace import Workplace
+from support.workflows import snakemake
+
+UPDATES = 20
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what does not depend on time and machine: models and translations, by path."""
+    names = ("*.translations.txt", "model.safetensors", "dev.perplexity.json")
+    paths = [path for name in names for path in (folder / "results/runs").rglob(name)]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def test_the_models_and_translations_are_those_of_a_local_run(workplace):
+    place = workplace(UPDATES)
+    process = place.snakemake()
+    local = workplace(UPDATES).folder
+    options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
+    local_process = snakemake(local, *options)
+    assert local_process.returncode == 0, local_process.stdout
+    assert process.wait(timeout=400) == 0, place.messages
+    assert len(contents(local)) > 10
+    assert contents(place.folder) == contents(local)
+    for path in place.folder.rglob("*"):
+        writable = stat.S_IMODE(path.lstat().st_mode) & stat.S_IWOTH
+        assert path.is_symlink() or not writable, f"{path} can be written by everybody"
+
+
+def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
+    place = Workplace(tmp_path / "it's $(touch harm)", cluster)
+    assert place.train().wait(timeout=60) == 1
+    assert "has a quote, a dollar sign or a backslash in its name" in place.log
+    assert "has been submitted" not in place.log
+    assert not (place.folder / "harm").exists()
