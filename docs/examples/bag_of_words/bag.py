@@ -47,9 +47,9 @@ class Bag(Model):
         real = (source != PAD)[..., None]
         return (self.source(source) * real).sum(1) / real.sum(1)
 
-    def start(self, memory: Tensor, beam: int) -> State:
+    def start(self, encoded: Tensor, beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
-        return State(memory.repeat_interleave(beam, 0))
+        return State(encoded.repeat_interleave(beam, 0))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: last words (R,) -> hidden states (R, D), and the state."""

@@ -36,13 +36,13 @@ class Ensemble(StepModel):
         self.members = Layers(members)
 
     def encode(self, source: Tensor) -> list[object]:
-        """Return each member's memory of sources (B, S)."""
+        """Return what each member encodes the sources (B, S) as."""
         return [model.encode(source) for model in self.members]
 
-    def start(self, memory: list[object], beam: int) -> EnsembleState:
+    def start(self, encoded: list[object], beam: int) -> EnsembleState:
         """Return the state before the first step, each sentence `beam` times."""
-        pairs = zip(self.members, memory, strict=True)
-        return EnsembleState([model.start(member_memory, beam) for model, member_memory in pairs])
+        pairs = zip(self.members, encoded, strict=True)
+        return EnsembleState([model.start(member_encoded, beam) for model, member_encoded in pairs])
 
     def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         """Return the members' hidden states (R, D), side by side, after tokens (R,)."""

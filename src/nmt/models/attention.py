@@ -9,61 +9,69 @@ from torch import Tensor, nn
 from nmt.configuration import SelfAttention
 from nmt.models.position_bias import PositionBias, position_bias
 
-# B batch, S length of what is attended to, T queries, H heads, K key width, U value width, D model
-# width
+# B batch, T queries, S keys, D d_model, H heads, d_k width of a head's queries and keys, d_v of its
+# values
 
 
 class MultiHeadAttention(nn.Module):
     """Concat(head_1, ..., head_H) W^O with head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    There are no biases, as printed. One matrix `qkv` holds W^Q, W^K and W^V of all heads: a single
-    product serves self-attention. `widths` are those of its three parts.
+    AIAYN section 3.2.2; as in its formula, the projections have no bias. One matrix `qkv` holds
+    W^Q, W^K and W^V of all heads, so that self-attention needs one matrix product; `widths` are the
+    output widths of these three. `project`, or `queries` and `keys_values`, compute the projected
+    queries, keys and values that `forward` takes.
     """
 
     def __init__(self, config: SelfAttention, position_bias: PositionBias):
         super().__init__()
-        keys = config.heads * config.key_width
-        values = config.heads * config.value_width
+        key_width = config.heads * config.key_width
+        value_width = config.heads * config.value_width
         self.heads = config.heads
-        self.widths = [keys, keys, values]
+        self.widths = [key_width, key_width, value_width]
         self.position_bias = position_bias
         self.qkv = nn.Linear(config.d_model, sum(self.widths), bias=False)
-        self.out = nn.Linear(values, config.d_model, bias=False)
-        # The three matrices are initialized as one, so each starts smaller by sqrt(2) than it would
-        # by itself: otherwise Post-LN encoders of small models tend to map all positions to one
-        # state, and attention never learns.
+        self.out = nn.Linear(value_width, config.d_model, bias=False)
+        # W^Q, W^K and W^V are initialized as one matrix, as torch.nn.MultiheadAttention does it, so
+        # they start smaller by sqrt(2) than each on its own. From the larger values the Post-LN
+        # encoder of a small model on Multi30k came to map all positions to one state, and attention
+        # never learned. Noci et al. 2022, section 1 and figure 1, describe this rank collapse, in
+        # which the gradients of queries and keys vanish.
         nn.init.xavier_uniform_(self.qkv.weight)
         nn.init.xavier_uniform_(self.out.weight)
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """Split the width among heads: (B, T, H * K) -> (B, H, T, K)."""
+        """Split the width among heads: (B, T, H * d_k) -> (B, H, T, d_k), or the same with d_v."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def project(self, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values of x for self-attention.
+        """Return the projected queries, keys and values of self-attention.
 
-        (B, T, D), at positions `start` and on -> (B, H, T, K), (B, H, T, K), (B, H, T, U)
+        x: (B, T, D), at positions `start` and on -> (B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v)
         """
         q, k, v = (self.split_heads(part) for part in self.qkv(x).split(self.widths, dim=-1))
         return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
 
     def queries(self, x: Tensor) -> Tensor:
-        """Return the queries of cross-attention: (B, T, D) -> (B, H, T, K)."""
+        """Return the projected queries of cross-attention: (B, T, D) -> (B, H, T, d_k)."""
         return self.split_heads(F.linear(x, self.qkv.weight[: self.widths[0]]))
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return keys and values of cross-attention: (B, S, D) -> (B, H, S, K), (B, H, S, U)."""
-        projected = F.linear(memory, self.qkv.weight[self.widths[0] :])
+    def keys_values(self, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the projected keys and values of cross-attention.
+
+        (B, S, D) -> (B, H, S, d_k), (B, H, S, d_v)
+        """
+        projected = F.linear(encoder_states, self.qkv.weight[self.widths[0] :])
         keys, values = projected.split(self.widths[1:], dim=-1)
         return self.split_heads(keys), self.split_heads(values)
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, maps: list[Tensor] | None = None
     ) -> Tensor:
-        """Attend with projected queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, U).
+        """Attend with queries, keys and values that are already projected; return (B, T, D).
 
-        `mask` (broadcast to (B, H, T, S)) is added to the scores. The weights (B, H, T, S) are
-        appended to `maps` when it is given. Returns (B, T, D).
+        q: (B, H, T, d_k). k: (B, H, S, d_k). v: (B, H, S, d_v).
+        mask: added to the scores, broadcast to (B, H, T, S).
+        maps: a list to which the attention weights (B, H, T, S) are appended.
         """
         bias = self.position_bias.score_bias(q, k.size(2))
         if bias is not None:
@@ -73,7 +81,7 @@ class MultiHeadAttention(nn.Module):
             weights = attention_weights(q, k, mask)
             if maps is not None:
                 maps.append(weights)
-            context = weights @ v  # (B, H, T, U)
+            context = weights @ v  # (B, H, T, d_v)
             if self.position_bias.adds_to_context:
                 context = context + self.position_bias.context_bias(weights)
         else:
@@ -82,40 +90,49 @@ class MultiHeadAttention(nn.Module):
 
 
 def prefers_matmul(device: torch.device) -> bool:
-    """Return whether plain products beat the fused kernel, as they do on a CPU for sentences."""
+    """Return whether plain matrix products are faster than torch's fused kernel.
+
+    They are on a CPU, for sequences as short as sentences.
+    """
     return device.type == "cpu"
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """Return softmax(Q K^T / sqrt(d_k)): (B, H, T, K), (B, H, S, K) -> (B, H, T, S).
+    """Return softmax(Q K^T / sqrt(d_k)), a part of AIAYN equation 1.
 
-    AIAYN equation 1.
+    (B, H, T, d_k), (B, H, S, d_k) -> (B, H, T, S)
     """
     scores = (q * (1 / math.sqrt(q.size(-1)))) @ k.transpose(-1, -2)
     if mask is not None:
         scores = scores + mask.to(scores.dtype)
-    # Autocast would copy the scores to float32 and the weights back again; softmax sums in float32
-    # anyway.
+    # Autocast would convert the scores to float32, and the product with the values would convert
+    # the weights back; softmax adds up in float32 in any case.
     with torch.autocast(q.device.type, enabled=False):
         return scores.softmax(-1)
 
 
 def self_attention(config: SelfAttention) -> MultiHeadAttention:
-    """Return self-attention with the configuration's positions, where these are inside it."""
+    """Return self-attention, with relative, rotary or ALiBi positions if these are configured."""
     return MultiHeadAttention(config, position_bias(config))
 
 
 def cross_attention(config: SelfAttention) -> MultiHeadAttention:
-    """Return attention from target to source, between whose positions there is no distance."""
+    """Return cross-attention, which knows no positions: target and source have no distance."""
     return MultiHeadAttention(config, PositionBias())
 
 
 def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return minus infinity at padding and 0 elsewhere: (B, S), true at padding -> (B, 1, 1, S)."""
+    """Return the mask of keys: minus infinity at padding, 0 elsewhere.
+
+    padding: (B, S), true at padding -> (B, 1, 1, S)
+    """
     zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
     return zeros.masked_fill_(padding, -math.inf)[:, None, None, :]
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
-    """Return a mask (T, T) by which position t sees positions 0 .. t, of the type of `like`."""
+    """Return the mask (T, T) by which position t attends to positions 0 .. t.
+
+    length: T. like: a tensor whose dtype and device the mask gets.
+    """
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)

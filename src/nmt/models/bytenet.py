@@ -76,10 +76,10 @@ class Block(nn.Module):
 class State:
     """The decoder's state between two steps.
 
-    memory: columns (B, U, 2D). windows: of each block, (R, reach, D).
+    encoded: columns (B, U, 2D). windows: of each block, (R, reach, D).
     """
 
-    memory: Tensor
+    encoded: Tensor
     windows: list[Tensor]
     position: int
     beam: int
@@ -88,8 +88,8 @@ class State:
         """Keep rows (B', beam) of the R."""
         sentences = rows[:, 0] // self.beam
         self.windows = [window[rows.flatten()] for window in self.windows]
-        if len(sentences) != len(self.memory):
-            self.memory = self.memory[sentences]
+        if len(sentences) != len(self.encoded):
+            self.encoded = self.encoded[sentences]
 
 
 class ByteNet(Model):
@@ -143,29 +143,29 @@ class ByteNet(Model):
 
     def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, 2D)."""
-        memory = self.encode(source)
+        encoded = self.encode(source)
         length = target_in.size(1)
-        missing = max(0, length - memory.size(1))
-        columns = F.pad(memory[:, :length], (0, 0, 0, missing))  # (B, T, 2D)
+        missing = max(0, length - encoded.size(1))
+        columns = F.pad(encoded[:, :length], (0, 0, 0, missing))  # (B, T, 2D)
         x = self.target_embedding(target_in) + columns
         for block in self.decoder:
             x = block(x)
         return HiddenStates(self.last_layer(x))
 
-    def start(self, memory: Tensor, beam: int) -> State:
+    def start(self, encoded: Tensor, beam: int) -> State:
         """Return the state before the first step, with windows of zeros."""
-        rows = len(memory) * beam
+        rows = len(encoded) * beam
         windows = [
-            memory.new_zeros(rows, block.reach, block.convolution.in_channels)
+            encoded.new_zeros(rows, block.reach, block.convolution.in_channels)
             for block in self.decoder
         ]
-        return State(memory, windows, 0, beam)
+        return State(encoded, windows, 0, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, 2D) -> (R, 2D)."""
         x = self.target_embedding(tokens[:, None])
-        if state.position < state.memory.size(1):
-            column = state.memory[:, state.position]  # (B, 2D)
+        if state.position < state.encoded.size(1):
+            column = state.encoded[:, state.position]  # (B, 2D)
             x = x + column.repeat_interleave(state.beam, 0)[:, None]
         for number, block in enumerate(self.decoder):
             x, state.windows[number] = block.step(x, state.windows[number])

@@ -175,7 +175,7 @@ class ConvS2S(Model):
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
         return Memory((z + embedded) * SQRT_HALF, z, padding)
 
-    def decode(self, memory: Memory, target_in: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def decode(self, encoded: Memory, target_in: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Run teacher forcing: (B, T) -> (B, T, d_output), weights (B, T, S) of each layer."""
         embedded = self.dropout(self.target_positions(self.target_embedding(target_in)))
         x = self.decoder.enter(embedded)
@@ -184,7 +184,7 @@ class ConvS2S(Model):
             self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
         )
         for convolution, project, attention in layers:
-            attended, weights = attention(convolution(x), embedded, memory)
+            attended, weights = attention(convolution(x), embedded, encoded)
             x = (attended + project(x)) * SQRT_HALF
             maps.append(weights)
         return self.dropout(self.leave_decoder(x)), maps
@@ -193,16 +193,16 @@ class ConvS2S(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
         return HiddenStates(self.decode(self.encode(source), target_in)[0])
 
-    def start(self, memory: Memory, beam: int) -> State:
+    def start(self, encoded: Memory, beam: int) -> State:
         """Return the state before the first step, with windows of zeros."""
-        rows = len(memory.padding) * beam
+        rows = len(encoded.padding) * beam
         windows = [
-            memory.encoder_states.new_zeros(
+            encoded.encoder_states.new_zeros(
                 rows, convolution.before, convolution.convolution.in_channels
             )
             for convolution in self.decoder.convolutions
         ]
-        return State(memory, windows, 0, beam)
+        return State(encoded, windows, 0, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""

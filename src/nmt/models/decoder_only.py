@@ -23,7 +23,7 @@ from nmt.models.transformer import EncoderLayer, KeyValueCache, final_norm, toke
 
 
 @dataclass
-class Memory:
+class EncodedSource:
     """The encoded source.
 
     hidden: (B, P, D). padding: (B, P), true at padding, which is before each sentence.
@@ -100,7 +100,7 @@ class DecoderOnly(Model):
         """Embed tokens at positions `start` and on, one start or (B,): (B, T) -> (B, T, D)."""
         return self.dropout(self.positions(self.embedding(tokens) * self.scale, start))
 
-    def encode(self, source: Tensor) -> Memory:
+    def encode(self, source: Tensor) -> EncodedSource:
         """Encode the source: (B, S) -> keys and values of each layer, and states (B, P, D)."""
         tag = self.positions((self.source_tag * self.scale).expand(len(source), 1, -1))
         x = torch.cat([self.dropout(tag), self.embed(source, 1)], 1)
@@ -117,19 +117,21 @@ class DecoderOnly(Model):
         caches = [KeyValueCache() for _ in self.layers]
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache)
-        return Memory(caches, x, padding, lengths)
+        return EncodedSource(caches, x, padding, lengths)
 
-    def decode(self, memory: Memory, target_in: Tensor, maps: list[Tensor] | None = None) -> Tensor:
+    def decode(
+        self, encoded: EncodedSource, target_in: Tensor, maps: list[Tensor] | None = None
+    ) -> Tensor:
         """Run teacher forcing: (B, T) -> (B, T, D).
 
         Attention's weights (B, H, T, P + T) are appended to `maps`, layer by layer.
         """
-        x = self.embed(target_in, memory.lengths)
+        x = self.embed(target_in, encoded.lengths)
         causal = causal_mask(target_in.size(1), x)
-        source = padding_mask(memory.padding, x.dtype)
+        source = padding_mask(encoded.padding, x.dtype)
         shape = len(x), 1, target_in.size(1), -1
         mask = torch.cat([source.expand(shape), causal.expand(shape)], -1)  # (B, 1, T, P + T)
-        for layer, cache in zip(self.layers, memory.caches, strict=True):
+        for layer, cache in zip(self.layers, encoded.caches, strict=True):
             x = layer(x, mask, KeyValueCache(cache.past), maps)
         return self.norm(x)
 
@@ -138,22 +140,22 @@ class DecoderOnly(Model):
 
         Without prefix the source's states (B, P, D) and the tokens that they predict come as well.
         """
-        memory = self.encode(source)
-        hidden = self.decode(memory, target_in)
+        encoded = self.encode(source)
+        hidden = self.decode(encoded, target_in)
         if self.prefix:
             return HiddenStates(hidden)
         padded = F.pad(source, (0, 1), value=PAD)
         predicted, _ = align_right(padded, F.pad(source == PAD, (1, 0)))
-        return HiddenStates(hidden, source=(self.norm(memory.hidden), predicted))
+        return HiddenStates(hidden, source=(self.norm(encoded.hidden), predicted))
 
-    def start(self, memory: Memory, beam: int) -> State:
+    def start(self, encoded: EncodedSource, beam: int) -> State:
         """Return the state before the first step, with the source's keys and values per beam."""
         caches = []
-        for cache in memory.caches:
+        for cache in encoded.caches:
             repeated = tuple(past.repeat_interleave(beam, 0) for past in cache.past)
             caches.append(KeyValueCache(repeated))
-        mask = padding_mask(memory.padding, memory.hidden.dtype).repeat_interleave(beam, 0)
-        return State(caches, mask, memory.lengths.repeat_interleave(beam))
+        mask = padding_mask(encoded.padding, encoded.hidden.dtype).repeat_interleave(beam, 0)
+        return State(caches, mask, encoded.lengths.repeat_interleave(beam))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
@@ -170,11 +172,11 @@ class DecoderOnly(Model):
         Weights are normalized over these tokens: the tag and the target have their share too.
         """
         maps: list[Tensor] = []
-        memory = self.encode(source)
-        self.decode(memory, target_in, maps)
+        encoded = self.encode(source)
+        self.decode(encoded, target_in, maps)
         token = torch.arange(source.size(1), device=source.device)
-        position = memory.padding.sum(1, keepdim=True) + 1 + token
-        position = position.clamp(max=memory.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
+        position = encoded.padding.sum(1, keepdim=True) + 1 + token
+        position = position.clamp(max=encoded.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
         padding = (source == PAD)[:, None, None]
         named = {}
         for number, weights in enumerate(maps, start=1):

@@ -248,13 +248,13 @@ class GNMT(Model):
             return HiddenStates(hidden)
         return HiddenStates(hidden, penalty=penalty + source_penalty)
 
-    def start(self, memory: tuple[Memory, list[LayerState], Tensor], beam: int) -> State:
+    def start(self, encoded: tuple[Memory, list[LayerState], Tensor], beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
-        encoded, last, _ = memory
+        memory, last, _ = encoded
         hidden = [hidden_of_layer.repeat_interleave(beam, 0) for hidden_of_layer, _ in last]
         cell = [cell_of_layer.repeat_interleave(beam, 0) for _, cell_of_layer in last]
-        context, _ = self.context(hidden[0].unflatten(0, (-1, beam)), encoded)
-        return State(encoded, hidden, cell, context.flatten(0, 1), beam)
+        context, _ = self.context(hidden[0].unflatten(0, (-1, beam)), memory)
+        return State(memory, hidden, cell, context.flatten(0, 1), beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, D)."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
 
-# B batch, T queries, S keys, H heads, K key width, U value width, C max_distance
+# B batch, T queries, S keys, H heads, d_k and d_v width of a head's keys and values, C max_distance
 
 
 class PositionBias(nn.Module):
@@ -22,15 +22,18 @@ class PositionBias(nn.Module):
     adds_to_context = False
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
-        """Return queries or keys (B, H, T, K) rotated by their positions, `start` and on."""
+        """Return queries or keys (B, H, T, d_k), rotated by their positions, `start` and on."""
         return x
 
     def score_bias(self, queries: Tensor, key_count: int) -> Tensor | None:
-        """Return what is added to the scaled scores: (B, H, T, K) -> broadcast to (B, H, T, S)."""
+        """Return what is added to the scaled scores, or None for nothing.
+
+        (B, H, T, d_k) -> broadcast to (B, H, T, S)
+        """
         return None
 
     def context_bias(self, weights: Tensor) -> Tensor:
-        """Return what is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, U)."""
+        """Return what is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, d_v)."""
         raise NotImplementedError
 
 
@@ -59,13 +62,13 @@ class RelativePositions(PositionBias):
         return index.expand(*queries.shape[:2], *index.shape)
 
     def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
-        """Return q . a^K / sqrt(K): (B, H, T, K) -> (B, H, T, S)."""
+        """Return q . a^K / sqrt(d_k): (B, H, T, d_k) -> (B, H, T, S)."""
         scaled = queries * (1 / math.sqrt(queries.size(-1)))
         products = scaled @ self.keys.mT.to(queries.dtype)  # (B, H, T, 2C + 1)
         return products.gather(-1, self.vector_index(queries, key_count))
 
     def context_bias(self, weights: Tensor) -> Tensor:
-        """Return the weighted sum of a^V: (B, H, T, S) -> (B, H, T, U)."""
+        """Return the weighted sum of a^V: (B, H, T, S) -> (B, H, T, d_v)."""
         index = self.vector_index(weights, weights.size(-1))
         by_distance = weights.new_zeros(*weights.shape[:3], self.values.size(1))
         by_distance = by_distance.scatter_add(-1, index, weights)  # (B, H, T, 2C + 1)
@@ -73,7 +76,7 @@ class RelativePositions(PositionBias):
 
 
 class RotaryPositions(PositionBias):
-    """Rotation of pair i of queries and keys by the angle position * 10000^(-2i/K).
+    """Rotation of pair i of queries and keys by the angle position * 10000^(-2i/d_k).
 
     Su et al. 2021, equations 14 and 15.
     """
@@ -83,12 +86,12 @@ class RotaryPositions(PositionBias):
         self.key_width = config.key_width
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
-        """Return x rotated by its positions, `start` and on: (B, H, T, K) -> (B, H, T, K)."""
+        """Return x rotated by its positions, `start` and on: (B, H, T, d_k), both."""
         # No buffer: it would be converted with a model that is made bfloat16.
         position = torch.arange(start, start + x.size(2), device=x.device, dtype=torch.float64)
         pairs = torch.arange(0, self.key_width, 2, device=x.device, dtype=torch.float64)
         frequency = torch.exp(pairs * (-math.log(10000.0) / self.key_width))
-        angle = position[:, None] * frequency  # (T, K/2)
+        angle = position[:, None] * frequency  # (T, d_k/2)
         sine = angle.sin().to(x.dtype)
         cosine = angle.cos().to(x.dtype)
         even = x[..., ::2]
@@ -111,7 +114,7 @@ class ALiBi(PositionBias):
         self.register_buffer("slopes", slopes, persistent=False)
 
     def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
-        """Return -slope * |distance|: (B, H, T, K) -> (H, T, S)."""
+        """Return -slope * |distance|: (B, H, T, d_k) -> (H, T, S)."""
         slopes = self.slopes.to(queries.dtype)[:, None, None]
         return -slopes * key_distances(queries, key_count).abs()
 

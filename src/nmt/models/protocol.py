@@ -52,11 +52,14 @@ class StepModel(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source: Tensor) -> Any:
-        """Return the memory, whatever the decoder needs of the source (B, S)."""
+        """Return all that the decoder needs of the source (B, S), in a form of the family's own."""
 
     @abstractmethod
-    def start(self, memory: Any, beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
+    def start(self, encoded: Any, beam: int) -> State:
+        """Return the state before the first step, with each sentence `beam` times.
+
+        encoded: what `encode` returned.
+        """
 
     @abstractmethod
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:

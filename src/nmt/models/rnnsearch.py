@@ -157,10 +157,10 @@ class RNNSearch(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, memory: tuple[Memory, Tensor], beam: int) -> State:
+    def start(self, encoded: tuple[Memory, Tensor], beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
-        encoded, first = memory
-        return State(encoded, first.repeat_interleave(beam, 0), beam)
+        memory, first = encoded
+        return State(memory, first.repeat_interleave(beam, 0), beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H/2)."""

@@ -164,12 +164,12 @@ class Seq2Seq(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, memory: tuple[Memory, Tensor, Tensor], beam: int) -> State:
+    def start(self, encoded: tuple[Memory, Tensor, Tensor], beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
-        encoded, hidden, cell = memory
+        memory, hidden, cell = encoded
         hidden = hidden.repeat_interleave(beam, 1)
         cell = cell.repeat_interleave(beam, 1)
-        return State(encoded, hidden, cell, torch.zeros_like(hidden[0]), beam)
+        return State(memory, hidden, cell, torch.zeros_like(hidden[0]), beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H)."""

@@ -22,8 +22,8 @@ from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import PAD, HiddenStates, Model
 
-# B sentences, S source length, T target length, D d_model, F d_ff, H heads, K key width,
-# U value width, V vocabulary, R = B * beam rows
+# B sentences, S source length, T target length, D d_model, F d_ff, H heads, d_k width of a head's
+# queries and keys, d_v of its values, V vocabulary, R = B * beam rows
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
@@ -50,6 +50,9 @@ class Residual(nn.Module):
 
     Post-LN: LayerNorm(x + Dropout(f(x))), AIAYN sections 3.1 and 5.4.
     Pre-LN: x + Dropout(f(LayerNorm(x))).
+
+    Layers have one for each sublayer: `after_self` around self-attention, `after_cross` around
+    cross-attention, `after_feed_forward`. Checkpoints use these names.
     """
 
     def __init__(self, config: SelfAttention):
@@ -68,7 +71,8 @@ class Residual(nn.Module):
 def final_norm(config: SelfAttention) -> nn.LayerNorm | nn.Identity:
     """Return the norm at the end of a stack.
 
-    Pre-LN leaves the sum of all layers without a norm, so it needs one (Xiong et al. 2020).
+    With Pre-LN the sum of all layers has not been normalized, so a LayerNorm follows (Xiong et al.
+    2020). With Post-LN nothing does.
     """
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
@@ -76,8 +80,8 @@ def final_norm(config: SelfAttention) -> nn.LayerNorm | nn.Identity:
 def token_embedding(size: int, d_model: int) -> nn.Embedding:
     """Return an embedding table (V, D), initialized normal with deviation 1 / sqrt(D).
 
-    Its rows are multiplied by sqrt(D) when looked up (AIAYN section 3.4): then they have unit
-    variance.
+    Embeddings are multiplied by sqrt(D) when they are looked up (AIAYN section 3.4), and then have
+    unit variance.
     """
     embedding = nn.Embedding(size, d_model)
     nn.init.normal_(embedding.weight, std=d_model**-0.5)
@@ -85,10 +89,10 @@ def token_embedding(size: int, d_model: int) -> nn.Embedding:
 
 
 class KeyValueCache:
-    """Keys (R, H, t, K) and values (R, H, t, U) of a layer's t positions so far.
+    """One layer's keys (R, H, t, d_k) and values (R, H, t, d_v) of the t positions so far.
 
-    Reordering the beams is one copy, which leaves room for one more position: once that is written,
-    keys and values are contiguous, as the products of attention need them.
+    `reorder` copies them into tensors that have room for one more position. After `append` has
+    filled it they are contiguous, as attention's matrix products need them, without another copy.
     """
 
     def __init__(self, past: tuple[Tensor, ...] = ()):
@@ -96,9 +100,9 @@ class KeyValueCache:
         self.length = past[0].size(2) if past else 0
 
     def append(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """Add n positions, and return keys and values of all.
+        """Append the keys and values of n positions; return those of all positions.
 
-        (R, H, n, K), (R, H, n, U) -> (R, H, t + n, K), (R, H, t + n, U)
+        (R, H, n, d_k), (R, H, n, d_v) -> (R, H, t + n, d_k), (R, H, t + n, d_v)
         """
         end = self.length + new[0].size(2)
         if not self.past:
@@ -116,7 +120,7 @@ class KeyValueCache:
 
     @torch.no_grad()
     def reorder(self, rows: Tensor) -> None:
-        """Keep `rows` (R',) of the R."""
+        """Keep the rows with these indices (R',), in this order."""
         kept = []
         for past in self.past:
             _, heads, _, width = past.shape
@@ -133,9 +137,10 @@ def apply_self_attention(
     cache: KeyValueCache | None = None,
     maps: list[Tensor] | None = None,
 ) -> Tensor:
-    """Return self-attention of x, which follows what the cache holds and is added to the cache.
+    """Return the output of self-attention: (B, T, D) -> (B, T, D).
 
-    (B, T, D) -> (B, T, D)
+    cache: keys and values of the positions before x; those of x are appended to it, and x attends
+    to both. mask, maps: as MultiHeadAttention.forward has them.
     """
     q, k, v = attention.project(x, cache.length if cache else 0)
     if cache:
@@ -160,7 +165,11 @@ class EncoderLayer(nn.Module):
         cache: KeyValueCache | None = None,
         maps: list[Tensor] | None = None,
     ) -> Tensor:
-        """Transform states: (B, S, D) -> (B, S, D)."""
+        """Transform hidden states: (B, S, D) -> (B, S, D).
+
+        mask: added to the scores, broadcast to (B, H, S, S). cache, maps: as apply_self_attention
+        has them.
+        """
 
         def attend(y: Tensor) -> Tensor:
             return apply_self_attention(self.self_attention, y, mask, cache, maps)
@@ -184,45 +193,52 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        memory: tuple[Tensor, Tensor],
-        causal: Tensor,
-        padding: Tensor,
+        source_keys_values: tuple[Tensor, Tensor],
+        source_mask: Tensor,
+        target_mask: Tensor,
         maps: list[Tensor] | None,
     ) -> Tensor:
-        """Run teacher forcing: (B, T, D) -> (B, T, D).
+        """Transform the hidden states of all target positions: (B, T, D) -> (B, T, D).
 
-        memory: keys (B, H, S, K) and values (B, H, S, U) of the source. causal: (T, T).
-        padding: (B, 1, 1, S).
+        source_keys_values: the source's projected keys (B, H, S, d_k) and values (B, H, S, d_v).
+        source_mask: (B, 1, 1, S), hides padding. target_mask: (T, T), hides later positions.
+        maps: a list to which the weights of cross-attention (B, H, T, S) are appended.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, causal)
+            return apply_self_attention(self.self_attention, y, target_mask)
 
         def attend_to_source(y: Tensor) -> Tensor:
             queries = self.cross_attention.queries(y)
-            return self.cross_attention(queries, *memory, padding, maps)
+            return self.cross_attention(queries, *source_keys_values, source_mask, maps)
 
         x = self.after_self(x, attend)
         x = self.after_cross(x, attend_to_source)
         return self.after_feed_forward(x, self.feed_forward)
 
     def step(
-        self, x: Tensor, cache: KeyValueCache, memory: tuple[Tensor, Tensor], padding: Tensor
+        self,
+        x: Tensor,
+        cache: KeyValueCache,
+        source_keys_values: tuple[Tensor, Tensor],
+        source_mask: Tensor,
     ) -> Tensor:
-        """Decode one position: (R, 1, D) -> (R, 1, D).
+        """Transform the hidden states of one position: (R, 1, D) -> (R, 1, D).
 
-        The cache gains this position's keys and values.
+        cache: keys and values of the target positions before; those of this one are appended.
+        source_keys_values, source_mask: as `forward` has them, once for all beams of a sentence.
         """
 
         def attend(y: Tensor) -> Tensor:
             return apply_self_attention(self.self_attention, y, None, cache)
 
         def attend_to_source(y: Tensor) -> Tensor:
-            # All beams of a sentence share one copy of its memory: they are the queries of one
-            # batch entry.
-            beams = y.view(padding.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
+            # The beams of a sentence are the queries of one batch entry: they share one copy of the
+            # source's keys and values.
+            beams = y.view(source_mask.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
             queries = self.cross_attention.queries(beams)
-            return self.cross_attention(queries, *memory, padding).view(y.shape)
+            context = self.cross_attention(queries, *source_keys_values, source_mask)
+            return context.view(y.shape)
 
         x = self.after_self(x, attend)
         x = self.after_cross(x, attend_to_source)
@@ -233,23 +249,27 @@ class DecoderLayer(nn.Module):
 class State:
     """The decoder's state between two steps.
 
-    memory: for each layer the source's keys (B, H, S, K) and values (B, H, S, U).
-    padding: (B, 1, 1, S).
+    caches: for each layer the keys and values of the target positions so far.
+    source_keys_values: for each layer the source's projected keys (B, H, S, d_k) and values
+      (B, H, S, d_v).
+    source_mask: (B, 1, 1, S).
     """
 
     caches: list[KeyValueCache]
-    memory: list[tuple[Tensor, Tensor]]
-    padding: Tensor
+    source_keys_values: list[tuple[Tensor, Tensor]]
+    source_mask: Tensor
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
         """Keep rows (B', beam) of the R."""
         for cache in self.caches:
             cache.reorder(rows.flatten())
-        if len(rows) < len(self.padding):
+        if len(rows) < len(self.source_mask):
             sentences = rows[:, 0] // self.beam
-            self.memory = [(keys[sentences], values[sentences]) for keys, values in self.memory]
-            self.padding = self.padding[sentences]
+            self.source_keys_values = [
+                (keys[sentences], values[sentences]) for keys, values in self.source_keys_values
+            ]
+            self.source_mask = self.source_mask[sentences]
 
 
 class Transformer(Model):
@@ -286,57 +306,63 @@ class Transformer(Model):
     ) -> Tensor:
         """Embed tokens at positions `start` and on: (B, T) -> (B, T, D).
 
-        Embeddings times sqrt(D), plus positions, then dropout (AIAYN sections 3.4, 3.5 and 5.4).
+        The embeddings are multiplied by sqrt(D), positions are added, then comes dropout (AIAYN
+        sections 3.4, 3.5 and 5.4).
         """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode the source: (B, S) -> states (B, S, D), and the mask of padding (B, 1, 1, S)."""
+        """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S)."""
         x = self.embed(source, self.source_embedding, self.source_positions)
-        padding = padding_mask(source == PAD, x.dtype)
+        source_mask = padding_mask(source == PAD, x.dtype)
         for layer in self.encoder:
-            x = layer(x, padding)
-        return self.encoder_norm(x), padding
+            x = layer(x, source_mask)
+        return self.encoder_norm(x), source_mask
 
     def decode(
-        self, memory: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None
+        self, encoded: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None
     ) -> Tensor:
-        """Run teacher forcing on what `encode` returned: (B, T) -> (B, T, D).
+        """Run teacher forcing: (B, T) -> (B, T, D).
 
-        Padding in the target needs no mask: it is behind all tokens. Cross-attention's weights
-        (B, H, T, S) are appended to `maps`, layer by layer.
+        encoded: what `encode` returned. maps: a list to which the weights of cross-attention
+        (B, H, T, S) are appended, layer by layer. Padding of the target needs no mask of its own:
+        it follows all tokens, so the causal mask hides it from them.
         """
-        states, padding = memory
+        encoder_states, source_mask = encoded
         x = self.embed(target_in, self.target_embedding, self.target_positions)
-        causal = causal_mask(target_in.size(1), x)
+        target_mask = causal_mask(target_in.size(1), x)
         for layer in self.decoder:
-            keys_values = layer.cross_attention.keys_values(states)
-            x = layer(x, keys_values, causal, padding, maps)
+            source_keys_values = layer.cross_attention.keys_values(encoder_states)
+            x = layer(x, source_keys_values, source_mask, target_mask, maps)
         return self.decoder_norm(x)
 
     def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         return HiddenStates(self.decode(self.encode(source), target_in))
 
-    def start(self, memory: tuple[Tensor, Tensor], beam: int) -> State:
-        """Return the state before the first step, with the keys and values of the source."""
-        states, padding = memory
-        projected = [layer.cross_attention.keys_values(states) for layer in self.decoder]
-        # Every step multiplies by them: contiguous, they need no copy then.
+    def start(self, encoded: tuple[Tensor, Tensor], beam: int) -> State:
+        """Return the state before the first step, with the source's projected keys and values."""
+        encoder_states, source_mask = encoded
+        projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
+        # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
         caches = [KeyValueCache() for _ in self.decoder]
-        return State(caches, contiguous, padding, beam)
+        return State(caches, contiguous, source_mask, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
         position = state.caches[0].length
         x = self.embed(tokens[:, None], self.target_embedding, self.target_positions, position)
-        for layer, cache, memory in zip(self.decoder, state.caches, state.memory, strict=True):
-            x = layer.step(x, cache, memory, state.padding)
+        layers = zip(self.decoder, state.caches, state.source_keys_values, strict=True)
+        for layer, cache, source_keys_values in layers:
+            x = layer.step(x, cache, source_keys_values, state.source_mask)
         return self.decoder_norm(x[:, 0]), state
 
     def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
-        """Return cross-attention (B, H, T, S) of each decoder layer: "layer 1" and so on."""
+        """Return the weights of cross-attention (B, H, T, S) of each decoder layer.
+
+        They are named "layer 1" and so on.
+        """
         maps: list[Tensor] = []
         self.decode(self.encode(source), target_in, maps)
         return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}

@@ -163,8 +163,8 @@ def test_stacks_of_layers(agrees, norm, activation):
             weights_and_biases(model.encoder_norm, model.decoder_norm),
         )
 
-    memory = model.encode(SOURCE)
-    states, _ = memory
+    encoded = model.encode(SOURCE)
+    states, _ = encoded
     embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
     agrees(
@@ -184,7 +184,7 @@ def test_stacks_of_layers(agrees, norm, activation):
     agrees(
         f"Decoder, {norm} norm, {activation}",
         "torch.nn",
-        model.decode(memory, TARGET)[TARGET_TOKENS],
+        model.decode(encoded, TARGET)[TARGET_TOKENS],
         expected[TARGET_TOKENS],
     )
 
@@ -254,8 +254,8 @@ def test_rotary_positions(agrees):
             copy([*weights(*projections), *others], parameters(ours))
 
     padding = score_mask(SOURCE_PADDING)[:, None, None]
-    memory = model.encode(SOURCE)
-    states, _ = memory
+    encoded = model.encode(SOURCE)
+    states, _ = encoded
     expected_states = encoder(model.source_embedding(SOURCE) * 4, padding).last_hidden_state
     agrees(
         "Rotary positions, encoder",
@@ -268,7 +268,7 @@ def test_rotary_positions(agrees):
     agrees(
         "Rotary positions, decoder",
         "RoFormer",
-        model.decode(memory, TARGET)[TARGET_TOKENS],
+        model.decode(encoded, TARGET)[TARGET_TOKENS],
         expected[TARGET_TOKENS],
     )
 
@@ -420,9 +420,9 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         visible = visible | in_source[:, None]
     mask = score_mask(~(visible & (sequences != PAD)[:, None]))[:, None]
     expected = theirs(sequences, attention_mask=mask).logits[..., :VOCABULARY]
-    memory = model.encode(SOURCE)
-    source_logits = model.output(model.norm(memory.hidden))[~memory.padding]
-    target_logits = model.output(model.decode(memory, TARGET))[TARGET_TOKENS]
+    encoded = model.encode(SOURCE)
+    source_logits = model.output(model.norm(encoded.hidden))[~encoded.padding]
+    target_logits = model.output(model.decode(encoded, TARGET))[TARGET_TOKENS]
     agrees(
         "Decoder-only, with a prefix" if prefix else "Decoder-only",
         "GPT-2",

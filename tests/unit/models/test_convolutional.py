@@ -43,14 +43,14 @@ def test_weights_are_normalized():
 def test_attention_restores_the_variance_that_a_mean_loses():
     model = random_model("convs2s")
     source = sources(random_sentences([8]))
-    memory = model.encode(source)
+    encoded = model.encode(source)
     attention = model.attentions[0]
     h = torch.randn(1, 1, 8).double()
     g = torch.randn(1, 1, 10).double()
-    attended, weights = attention(h, g, memory)
+    attended, weights = attention(h, g, encoded)
     query = (attention.query(h) + g) * math.sqrt(0.5)
-    torch.testing.assert_close(weights, (query @ memory.keys.mT).softmax(-1))
-    context = 3 * weights @ memory.encoder_states  # the sentence has 9 tokens
+    torch.testing.assert_close(weights, (query @ encoded.keys.mT).softmax(-1))
+    context = 3 * weights @ encoded.encoder_states  # the sentence has 9 tokens
     torch.testing.assert_close(attended, (h + attention.out(context)) * math.sqrt(0.5))
 
 
@@ -65,10 +65,10 @@ def test_gradients_are_scaled_and_values_are_not():
 def test_bytenet_unfolds_each_source_by_its_own_length():
     model = random_model("bytenet")
     source = sources(random_sentences([9, 4]))  # 10 and 5 tokens: 12 and 6 columns
-    memory = model.encode(source)
-    assert memory.shape[1] == 12
-    assert memory[1, :6].abs().sum(-1).min() > 0
-    assert memory[1, 6:].abs().max() == 0
+    encoded = model.encode(source)
+    assert encoded.shape[1] == 12
+    assert encoded[1, :6].abs().sum(-1).min() > 0
+    assert encoded[1, 6:].abs().max() == 0
 
 
 # 1.2 times these is a whole number, and more in float32.
