@@ -79,8 +79,8 @@ def learn(family: str, micro_batches: int, updates: int, group: ProcessGroup) ->
     }
     training = Training(**settings, source_loss=source_loss)
     trainer = Trainer(random_model(family), training, group, seed=1)
-    splits = micro_batches // training.micro_batches
-    partition = Partition(group.rank, group.world_size, splits)
+    chunks = micro_batches // training.micro_batches
+    partition = Partition(group.rank, group.world_size, chunks)
     batches = Batches.for_training(sentences(), training, seed=1)
     stream = batches.stream(1, 0, partition, group.device)
     losses = []

@@ -48,8 +48,8 @@ def main(args: argparse.Namespace) -> None:
     def update() -> tuple[int, float]:
         """Train on the next batch; return its target tokens and the seconds."""
         micro_batches = next(updates)
-        loaded = [batches.load(numbers) for numbers in micro_batches]
-        target_tokens = sum(batches.target_tokens(numbers) for numbers in micro_batches)
+        loaded = [batches.load(indices) for indices in micro_batches]
+        target_tokens = sum(batches.target_tokens(indices) for indices in micro_batches)
         start = time.perf_counter()
         for batch in loaded:
             with autocast(batch.source.device, settings):

@@ -55,7 +55,7 @@ class UnfusedAdam(torch.optim.Adam):
 
 # Name of an optimization: the object that has it, the attribute's name, and its replacement
 REPLACEMENTS = {
-    "sorted-batches": (Batches, "by_length", lambda self, numbers: numbers),
+    "sorted-batches": (Batches, "by_length", lambda self, indices: indices),
     "joint-projections": (MultiHeadAttention, "project", separate_projections),
     "plain-attention": (attention, "prefers_matmul", lambda device: False),
     "cheap-dropout": (Dropout, "forward", lambda self, x: F.dropout(x, self.p, self.training)),

@@ -128,7 +128,7 @@ def timed_update(
     clock.seconds["optimizer"] = 0.0
     with clock.timed("whole"), clock.phases_timed(trainer):
         trainer.train_step(batch, learning_rate=1e-4, update=number)
-        trainer.outcomes()
+        trainer.pop_gradient_norms()
     seconds = clock.seconds
     # Clipping waits for the backward pass and is counted as part of it.
     seconds["backward"] = seconds["whole"] - seconds["forward"] - seconds["optimizer"]

@@ -1,4 +1,9 @@
-"""Batches of a token budget over length-sorted sentences: a function of seed and epoch."""
+"""Batches of a token budget, of sentences of similar lengths.
+
+This module has the part of torch's BatchSampler (`Batches.epoch`) and of its DataLoader
+(`Batches.stream`). Which sentences an update learns from depends on seed, epoch and the update's
+number alone, so training can go on in the middle of an epoch, and on any number of ranks.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -16,19 +21,19 @@ from nmt.text.subwords import BOS, EOS, PAD
 
 # B sentences, S source length, T target length
 
-EVALUATION_TOKENS = 4096  # of a side: where a model can be trained there is room for these
+EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentence pairs that go through a model together."""
+    """Sentence pairs that go through a model together, padded with PAD."""
 
     source: Tensor  # (B, S): tokens EOS
     target_in: Tensor  # (B, T): BOS tokens
     target_out: Tensor  # (B, T): tokens EOS
 
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device; copies to a GPU are only begun, and waited for there."""
+        """Return the batch on a device; copies to a GPU are asynchronous."""
         if device.type == "cuda":
             tensors = (self.source, self.target_in, self.target_out)
             return Batch(*(x.pin_memory().to(device, non_blocking=True) for x in tensors))
@@ -39,50 +44,59 @@ class Batch:
 class Partition:
     """How the micro-batches of an update are divided among ranks.
 
-    Each of the row's micro-batches is cut into `splits`; of all these the process of this rank
-    computes every `world_size`-th from number `rank` on, one after the other.
+    Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
+    numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
+    after the other.
     """
 
     rank: int = 0
     world_size: int = 1
-    splits: int = 1
+    chunks: int = 1
 
     @classmethod
     def coarsest(
         cls, training: Training, rank: int, world_size: int, device_tokens: int = 0
     ) -> "Partition":
-        """Return the partition with the fewest splits that gives every rank as many micro-batches.
+        """Return the partition with the fewest chunks that gives all ranks equally many of them.
 
-        device_tokens: at most about so many tokens of a side in a micro-batch, whose sentences stay
-        whole; 0: no limit.
+        device_tokens: about the largest number of tokens per side in a chunk, which holds whole
+        sentences; 0: no limit.
         """
-        splits = 1
+        chunks = 1
         while True:
-            count = training.micro_batches * splits
+            count = training.micro_batches * chunks
             fits = not device_tokens or training.batch_tokens <= count * device_tokens
             if count % world_size == 0 and fits:
-                return cls(rank, world_size, splits)
-            splits += 1
+                return cls(rank, world_size, chunks)
+            chunks += 1
 
 
 @dataclass(frozen=True)
 class UpdateBatch:
-    """What an update learns from: counts over all ranks, and this rank's own micro-batches."""
+    """What an update learns from: counts over all ranks, and this rank's own micro-batches.
+
+    update_in_epoch: the update's number in its epoch, from 1.
+    sentences: the indices of all sentences, on all ranks.
+    source_tokens, target_tokens: on all ranks, with EOS and without padding.
+    padded_tokens: of both sides on all ranks, with EOS and padding.
+    micro_batches: this rank's own, by number (see Partition).
+    """
 
     epoch: int
-    position: int  # updates of the epoch done with this one
-    sentences: np.ndarray  # numbers, over all ranks
-    source_tokens: int  # over all ranks, without padding, EOS counted
+    update_in_epoch: int
+    sentences: np.ndarray
+    source_tokens: int
     target_tokens: int
-    positions: int  # of both sides of all micro-batches, padding included
-    micro_batches: dict[int, Batch]  # this rank's own, by their number
+    padded_tokens: int
+    micro_batches: dict[int, Batch]
 
 
 class Batches:
-    """All sentences of an epoch in micro-batches of a token budget.
+    """Micro-batches of a token budget, which have every sentence once an epoch.
 
-    A micro-batch has at most `budget` source and `budget` target tokens, padding included, in
-    sentences of nearly one length; an update learns from `per_update` micro-batches of any lengths.
+    A micro-batch has sentences of similar lengths, and at most `budget` source tokens and `budget`
+    target tokens, padding included. An update learns from `per_update` micro-batches, whose lengths
+    may differ. Sentences are known by their indices in `tokens`.
 
     Raises UserError when a sentence alone is over the budget.
     """
@@ -104,7 +118,7 @@ class Batches:
 
     @classmethod
     def for_training(cls, tokens: ParallelTokens, training: Training, seed: int) -> "Batches":
-        """Return the batches that a row is trained on."""
+        """Return the batches that an experiment is trained on."""
         count = training.micro_batches
         return cls(tokens, training.batch_tokens // count, seed, count)
 
@@ -112,138 +126,151 @@ class Batches:
     def for_evaluation(cls, tokens: ParallelTokens) -> "Batches":
         """Return the batches that a loss is measured on.
 
-        They are small, whatever the row's; a sentence that is longer is alone in its batch.
+        They are small, however large those of training are; a sentence that is longer than
+        EVALUATION_TOKENS is alone in its batch.
         """
         longest = max(side.lengths.max(initial=0) + 1 for side in (tokens.source, tokens.target))
         return cls(tokens, max(EVALUATION_TOKENS, int(longest)), seed=0)
 
     def in_order(self) -> list[np.ndarray]:
-        """Return sentence numbers batch by batch, shortest first: for the dev set."""
+        """Return the sentences' indices, batch by batch, the shortest first: for the dev set."""
         return self.cut(self.by_length(np.arange(len(self.source_lengths))))
 
     def epoch(self, number: int) -> list[list[np.ndarray]]:
-        """Return the sentence numbers of an epoch by update and micro-batch.
+        """Return the sentences' indices of an epoch, by update and micro-batch.
 
         Sentences of equal lengths are shuffled, and so are micro-batches.
         """
-        random = np.random.default_rng([self.seed, number])
-        shuffled = random.permutation(len(self.source_lengths))
+        rng = np.random.default_rng([self.seed, number])
+        shuffled = rng.permutation(len(self.source_lengths))
         batches = self.cut(self.by_length(shuffled))
-        mixed = [batches[i] for i in random.permutation(len(batches))]
+        mixed = [batches[i] for i in rng.permutation(len(batches))]
         return [mixed[i : i + self.per_update] for i in range(0, len(mixed), self.per_update)]
 
-    def by_length(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the numbers sorted by the longer side, which is what fills the budget.
+    def by_length(self, indices: np.ndarray) -> np.ndarray:
+        """Return the indices sorted by the length of the longer side, which fills the budget.
 
-        The difference between the sides rises and falls in turn, so that neighbors are alike in
-        both.
+        Among sentences that are equal in it, the difference between the sides rises at odd lengths
+        and falls at even ones, so that neighbors have similar lengths on both sides.
         """
-        source, target = self.source_lengths[numbers], self.target_lengths[numbers]
-        longer, difference = np.maximum(source, target), source - target
-        return numbers[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
+        source = self.source_lengths[indices]
+        target = self.target_lengths[indices]
+        longer = np.maximum(source, target)
+        difference = source - target
+        return indices[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
 
-    def cut(self, order: np.ndarray) -> list[np.ndarray]:
-        """Return consecutive pieces of the order, each as large as the budget allows."""
-        batches, start, widest = [], 0, 0
-        widths = np.maximum(self.source_lengths, self.target_lengths)[order].tolist()
-        for position, width in enumerate(widths):
-            widest = max(widest, width)
-            if (position - start + 1) * widest > self.budget:
-                batches.append(order[start:position])
-                start, widest = position, width
-        return [*batches, order[start:]]
+    def cut(self, indices: np.ndarray) -> list[np.ndarray]:
+        """Return the indices cut into micro-batches, each with as many as the budget allows."""
+        batches = []
+        start = 0
+        longest = 0
+        lengths = np.maximum(self.source_lengths, self.target_lengths)[indices].tolist()
+        for end, length in enumerate(lengths):
+            longest = max(longest, length)
+            if (end - start + 1) * longest > self.budget:
+                batches.append(indices[start:end])
+                start = end
+                longest = length
+        return [*batches, indices[start:]]
 
-    def load(self, numbers: np.ndarray) -> Batch:
+    def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences."""
-        source = padded(self.tokens.source, numbers)
-        target = padded(self.tokens.target, numbers)
-        first = torch.full((len(numbers), 1), BOS)
+        source = padded(self.tokens.source, indices)
+        target = padded(self.tokens.target, indices)
+        first = torch.full((len(indices), 1), BOS)
         without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
         return Batch(source, torch.cat([first, without_end], dim=1), target)
 
-    def target_tokens(self, numbers: np.ndarray) -> int:
+    def target_tokens(self, indices: np.ndarray) -> int:
         """Return the number of target tokens of these sentences, EOS counted."""
-        return int(self.target_lengths[numbers].sum())
+        return int(self.target_lengths[indices].sum())
 
-    def positions(self, numbers: np.ndarray) -> int:
-        """Return the positions of both sides of these sentences as one batch, padding included."""
+    def padded_tokens(self, indices: np.ndarray) -> int:
+        """Return the number of tokens of these sentences as one batch, with EOS and padding.
+
+        Both sides are counted.
+        """
         sides = (self.source_lengths, self.target_lengths)
-        return sum(len(numbers) * int(side[numbers].max(initial=0)) for side in sides)
+        return sum(len(indices) * int(side[indices].max(initial=0)) for side in sides)
 
     def padding(self) -> float:
-        """Return the fraction of an epoch's positions that is padding."""
-        positions = sum(map(self.positions, itertools.chain.from_iterable(self.epoch(1))))
-        return 1 - int(self.source_lengths.sum() + self.target_lengths.sum()) / positions
+        """Return the fraction of an epoch's tokens that is padding."""
+        batches = itertools.chain.from_iterable(self.epoch(1))
+        padded_tokens = sum(map(self.padded_tokens, batches))
+        return 1 - int(self.source_lengths.sum() + self.target_lengths.sum()) / padded_tokens
 
     def split(self, batches: list[np.ndarray], partition: Partition) -> list[np.ndarray]:
-        """Return the sentences of each micro-batch of an update, cut into the partition's splits.
+        """Return an update's micro-batches, each split into the partition's chunks.
 
-        The last update of an epoch may have few micro-batches: some may be empty.
+        The last update of an epoch may have fewer micro-batches: empty ones make up for them.
         """
         empty = [np.array([], dtype=np.int64)] * (self.per_update - len(batches))
         return [
-            batch[i :: partition.splits]
+            batch[i :: partition.chunks]
             for batch in [*batches, *empty]
-            for i in range(partition.splits)
+            for i in range(partition.chunks)
         ]
 
-    def load_or_idle(self, numbers: np.ndarray, others: np.ndarray) -> Batch:
-        """Return the batch of these sentences, or where there are none one without a loss.
+    def load_or_idle(self, indices: np.ndarray, all_indices: np.ndarray) -> Batch:
+        """Return the batch of these sentences, or if there are none a batch without a loss.
 
-        That is the first of `others` with a target that is all padding: every rank takes part in
-        every update, and nothing is learned from it.
+        Every rank has to take part in every update. One without sentences computes the first of the
+        update's (`all_indices`) with a target that is all padding, from which nothing is learned.
         """
-        if len(numbers):
-            return self.load(numbers)
-        idle = self.load(others[:1])
+        if len(indices):
+            return self.load(indices)
+        idle = self.load(all_indices[:1])
         return Batch(idle.source, idle.target_in, torch.full_like(idle.target_out, PAD))
 
     def stream(
-        self, epoch: int, position: int, partition: Partition, device: torch.device
+        self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device
     ) -> Iterator[UpdateBatch]:
-        """Yield one rank's batches without end, from update `position` of `epoch` on.
+        """Yield one rank's batches without end, beginning after an update of an epoch.
 
-        The next is made while one is used.
+        update_in_epoch: the number of that update, 0 for the beginning of the epoch. A thread makes
+        the next batch while one is used.
         """
-        return prefetched(self.updates(epoch, position, partition, device))
+        return prefetched(self.updates(epoch, update_in_epoch, partition, device))
 
     def updates(
-        self, epoch: int, position: int, partition: Partition, device: torch.device
+        self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device
     ) -> Iterator[UpdateBatch]:
-        """Yield one rank's batches without end, each made when it is asked for."""
+        """Yield the same batches as `stream`, each made when it is asked for."""
         while True:
-            updates = self.epoch(epoch)
-            for update, batches in enumerate(updates[position:], start=position + 1):
+            updates = self.epoch(epoch)[update_in_epoch:]
+            for number, batches in enumerate(updates, start=update_in_epoch + 1):
                 sentences = np.concatenate(batches)
-                parts = self.split(batches, partition)
-                own = range(partition.rank, len(parts), partition.world_size)
+                chunks = self.split(batches, partition)
+                own = range(partition.rank, len(chunks), partition.world_size)
                 yield UpdateBatch(
                     epoch=epoch,
-                    position=update,
+                    update_in_epoch=number,
                     sentences=sentences,
                     source_tokens=int(self.source_lengths[sentences].sum()),
                     target_tokens=int(self.target_lengths[sentences].sum()),
-                    positions=sum(map(self.positions, parts)),
+                    padded_tokens=sum(map(self.padded_tokens, chunks)),
                     micro_batches={
-                        i: self.load_or_idle(parts[i], sentences).to(device) for i in own
+                        i: self.load_or_idle(chunks[i], sentences).to(device) for i in own
                     },
                 )
-            epoch, position = epoch + 1, 0
+            epoch += 1
+            update_in_epoch = 0
 
 
-def prefetched(items: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
-    """Yield the items, the next being made in a thread while one is used."""
+def prefetched(batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
+    """Yield the batches; a thread makes the next one while one is used."""
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items)
+        future = thread.submit(next, batches)
         while True:
-            item = coming.result()
-            coming = thread.submit(next, items)
-            yield item
+            batch = future.result()
+            future = thread.submit(next, batches)
+            yield batch
 
 
-def padded(ragged: Ragged, numbers: np.ndarray) -> Tensor:
+def padded(ragged: Ragged, indices: np.ndarray) -> Tensor:
     """Return the sentences' tokens with EOS after each, filled up with PAD: (B, longest + 1)."""
-    starts, lengths = ragged.offsets[numbers], ragged.lengths[numbers]
+    starts = ragged.offsets[indices]
+    lengths = ragged.lengths[indices]
     columns = np.arange(lengths.max() + 1)
     inside = columns < lengths[:, None]
     rows = np.full(inside.shape, PAD, dtype=np.int64)

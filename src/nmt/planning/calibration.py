@@ -93,7 +93,7 @@ def time_training(
         batch = next(updates)  # made in a thread by real training
         start = time.perf_counter()
         trainer.train_step(batch, learning_rate=1e-4, update=len(times) + 1)
-        trainer.outcomes()
+        trainer.pop_gradient_norms()
         times.append(time.perf_counter() - start)
     update = float(np.mean(times[WARM_UP_UPDATES:])) * micro_batches / count
 

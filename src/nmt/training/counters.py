@@ -8,14 +8,17 @@ from nmt.data.batches import UpdateBatch
 
 @dataclass
 class Counters:
-    """Counts since the first update; seconds are of training, validation included."""
+    """Counts since the first update; seconds are of training, validation included.
+
+    The names of the fields are keys of saved states.
+    """
 
     update: int = 0
     epoch: int = 1
-    position: int = 0  # updates of this epoch already done
+    position: int = 0  # updates done in this epoch
     source_tokens: int = 0
     target_tokens: int = 0
-    positions: int = 0  # of both sides, padding included
+    positions: int = 0  # tokens of both sides, padding included
     flops: float = 0.0  # as nmt.models.flops counts them
     seconds: float = 0.0
     device_seconds: float = 0.0  # seconds times the number of ranks
@@ -31,10 +34,11 @@ class Counters:
     def begin(self, batch: UpdateBatch) -> None:
         """Count one more update, which learns from `batch`."""
         self.update += 1
-        self.epoch, self.position = batch.epoch, batch.position
+        self.epoch = batch.epoch
+        self.position = batch.update_in_epoch
         self.source_tokens += batch.source_tokens
         self.target_tokens += batch.target_tokens
-        self.positions += batch.positions
+        self.positions += batch.padded_tokens
 
     def spend(self, seconds: float, cpu_seconds: float, world_size: int) -> None:
         """Count time, of the wall clock and of this rank's CPU."""

@@ -139,8 +139,10 @@ class TrainingLoop:
 
         Raises UserError when too many in a row were skipped.
         """
-        counters, outcomes = self.counters, self.trainer.outcomes()
-        for update, (batch, norm) in enumerate(outcomes, counters.update - len(outcomes) + 1):
+        counters = self.counters
+        gradient_norms = self.trainer.pop_gradient_norms()
+        first_update = counters.update - len(gradient_norms) + 1
+        for update, (batch, norm) in enumerate(gradient_norms, start=first_update):
             if math.isfinite(norm):
                 counters.skipped_in_a_row = 0
                 continue
@@ -156,7 +158,7 @@ class TrainingLoop:
                     f" batch has the training sentences {', '.join(map(str, ids[:10]))}{more}, see"
                     f" metrics.jsonl; {counters.skipped} updates were skipped in all)."
                 )
-        return outcomes[-1][1] if outcomes else math.nan
+        return gradient_norms[-1][1] if gradient_norms else math.nan
 
     def log(self, rate: float, norm: float) -> None:
         """Write means and rates since the last line.
@@ -177,7 +179,7 @@ class TrainingLoop:
                 "nll": nll / tokens,
                 "perplexity": math.exp(nll / tokens),
             }
-        real_positions = counters.source_tokens + counters.target_tokens
+        real_tokens = counters.source_tokens + counters.target_tokens
         self.metrics.write(
             update=counters.update,
             epoch=counters.epoch,
@@ -191,7 +193,7 @@ class TrainingLoop:
             cpu_seconds=round(counters.cpu_seconds, 2),
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
-            padding=1 - real_positions / counters.positions,
+            padding=1 - real_tokens / counters.positions,
             memory=self.machine.memory(),
         )
         shown = {name: f"{value:.3f}" for name, value in means.items()}

@@ -1,4 +1,4 @@
-"""One update: the gradient of a batch, wherever its micro-batches are computed, and a step."""
+"""One update: the gradient of a batch, summed over micro-batches and ranks, and a step."""
 
 import math
 import warnings
@@ -14,19 +14,19 @@ from nmt.configuration import Training
 from nmt.data.batches import Batch, UpdateBatch
 from nmt.errors import UserError
 from nmt.models.protocol import PAD, Model
+from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 from nmt.training.requirements import require_support
-from nmt.training.schedule import source_weight
 
 
 class Trainer:
-    """A model, its optimizer and its gradient scaler: all that updates change but counters.
+    """A model with its optimizer and gradient scaler: all that an update changes but counters.
 
-    It waits for a GPU only in `outcomes`. Random numbers are a function of seed, update and
-    micro-batch, and of nothing that came before: there is no generator to save, and the same
-    micro-batches on any number of ranks drop out the same units.
+    It waits for a GPU only in `pop_gradient_norms`. Random numbers depend on seed, update and
+    micro-batch, and on nothing that came before. So there is no generator's state to save, and
+    dropout is the same on any number of ranks that compute the same micro-batches.
     """
 
     def __init__(self, model: Model, settings: Training, group: ProcessGroup, seed: int):
@@ -37,8 +37,8 @@ class Trainer:
         self.seed = seed
         self.objective: Objective | DistributedDataParallel = Objective(model, settings)
         if group.world_size > 1:
-            # Buffers are tables of positions: each process makes its own. (torch 2.11 does not know
-            # the argument's new name.)
+            # Buffers are tables of positions, which each process computes itself. (Later versions
+            # of torch rename the argument and warn of this name; 2.11 does not know the new one.)
             with warnings.catch_warnings(action="ignore", category=FutureWarning):
                 self.objective = DistributedDataParallel(
                     self.objective, broadcast_buffers=False, gradient_as_bucket_view=True
@@ -47,37 +47,39 @@ class Trainer:
         self.scaler = torch.amp.GradScaler(
             group.device.type, enabled=settings.precision == "float16"
         )
-        # Loss, negative log-likelihood and target tokens since the last line of metrics.jsonl, of
-        # this rank
+        # This rank's loss, negative log-likelihood and target tokens since the last line of
+        # metrics.jsonl
         self.sums = torch.zeros(3, dtype=torch.float64, device=group.device)
-        self.latest: list[tuple[UpdateBatch, Tensor]] = []
+        # The batch and gradient norm of each update since the last call of pop_gradient_norms
+        self.gradient_norms: list[tuple[UpdateBatch, Tensor]] = []
 
     def train_step(self, batch: UpdateBatch, learning_rate: float, update: int) -> None:
-        """Take one step along the gradient of the mean loss of a target token.
+        """Take one step along the gradient of the mean loss per target token.
 
         A step whose gradient is NaN or infinite is skipped.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.objective.train()
-        weight = source_weight(update, self.settings.source_loss)
-        scale = self.group.world_size / batch.target_tokens  # torch takes the mean over ranks
+        source_weight = schedule.source_weight(update, self.settings.source_loss)
+        # DistributedDataParallel takes the mean of the ranks' gradients, an update needs the sum.
+        scale = self.group.world_size / batch.target_tokens
         sums = torch.zeros_like(self.sums)
-        last = max(batch.micro_batches)
-        for index, micro_batch in batch.micro_batches.items():
-            seed_random(self.seed, update, index)
-            synchronize = index == last or self.group.world_size == 1
+        last_number = max(batch.micro_batches)
+        for number, micro_batch in batch.micro_batches.items():
+            seed_random(self.seed, update, number)
+            synchronize = number == last_number or self.group.world_size == 1
             with enough_memory(micro_batch), nullcontext() if synchronize else self.no_sync():
-                total, micro_sums = self.objective(micro_batch, weight)
+                total, micro_sums = self.objective(micro_batch, source_weight)
                 self.scaler.scale(total * scale).backward()
             sums += micro_sums
-        with enough_memory(micro_batch):  # the optimizer's moments are made in its first step
+        with enough_memory(micro_batch):  # the first step allocates the optimizer's moments
             norm = self.optimizer_step()
         self.sums += sums.where(norm.isfinite(), 0)
-        self.latest.append((batch, norm))
+        self.gradient_norms.append((batch, norm))
 
     def no_sync(self) -> AbstractContextManager[None]:
-        """Return a context in which ranks add up gradients without sharing them yet."""
+        """Return a context in which a rank adds up its gradients without averaging over ranks."""
         assert isinstance(self.objective, DistributedDataParallel)
         return self.objective.no_sync()
 
@@ -87,7 +89,7 @@ class Trainer:
         limit = self.settings.gradient_clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
         if not self.scaler.is_enabled():
-            # What the scaler would say: fused optimizers then stand still.
+            # The scaler sets this where it is enabled: a fused optimizer then skips the step.
             found_inf = (~norm.isfinite()).float()
             self.optimizer.found_inf = found_inf  # type: ignore[attr-defined]
         self.scaler.step(self.optimizer)
@@ -95,41 +97,47 @@ class Trainer:
         self.optimizer.zero_grad()
         return norm
 
-    def outcomes(self) -> list[tuple[UpdateBatch, float]]:
+    def pop_gradient_norms(self) -> list[tuple[UpdateBatch, float]]:
         """Return batch and gradient norm (before clipping) of each update since the last call."""
-        latest, self.latest = self.latest, []
-        norms = torch.stack([norm for _, norm in latest]).tolist() if latest else []
-        return [(batch, norm) for (batch, _), norm in zip(latest, norms, strict=True)]
+        if not self.gradient_norms:
+            return []
+        batches, norms = zip(*self.gradient_norms, strict=True)
+        self.gradient_norms = []
+        return list(zip(batches, torch.stack(norms).tolist(), strict=True))
 
 
 class Objective(nn.Module):
-    """What is minimized, as one module: torch shares the gradients of a module among ranks."""
+    """Model and loss as one module, as DistributedDataParallel needs them."""
 
     def __init__(self, model: Model, settings: Training):
         super().__init__()
         self.model = model
         self.settings = settings
 
-    def forward(self, batch: Batch, weight_of_source: float) -> tuple[Tensor, Tensor]:
-        """Return the sum over target tokens to minimize, and (3,): loss, NLL, target tokens."""
+    def forward(self, batch: Batch, source_weight: float) -> tuple[Tensor, Tensor]:
+        """Return what is minimized, as a sum over target tokens, and what is logged.
+
+        source_weight: the weight of the loss on source tokens. Logged are (3,): the loss on target
+        tokens, their negative log-likelihood, and how many they are.
+        """
         smoothing = self.settings.label_smoothing
         with autocast(batch.source.device, self.settings):
             hidden = self.model(batch.source, batch.target_in)
             loss, nll = cross_entropy(hidden.target, self.model.output, batch.target_out, smoothing)
             tokens = (batch.target_out != PAD).sum()
             total = loss
-            if weight_of_source:
+            if source_weight:
                 assert hidden.source is not None
                 states, targets = hidden.source
                 source_loss, _ = cross_entropy(states, self.model.output, targets, 0.0)
-                total = total + weight_of_source * source_loss
+                total = total + source_weight * source_loss
             if hidden.penalty is not None:
                 total = total + hidden.penalty * tokens
         return total * (tokens > 0), torch.stack([loss.detach(), nll, tokens]).double()
 
 
 def autocast(device: torch.device, settings: Training) -> torch.autocast:
-    """Return the context in which the row's precision holds."""
+    """Return a context in which torch computes in the experiment's precision."""
     dtype = AUTOCAST[settings.precision]
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
@@ -147,12 +155,12 @@ def enough_memory(batch: Batch) -> Iterator[None]:
         raise UserError(
             f"there is not enough memory for {sentences} sentences of {source} source and {target}"
             " target tokens: give train.py --device-tokens well below"
-            f" {sentences * max(source, target)}, or the row a smaller batch_tokens."
+            f" {sentences * max(source, target)}, or the experiment a smaller batch_tokens."
         ) from None
 
 
 def build_optimizer(model: Model, settings: Training) -> torch.optim.Optimizer:
-    """Return the row's optimizer; the learning rate is set before each update."""
+    """Return the experiment's optimizer; the learning rate is set before each update."""
     match settings.optimizer:
         case "adam":
             return torch.optim.Adam(
@@ -176,5 +184,5 @@ def build_optimizer(model: Model, settings: Training) -> torch.optim.Optimizer:
 
 
 def seed_random(*numbers: int) -> None:
-    """Seed torch's global generators by several numbers."""
+    """Seed torch's global generators from several numbers."""
     torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))

@@ -65,12 +65,12 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
     """
     model.eval()
     total = torch.zeros(2, dtype=torch.float64, device=group.device)
-    for numbers in dev.in_order()[group.rank :: group.world_size]:
-        batch = dev.load(numbers).to(group.device)
+    for indices in dev.in_order()[group.rank :: group.world_size]:
+        batch = dev.load(indices).to(group.device)
         with autocast(group.device, settings):
             hidden = model(batch.source, batch.target_in)
             nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1]
-        tokens = torch.tensor(dev.target_tokens(numbers), device=nll.device)
+        tokens = torch.tensor(dev.target_tokens(indices), device=nll.device)
         total += torch.stack([nll.double(), tokens])
     nll, tokens = group.sum(total).tolist()
     return nll / tokens

@@ -30,11 +30,11 @@ def train() -> list[torch.Tensor]:
     batch = Batch(sources(source), target_inputs(target), target_outputs(target))
     update_batch = UpdateBatch(
         epoch=1,
-        position=1,
+        update_in_epoch=1,
         sentences=np.arange(3),
         source_tokens=18,
         target_tokens=15,
-        positions=45,
+        padded_tokens=45,
         micro_batches={0: batch},
     )
     settings = Training(batch_tokens=24, updates=2, warmup=1, interval=1)

@@ -1,4 +1,4 @@
-"""Which sentences are learned from per_update, and how ranks divide them."""
+"""Which sentences an update learns from, and how ranks divide them."""
 
 from itertools import islice
 
@@ -30,14 +30,14 @@ def side(lengths) -> Ragged:
     )
 
 
-def updates(tokens, rank=0, world_size=1, splits=1, per_update=1, epoch=1, position=0):
+def updates(tokens, rank=0, world_size=1, chunks=1, per_update=1, epoch=1, update_in_epoch=0):
     batches = Batches(tokens, BUDGET, 1, per_update)
-    partition = Partition(rank, world_size, splits)
-    return list(islice(batches.stream(epoch, position, partition, CPU), 40))
+    partition = Partition(rank, world_size, chunks)
+    return list(islice(batches.stream(epoch, update_in_epoch, partition, CPU), 40))
 
 
-def numbers(batch) -> list[int]:
-    """Which sentences a micro-batch holds; one to be idle with is none."""
+def indices(batch) -> list[int]:
+    """Return the sentences of a micro-batch; one to be idle with has none."""
     learned = (batch.target_out != PAD).any(1)
     return (batch.source[learned, 0] - 4).tolist()
 
@@ -98,36 +98,38 @@ def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):
     for begun in (3, 17):
         last = whole[begun - 1]
         for ours, theirs in zip(
-            updates(tokens, epoch=last.epoch, position=last.position), whole[begun:], strict=False
+            updates(tokens, epoch=last.epoch, update_in_epoch=last.update_in_epoch),
+            whole[begun:],
+            strict=False,
         ):
-            assert (ours.epoch, ours.position) == (theirs.epoch, theirs.position)
+            assert (ours.epoch, ours.update_in_epoch) == (theirs.epoch, theirs.update_in_epoch)
             assert torch.equal(ours.micro_batches[0].source, theirs.micro_batches[0].source)
             assert torch.equal(ours.micro_batches[0].target_in, theirs.micro_batches[0].target_in)
 
 
 @pytest.mark.parametrize("per_update", [1, 2])
-@pytest.mark.parametrize(("world_size", "splits"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
-def test_ranks_divide_every_update(tokens, world_size, splits, per_update):
-    ranks = [updates(tokens, rank, world_size, splits, per_update) for rank in range(world_size)]
+@pytest.mark.parametrize(("world_size", "chunks"), [(1, 1), (1, 3), (2, 2), (2, 4), (3, 3)])
+def test_ranks_divide_every_update(tokens, world_size, chunks, per_update):
+    ranks = [updates(tokens, rank, world_size, chunks, per_update) for rank in range(world_size)]
     for alone, *divided in zip(updates(tokens, per_update=per_update), *ranks, strict=True):
         micro_batches = {i: batch for own in divided for i, batch in own.micro_batches.items()}
-        assert sorted(micro_batches) == list(range(per_update * splits))
-        sentences = [n for batch in micro_batches.values() for n in numbers(batch)]
+        assert sorted(micro_batches) == list(range(per_update * chunks))
+        sentences = [n for batch in micro_batches.values() for n in indices(batch)]
         assert sorted(sentences) == sorted(alone.sentences)
         for own in divided:
             assert own.source_tokens == alone.source_tokens
             assert own.target_tokens == alone.target_tokens
-            assert len(own.micro_batches) == per_update * splits // world_size
+            assert len(own.micro_batches) == per_update * chunks // world_size
         real = sum(int((batch.target_out != PAD).sum()) for batch in micro_batches.values())
         assert real == alone.target_tokens
 
 
 @pytest.mark.parametrize("per_update", [1, 2])
-def test_positions_are_those_of_all_micro_batches(tokens, per_update):
-    for update in updates(tokens, splits=3, per_update=per_update):
-        real = [batch for batch in update.micro_batches.values() if numbers(batch)]
-        positions = (batch.source.numel() + batch.target_out.numel() for batch in real)
-        assert update.positions == sum(positions)
+def test_padded_tokens_are_those_of_all_micro_batches(tokens, per_update):
+    for update in updates(tokens, chunks=3, per_update=per_update):
+        real = [batch for batch in update.micro_batches.values() if indices(batch)]
+        padded_tokens = (batch.source.numel() + batch.target_out.numel() for batch in real)
+        assert update.padded_tokens == sum(padded_tokens)
 
 
 def test_a_target_stands_between_its_begin_and_its_end(tokens):
