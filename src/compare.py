@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.errors import UserError, nearest
-from nmt.evaluation.scores import check, scorers
+from nmt.evaluation.scores import check_scorable, scorers
 from nmt.evaluation.significance import compare
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
@@ -32,7 +32,8 @@ def main(args: argparse.Namespace) -> None:
     systems: dict[str, list[list[str]]] = {name: [] for name in args.names}
     for name, path in zip(args.names, args.translations, strict=True):
         translations = list(read_lines(path))
-        check(translations, references, [str(file) for file in (path, *args.references)])
+        files = (path, *args.references)
+        check_scorable(translations, references, [str(file) for file in files])
         systems[name].append(translations)
 
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)

@@ -9,7 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt import command
-from nmt.evaluation.scores import by_source_length, by_source_rank, check, check_parallel, score
+from nmt.evaluation.scores import (
+    by_source_length,
+    by_source_rank,
+    check_parallel,
+    check_scorable,
+    score,
+)
 from nmt.files import read_lines, write_json
 
 # In words: each bucket goes up to, not including, the next bound; the last one has no end.
@@ -22,7 +28,8 @@ def main(args: argparse.Namespace) -> None:
     """Score the translations, write the scores as JSON and print them."""
     translations = list(read_lines(args.translations))
     references = [list(read_lines(path)) for path in args.references]
-    check(translations, references, [str(path) for path in (args.translations, *args.references)])
+    files = (args.translations, *args.references)
+    check_scorable(translations, references, [str(path) for path in files])
     if args.sources:
         sources = list(read_lines(args.sources))
         check_parallel([(str(args.translations), translations), (str(args.sources), sources)])

@@ -20,11 +20,11 @@ from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS, Metric
 from nmt.evaluation.tokenized import compounds_split, normalized, quotes_mapped, tokenized
 
-# What Moses's tokenizer escapes, in its present and its older spelling.
+# The escapes that Moses's tokenizer writes, in its present and its older spelling
 ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
-# The share of lines that may hold escapes, beyond those of the references: a model may learn a few
-# from its data.
-MOST_ESCAPED = 0.005
+# The largest fraction of translations with an escape, beyond those in the references, that is no
+# error: a model may learn a few from its data.
+MAX_ESCAPED_FRACTION = 0.005
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Scorer:
     metric: Metric
     target_language: str
 
-    def new(self) -> SacrebleuMetric:
-        """Return a new metric of sacreBLEU, for lines that `prepared` has returned."""
+    def sacrebleu_metric(self) -> SacrebleuMetric:
+        """Return a new metric of sacreBLEU, for lines that `preprocess` has returned."""
         if self.metric.scorer == "CHRF":
             return CHRF()
         if self.metric.scorer == "TER":
@@ -55,7 +55,7 @@ class Scorer:
             return BLEU(tokenize="none", force=True)
         return BLEU(lowercase=self.metric.lowercase)
 
-    def prepared(self, lines: list[str]) -> list[str]:
+    def preprocess(self, lines: list[str]) -> list[str]:
         """Return the lines as sacreBLEU gets them: as they are, or as Moses tokens."""
         if not self.metric.moses_tokens:
             return lines
@@ -69,7 +69,7 @@ class Scorer:
         return compounds_split(tokens) if self.metric.split_compounds else tokens
 
     def full_signature(self, signature: Signature) -> str:
-        """Return sacreBLEU's signature, which does not know what `prepared` does, with it."""
+        """Return sacreBLEU's signature, completed by the steps of `preprocess`."""
         if self.metric.moses_tokens:
             steps = [f"sacremoses-{sacremoses.__version__}-{self.target_language}"]
             if self.metric.map_quotes:
@@ -109,13 +109,13 @@ def scorers(target_language: str) -> dict[str, Scorer]:
 def score(
     translations: list[str], references: list[list[str]], target_language: str
 ) -> dict[str, Score]:
-    """Return the corpus scores by name, as `scorers` has them.
+    """Return the corpus score of each metric that `scorers` has, by name.
 
-    `references` is one or more sets, each as long as `translations`. Raises UserError as `check`
-    and `scorers` do.
+    references: one or more sets, each as long as `translations`. Raises UserError as
+    `check_scorable` and `scorers` do.
     """
     scorer_by_name = scorers(target_language)
-    check(translations, references)
+    check_scorable(translations, references)
     return {
         name: corpus_score(scorer, translations, references)
         for name, scorer in scorer_by_name.items()
@@ -124,9 +124,9 @@ def score(
 
 def corpus_score(scorer: Scorer, translations: list[str], references: list[list[str]]) -> Score:
     """Return one metric's score of translations against all sets of references."""
-    metric = scorer.new()
-    prepared_references = [scorer.prepared(lines) for lines in references]
-    result = metric.corpus_score(scorer.prepared(translations), prepared_references)
+    metric = scorer.sacrebleu_metric()
+    preprocessed_references = [scorer.preprocess(lines) for lines in references]
+    result = metric.corpus_score(scorer.preprocess(translations), preprocessed_references)
     return Score(result.score, scorer.full_signature(metric.get_signature()))
 
 
@@ -192,12 +192,14 @@ def bleu_of_subset(
     }
 
 
-def check(translations: list[str], references: list[list[str]], names: Sequence[str] = ()) -> None:
-    """Refuse texts that cannot be scored against each other; warn of empty translations.
+def check_scorable(
+    translations: list[str], references: list[list[str]], names: Sequence[str] = ()
+) -> None:
+    """Raise UserError unless translations can be scored against references; warn of empty ones.
 
-    `names` is what errors call the translations and each reference, in this order: their files,
-    where there are any. Raises UserError for missing references, for what `check_parallel` refuses
-    and for escaped translations.
+    names: what errors call the translations and each reference, in this order: their files, where
+    there are any. Errors are missing references, texts that are not parallel (`check_parallel`) and
+    escaped translations (`check_unescaped`).
     """
     if not references:
         raise UserError(
@@ -224,7 +226,7 @@ def check_unescaped(name: str, translations: list[str], references: list[list[st
         if (match := ESCAPED.search(line))
     }
     in_references = [sum(bool(ESCAPED.search(line)) for line in lines) for lines in references]
-    if len(escaped) - max(in_references) > MOST_ESCAPED * len(translations):
+    if len(escaped) - max(in_references) > MAX_ESCAPED_FRACTION * len(translations):
         number, match = next(iter(escaped.items()))
         raise UserError(
             f"{name}, line {number}: holds the escaped {match[0]}, as {len(escaped)} of"

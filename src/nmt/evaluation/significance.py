@@ -50,15 +50,15 @@ def compare(
 
     systems: each system's translations, a list for each of its runs.
     """
-    prepared_references = [scorer.prepared(lines) for lines in references]
+    preprocessed_references = [scorer.preprocess(lines) for lines in references]
     texts: dict[Run, list[str]] = {
-        (name, index): scorer.prepared(lines)
+        (name, index): scorer.preprocess(lines)
         for name, runs in systems.items()
         for index, lines in enumerate(runs)
     }
-    metric = scorer.new()
+    metric = scorer.sacrebleu_metric()
     scores = {
-        run: metric.corpus_score(text, prepared_references).score for run, text in texts.items()
+        run: metric.corpus_score(text, preprocessed_references).score for run, text in texts.items()
     }
     means = {
         name: fmean(score for run, score in scores.items() if run[0] == name) for name in systems
@@ -75,7 +75,7 @@ def compare(
     for baseline in (run for run in texts if run[0] == best):
         compared_texts = {run: texts[run] for run in [baseline, *rivals]}
         for field, test in TESTS.items():
-            signature, results = paired_test(test, compared_texts, prepared_references, scorer)
+            signature, results = paired_test(test, compared_texts, preprocessed_references, scorer)
             signatures.append(signature)
             for run, result in results.items():
                 if result.ci is not None:  # only bootstrap resampling gives intervals
@@ -106,7 +106,7 @@ def paired_test(
 ) -> tuple[str, dict[Run, Result]]:
     """Return the signature and results of one of TESTS, of all runs against the first."""
     named_texts: list[tuple[str, Sequence[str]]] = [(str(run), text) for run, text in texts.items()]
-    metrics = {"score": scorer.new()}
+    metrics = {"score": scorer.sacrebleu_metric()}
     paired = PairedTest(named_texts, metrics, references, test_type=test)
     signatures, columns = paired()
     (signature,) = signatures.values()

@@ -10,7 +10,7 @@ def test_perplexity_alone_has_no_scorer():
     assert [name for name, metric in METRICS.items() if metric.scorer is None] == ["perplexity"]
 
 
-def test_only_moses_tokens_are_prepared():
+def test_only_moses_tokens_are_preprocessed():
     for name, metric in METRICS.items():
         if metric.normalize or metric.map_quotes or metric.split_compounds:
             assert metric.moses_tokens, name

@@ -16,8 +16,8 @@ from nmt.errors import UserError
 from nmt.evaluation.scores import (
     by_source_length,
     by_source_rank,
-    check,
     check_parallel,
+    check_scorable,
     score,
 )
 from nmt.evaluation.tokenized import compounds_split, normalized, tokenized
@@ -320,21 +320,21 @@ def test_escaped_translations_are_refused(entity):
     escaped = [GERMAN[0], f"{entity} {GERMAN[1]}", f"{entity} {GERMAN[2]}"]
     with pytest.raises(UserError, match=f"line 2: holds the escaped {entity}"):
         score(escaped, [GERMAN], "de")
-    check(escaped, [escaped])
-    check(escaped, [GERMAN, escaped])
+    check_scorable(escaped, [escaped])
+    check_scorable(escaped, [GERMAN, escaped])
 
 
 def test_a_few_escapes_are_scored_but_escaping_of_all_lines_is_refused():
     plain = words(0, 600)
-    check(["&amp; x", "&quot; y", *plain[2:]], [plain])
+    check_scorable(["&amp; x", "&quot; y", *plain[2:]], [plain])
     with pytest.raises(UserError, match="line 1: holds the escaped &amp;, as 4 of 600 lines do"):
-        check(["&amp; x"] * 4 + plain[4:], [plain])
+        check_scorable(["&amp; x"] * 4 + plain[4:], [plain])
     with pytest.raises(UserError, match="as 600 of 600 lines do"):
-        check([f"{line} &quot;" for line in plain], [["&amp; x", *plain[1:]]])
+        check_scorable([f"{line} &quot;" for line in plain], [["&amp; x", *plain[1:]]])
 
 
 def test_empty_translations_are_logged(caplog):
-    check(["", GERMAN[1], " "], [GERMAN])
+    check_scorable(["", GERMAN[1], " "], [GERMAN])
     assert "The translations: 2 of 3 lines are empty, the first is line 1" in caplog.text
 
 
@@ -346,7 +346,7 @@ def test_translations_without_a_word_are_scored(caplog):
 
 
 def test_ampersands_are_not_escapes():
-    check(["AT&T; a & b; Q&A;"], [["AT&T"]])
+    check_scorable(["AT&T; a & b; Q&A;"], [["AT&T"]])
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_golden_tokenized_output():
     escaped = list(read_lines(golden("bpe2bpe.newstest2014.tok.de.gz")))
     reference = tokenized(read_lines(mirrored("newstest/newstest2014-deen.de.gz")), "de")
     with pytest.raises(UserError, match="line 5: holds the escaped &quot;"):
-        check(escaped, [reference])
+        check_scorable(escaped, [reference])
 
     tokens = tokenized([html.unescape(line) for line in escaped], "de")
     split_tokens = compounds_split(tokens)
