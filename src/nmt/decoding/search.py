@@ -1,4 +1,4 @@
-"""Batched beam search with cached steps; all it knows of a model is the protocol."""
+"""Batched beam search with cached steps, for any model of nmt.models.protocol."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,11 +12,12 @@ from torch.nn.utils.parametrize import cached
 from nmt.configuration import Decoding
 from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
-# B sentences still open, K beam, R = B * K rows, N best that are wanted, D width of hidden states,
-# V vocabulary
+# B sentences still open, K beam, R = B * K rows (one for each open hypothesis), N n_best, D width
+# of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is fewer),
+# M continuations of each sentence (2K, or K once those with EOS are taken out)
 
-# Rows whose logits are held at a time: each product with the output matrix has to rearrange it
-# first
+# Rows whose logits are held at a time; many, because each product with the output matrix has to
+# repack the matrix first
 ROWS_PER_CHUNK = {"cpu": 512, "cuda": 4096}
 
 
@@ -33,7 +34,7 @@ Length = TypeVar("Length", float, Tensor)
 
 
 def length_penalty(length: Length, decoding: Decoding) -> Length:
-    """Return the divisor of a log probability, which never falls with the length.
+    """Return what a log probability is divided by; it never falls with the length.
 
     length: |Y|, EOS counted. Penalties: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14);
     power, |Y|^alpha; none, 1.
@@ -60,12 +61,12 @@ def search(
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
     source: (B, S). limits: the most tokens each translation may have, EOS not counted. n_best: at
-    most the beam. A hypothesis is finished when EOS is among its sentence's best `beam`
-    continuations. A sentence is closed when no open hypothesis can still beat the last of its N
-    best finished ones: log probabilities only fall, so an open one is worth at most its own over
-    the largest penalty that its sentence's limit allows. With the stop "beam" it is closed as soon
-    as `beam` are finished, whatever the open ones might come to. A beam of 1 is greedy search: it
-    ends with the first EOS.
+    most the beam.
+
+    Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
+    sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
+    closed as `Finished.threshold` says. A beam of 1 is greedy search, which ends with the first
+    EOS.
     """
     beam = decoding.beam
     stop = "beam" if beam == 1 else decoding.stop
@@ -74,7 +75,7 @@ def search(
     finished = Finished(len(limits), n_best, source.device)
 
     length = 0
-    while len(sentences.number):
+    while len(sentences.sentence_ids):
         hidden, state = model.step(sentences.prefixes[..., -1].flatten(), state)
         at_limit = (sentences.limit == length).repeat_interleave(beam)
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
@@ -83,12 +84,10 @@ def search(
         finished.add(sentences, continuations, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
-        if stop == "exact":
-            threshold = finished.best_scores[:, -1]
-        else:
-            threshold = torch.where(finished.count < beam, -torch.inf, torch.inf)
+        # Log probabilities only fall, so an open hypothesis scores at most its present one over the
+        # largest penalty that its sentence's limit allows.
         best_possible = kept.log_probs[:, 0] / sentences.largest_penalty
-        still_open = torch.nonzero(best_possible > threshold)[:, 0]
+        still_open = torch.nonzero(best_possible > finished.threshold(stop, beam))[:, 0]
         rows = sentences.advance(kept, still_open)
         finished.keep_open(still_open)
         if len(still_open):
@@ -101,31 +100,33 @@ def search(
 
 @dataclass(frozen=True)
 class Continuations:
-    """Continuations of each sentence's open hypotheses by one token, the best first.
+    """Each sentence's open hypotheses continued by one token, the best first.
 
-    log_probs: (B, C). origin: (B, C), the beam that each continues. tokens: (B, C).
+    log_probs: (B, M), of the whole continuation. beam_index: (B, M), which of the sentence's K
+    hypotheses is continued. tokens: (B, M), by which token.
     """
 
     log_probs: Tensor
-    origin: Tensor
+    beam_index: Tensor
     tokens: Tensor
 
     def without_eos(self, count: int) -> "Continuations":
-        """Return the `count` best that do not end."""
+        """Return the `count` best that do not end with EOS."""
         log_probs, kept = self.log_probs.masked_fill(self.tokens == EOS, -torch.inf).topk(count)
-        return Continuations(log_probs, self.origin.gather(1, kept), self.tokens.gather(1, kept))
+        beam_index = self.beam_index.gather(1, kept)
+        return Continuations(log_probs, beam_index, self.tokens.gather(1, kept))
 
 
 @dataclass
 class OpenSentences:
     """The sentences still open, each with K open hypotheses.
 
-    number: (B,), that of the sentence among all. limit: (B,), the most tokens of its translation.
-    largest_penalty: (B,), that of a translation of so many. log_probs: (B, K), falling.
-    prefixes: (B, K, 1 + length), tokens from BOS on.
+    sentence_ids: (B,), indices among all sentences of the search. limit: (B,), the most tokens of
+    the translation. largest_penalty: (B,), the length penalty of a translation with so many.
+    log_probs: (B, K), falling. prefixes: (B, K, 1 + length), tokens from BOS on.
     """
 
-    number: Tensor
+    sentence_ids: Tensor
     limit: Tensor
     largest_penalty: Tensor
     log_probs: Tensor
@@ -133,12 +134,13 @@ class OpenSentences:
 
     @classmethod
     def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
-        """Return all sentences, of whose beams only the first is continued: they begin alike."""
+        """Return all sentences, with hypotheses that consist of BOS."""
         limit = torch.tensor(limits, device=device)
+        # A sentence's K hypotheses are equal at first: only one of them is continued.
         log_probs = torch.full((len(limits), decoding.beam), -torch.inf, device=device)
         log_probs[:, 0] = 0.0
         return cls(
-            number=torch.arange(len(limits), device=device),
+            sentence_ids=torch.arange(len(limits), device=device),
             limit=limit,
             largest_penalty=length_penalty(limit + 1, decoding),
             log_probs=log_probs,
@@ -146,9 +148,10 @@ class OpenSentences:
         )
 
     def continuations(self, next_log_probs: Tensor, next_tokens: Tensor) -> Continuations:
-        """Return the best 2K: even if EOS follows every beam, K others are left.
+        """Return the 2K best continuations of each sentence.
 
-        Next tokens and their log probabilities: (R, C).
+        At most K of them end, one for each hypothesis, so that K others are left.
+        next_log_probs, next_tokens: (R, C).
         """
         beam = self.log_probs.size(1)
         next_log_probs = next_log_probs.unflatten(0, (-1, beam))  # (R, C) -> (B, K, C)
@@ -158,14 +161,15 @@ class OpenSentences:
         return Continuations(log_probs, index // next_log_probs.size(-1), tokens)
 
     def advance(self, kept: Continuations, still_open: Tensor) -> Tensor:
-        """Continue the hypotheses of the sentences `still_open` (B',), and forget the others.
+        """Continue the hypotheses of some sentences, and forget the other sentences.
 
-        kept: K of each sentence. Returns the rows (B', K) of the R that they continue.
+        kept: the K continuations of each sentence that stay open. still_open: (B',), the indices of
+        the sentences. Returns which rows (B', K) of the R are continued.
         """
-        rows = still_open[:, None] * self.log_probs.size(1) + kept.origin[still_open]
+        rows = still_open[:, None] * self.log_probs.size(1) + kept.beam_index[still_open]
         tokens = kept.tokens[still_open][..., None]
         self.prefixes = torch.cat([self.prefixes.flatten(0, 1)[rows], tokens], dim=-1)
-        self.number = self.number[still_open]
+        self.sentence_ids = self.sentence_ids[still_open]
         self.limit = self.limit[still_open]
         self.largest_penalty = self.largest_penalty[still_open]
         self.log_probs = kept.log_probs[still_open]
@@ -175,8 +179,8 @@ class OpenSentences:
 class Finished:
     """The finished hypotheses.
 
-    hypotheses: of all sentences, by number. best_scores: (B, N), the best of the sentences still
-    open, falling. count: (B,), how many these have.
+    hypotheses: those of each sentence of the search, by sentence id. best_scores: (B, N), the best
+    scores of each sentence still open, falling. count: (B,), how many each of these has finished.
     """
 
     def __init__(self, sentences: int, n_best: int, device: torch.device):
@@ -185,27 +189,41 @@ class Finished:
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
 
     def add(self, sentences: OpenSentences, continuations: Continuations, penalty: float) -> None:
-        """Add what ends among the best K continuations, unless N better ones are there."""
+        """Add those of the best K continuations that end, unless N better ones are known.
+
+        penalty: the length penalty of the continuations.
+        """
         log_probs = continuations.log_probs
         ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
         ended[:, sentences.log_probs.size(1) :] = False
         scores = torch.where(ended, log_probs / penalty, -torch.inf)
         row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
-        tokens = sentences.prefixes[row, continuations.origin[row, column], 1:]
-        for number, *hypothesis in zip(
-            sentences.number[row].tolist(),
-            tokens.tolist(),
+        prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]
+        for sentence_id, tokens, log_prob, score in zip(
+            sentences.sentence_ids[row].tolist(),
+            prefixes.tolist(),
             log_probs[row, column].tolist(),
             scores[row, column].tolist(),
             strict=True,
         ):
-            self.hypotheses[number].append(Hypothesis(*hypothesis))
+            self.hypotheses[sentence_id].append(Hypothesis(tokens, log_prob, score))
         n_best = self.best_scores.size(1)
         self.best_scores = torch.cat([self.best_scores, scores], 1).topk(n_best).values
         self.count += ended.sum(1)
 
+    def threshold(self, stop: str, beam: int) -> Tensor:
+        """Return the score that some open hypothesis must be able to beat: (B,).
+
+        A sentence in which none can is closed. With the stop "exact" that is the score of the last
+        of the N best finished hypotheses, so that no better one is missed. With "beam" anything is
+        enough until `beam` are finished, and nothing afterwards.
+        """
+        if stop == "exact":
+            return self.best_scores[:, -1]
+        return torch.where(self.count < beam, -torch.inf, torch.inf)
+
     def keep_open(self, still_open: Tensor) -> None:
-        """Keep the scores and counts of the sentences `still_open` (B',)."""
+        """Keep the scores and counts of the sentences with these indices (B',)."""
         self.best_scores = self.best_scores[still_open]
         self.count = self.count[still_open]
 
@@ -215,7 +233,8 @@ def top_next_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Return the log probabilities of each row's most probable next tokens, and these tokens.
 
-    Both are (R, C), C <= count. hidden: (R, D). at_limit: (R,), rows that may only end.
+    hidden: (R, D). count: the most that are wanted of a row. at_limit: (R,), true at rows that may
+    only end. Both results are (R, C).
     """
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
@@ -230,9 +249,10 @@ def top_next_tokens(
 
 
 def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return x.topk(k) of long rows, faster: (R, V) -> values, falling, and indices: (R, k) both.
+    """Return what x.topk(k) does, faster for long rows: (R, V) -> values (R, k), indices (R, k).
 
-    Written as a table, a row has its k largest values in the k columns with the largest maxima.
+    Each row is reshaped into a table. Its k largest values are in the k columns with the largest
+    maxima, so that only these columns have to be searched.
     """
     height = math.isqrt(x.size(1) // k)
     width = x.size(1) // height
@@ -241,7 +261,7 @@ def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
     starts = torch.arange(0, height * width, width, device=x.device)[:, None]
     indices = (columns + starts).flatten(1)
-    # Columns that do not fill a row of the table
+    # The last values, which do not fill another row of the table
     left_over = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
     values, chosen = torch.cat([values, x[:, height * width :]], 1).topk(k)
     return values, torch.cat([indices, left_over], 1).gather(1, chosen)
@@ -250,9 +270,10 @@ def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def log_prob_chunks(
     output: Callable[[Tensor], Tensor], hidden: Tensor, *row_tensors: Tensor
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Yield the log probabilities (., V) of a chunk of rows, with its rows of `row_tensors`.
+    """Yield log probabilities by chunks of n rows: (n, V).
 
-    Those of all rows are never held together.
+    Those of all rows are never held at once. hidden: (R, D). row_tensors: tensors with R rows; each
+    chunk comes with its n rows of them.
     """
     size = ROWS_PER_CHUNK[hidden.device.type]
     splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
@@ -261,5 +282,5 @@ def log_prob_chunks(
 
 
 def log_softmax(logits: Tensor) -> Tensor:
-    """Return log probabilities, in float32 where logits are in less."""
+    """Return log probabilities, in float32 where the logits have a lower precision."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
