@@ -10,21 +10,27 @@ from nmt.evaluation.metrics import METRICS
 USAGE = {
     "ctranslate2": """
         import ctranslate2
-        import sentencepiece
+        from sentencepiece import SentencePieceProcessor
 
-        source, target = (sentencepiece.SentencePieceProcessor(f"{{side}}.model") for side in ("source", "target"))
-        pieces = source.encode("{text}", out_type=str)
+        source = SentencePieceProcessor("source.model")
+        target = SentencePieceProcessor("target.model")
         translator = ctranslate2.Translator(".")
-        options = {{"beam_size": {beam}, "length_penalty": {penalty:g}, "max_decoding_length": len(pieces) + {extra}}}
-        found = translator.translate_batch([pieces], **options)
-        print(target.decode(found[0].hypotheses[0]))
-        """,  # noqa: E501
+        pieces = source.encode("{text}", out_type=str)
+        results = translator.translate_batch(
+            [pieces],
+            beam_size={beam},
+            length_penalty={penalty:g},
+            max_decoding_length=len(pieces) + {extra},
+        )
+        print(target.decode(results[0].hypotheses[0]))
+        """,
     "huggingface": """
         from transformers import MarianMTModel, MarianTokenizer
 
-        tokenizer, model = (each.from_pretrained(".") for each in (MarianTokenizer, MarianMTModel))
-        found = model.generate(**tokenizer("{text}", return_tensors="pt"))
-        print(tokenizer.decode(found[0], skip_special_tokens=True))
+        tokenizer = MarianTokenizer.from_pretrained(".")
+        model = MarianMTModel.from_pretrained(".")
+        outputs = model.generate(**tokenizer("{text}", return_tensors="pt"))
+        print(tokenizer.decode(outputs[0], skip_special_tokens=True))
         """,
     "safetensors": """
         import json
@@ -33,8 +39,9 @@ USAGE = {
         with safe_open("model.safetensors", framework="pt") as file:
             weights = {{name: file.get_tensor(name) for name in file.keys()}}
             configuration = json.loads(file.metadata()["configuration"])
-        print(configuration["experiment"]["title"], sum(tensor.numel() for tensor in weights.values()))
-        """,  # noqa: E501
+        parameters = sum(tensor.numel() for tensor in weights.values())
+        print(configuration["experiment"]["title"], parameters)
+        """,
 }
 
 
