@@ -449,14 +449,14 @@ def check_locks(folder: Path, report: Report) -> None:
         process.wait()
     held = bool(list(copy.glob(".snakemake/locks/*")))
     snakemake(copy, "--unlock")
-    done = snakemake(copy, "results/corpora/tiny/raw/train.en")
+    rerun = snakemake(copy, "results/corpora/tiny/raw/train.en")
     report.line(
         "one after a killed one, its lock taken away",
         "",
         "runs",
-        done.returncode,
+        rerun.returncode,
         1,
-        held and not done.returncode,
+        held and not rerun.returncode,
     )
 
 
