@@ -1,4 +1,4 @@
-"""Average a run's last checkpoints, or take its best one, as the row asks for.
+"""Average a run's last checkpoints, or take its best one, as the experiment asks for.
 
 OUTPUT becomes a model's folder, which translate.py and others use.
 """
@@ -19,7 +19,7 @@ from nmt.text.subwords import SubwordPair
 
 
 def main(args: argparse.Namespace) -> None:
-    """Average the checkpoints, check that they are the row's, and write the folder."""
+    """Average the checkpoints, check that they are the experiment's, and write the folder."""
     catalog = load_catalog(args.catalog)
     corpus = catalog.corpus(args.corpus)
     experiment = catalog.experiment(args.experiment)
@@ -39,7 +39,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def checkpoints_to_average(folder: Path, training: Training, updates: int) -> list[Path]:
-    """Return the last checkpoints that the row averages, or its best one.
+    """Return the last checkpoints, as many as the experiment averages, or its best one.
 
     updates: those of the finished training. Raises UserError when a checkpoint is not there, which
     a training of so many updates has written.
@@ -60,11 +60,8 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
+    command.add_experiment(parser)
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
-    parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
-    )
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
         "--training", type=Path, required=True, metavar="FILE", help="training.json of the run"

@@ -1,4 +1,4 @@
-"""Measure how fast rows train on this machine, interleaved, and write a table and a figure.
+"""Measure how fast experiments train on this machine, interleaved; write a table and a figure.
 
 With --against, another checkout of this repository is measured as well; with --without, this code
 without some of its optimizations; and with --peers, other toolkits, which --peers-python must have
@@ -30,7 +30,7 @@ PEER = "nmt.benchmarks.measure_peer"
 
 
 def main(args: argparse.Namespace) -> None:
-    """Measure every version of every row, once a round, and write the results."""
+    """Measure every version of every experiment, once a round, and write the results."""
     if len(args.tokens) != len(args.experiments):
         raise UserError(
             f"{len(args.experiments)} experiments but {len(args.tokens)} folders of tokens: give"
@@ -38,11 +38,11 @@ def main(args: argparse.Namespace) -> None:
         )
     commands = worker_commands(args)
     sources = {"other": args.against / "src"} if args.against else {}
-    rows = list(zip(args.experiments, args.tokens, strict=True))
+    pairs = list(zip(args.experiments, args.tokens, strict=True))
     turns = [
         (experiment, tokens, version)
         for _ in range(args.rounds)
-        for experiment, tokens in rows
+        for experiment, tokens in pairs
         for version in commands
     ]
     records = []
@@ -97,7 +97,7 @@ if __name__ == "__main__":
         nargs="+",
         required=True,
         metavar="NAME",
-        help="rows of config/experiments",
+        help="entries of config/experiments",
     )
     parser.add_argument(
         "--tokens",
@@ -105,7 +105,7 @@ if __name__ == "__main__":
         type=Path,
         required=True,
         metavar="FOLDER",
-        help="the binarized training set of each row",
+        help="the binarized training set of each experiment",
     )
     parser.add_argument(
         "--against", type=Path, metavar="FOLDER", help="another checkout of this repository"

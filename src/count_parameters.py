@@ -1,4 +1,4 @@
-"""Print every row's number of parameters beside the published one, in millions.
+"""Print every experiment's number of parameters beside the published one, in millions.
 
 Nothing needs to be trained for it. `without embeddings` leaves out tables that are only looked up;
 `which` says which of the two counts is published.
@@ -94,7 +94,7 @@ if __name__ == "__main__":
         default=[],
         metavar="NAME=SIZE",
         help=(
-            "count rows that use NAME with SIZE subwords; AIAYN's counts imply"
+            "count experiments that use NAME with SIZE subwords; AIAYN's counts imply"
             " joint-bpe-37000=41000"
         ),
     )

@@ -19,9 +19,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
-    )
+    command.add_model(parser)
     parser.add_argument(
         "--scores",
         type=Path,

@@ -1,4 +1,4 @@
-"""Give a row the finished training of another, from which it differs in averaging or search.
+"""Give an experiment the finished training of another, equal but for averaging and search.
 
 The checkpoints are hard links, which take no room.
 """
@@ -27,6 +27,6 @@ if __name__ == "__main__":
         "--run", type=Path, required=True, metavar="FOLDER", help="of the finished training"
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FOLDER", help="of the row's own run"
+        "--output", type=Path, required=True, metavar="FOLDER", help="of the experiment's own run"
     )
     command.run(main, parser)

@@ -1,4 +1,4 @@
-"""Train one row on one corpus with one seed; go on from where an earlier call was interrupted.
+"""Train an experiment on a corpus with a seed; go on from where an earlier call was interrupted.
 
 OUTPUT gets training.json (what was done and what it cost), metrics.jsonl and the folder
 checkpoints, all at the end. Until then everything is in OUTPUT/state-<fingerprint of configuration
@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int | None:
 
 
 def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
-    """Load the row and its data, build the model, and run the training loop."""
+    """Load the experiment and its data, build the model, and run the training loop."""
     catalog = load_catalog(args.catalog)
     experiment = catalog.experiment(args.experiment)
     settings = experiment.training
@@ -92,7 +92,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_row(parser)
+    command.add_experiment(parser)
     parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
     parser.add_argument(

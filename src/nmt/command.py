@@ -28,11 +28,11 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_row(parser: argparse.ArgumentParser) -> None:
+def add_experiment(parser: argparse.ArgumentParser) -> None:
     """Add --catalog and --experiment."""
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="a row of config/experiments"
+        "--experiment", required=True, metavar="NAME", help="an entry of config/experiments"
     )
 
 

@@ -1,4 +1,4 @@
-"""Measure how fast another toolkit trains a row's Transformer on the same batches.
+"""Measure how fast another toolkit trains an experiment's Transformer on the same batches.
 
 Prints the target tokens a second as JSON; benchmark_training.py compares them with this project's.
 Needs a Python with the toolkits of envs/peers.txt. Model and loss are the toolkit's own

@@ -1,6 +1,6 @@
-"""Measure how fast one row trains on this machine, and print the numbers as JSON.
+"""Measure how fast an experiment trains on this machine, and print the numbers as JSON.
 
-benchmark_training.py compares several rows and versions.
+benchmark_training.py compares several experiments and versions.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from nmt.training.distributed import process_group
 
 
 def main(args: argparse.Namespace) -> None:
-    """Measure the row, without one of the optimizations if asked to, and print its speed."""
+    """Measure the experiment, without one of the optimizations if asked to, and print its speed."""
     torch.set_num_threads(args.threads)
     if args.without:
         owner, name, replacement = REPLACEMENTS[args.without]

@@ -1,4 +1,4 @@
-"""The speed of training a row on this machine: tokens a second, and where the time goes."""
+"""The speed of training on this machine: tokens per second, and where the time goes."""
 
 import argparse
 import itertools
@@ -88,7 +88,7 @@ def measure(
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser of the arguments that measure_training and measure_peer share."""
     parser = command.arguments(description)
-    command.add_row(parser)
+    command.add_experiment(parser)
     parser.add_argument(
         "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"
     )

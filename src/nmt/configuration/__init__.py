@@ -1,6 +1,6 @@
 """The configuration: frozen, validated classes, read from the catalog (a folder of YAML files).
 
-corpora.yaml says what the data is, experiments/*.yaml declare every row of every table once,
+corpora.yaml says what the data is, experiments/*.yaml declare every experiment once,
 published.yaml holds the numbers printed in papers, and a reproduction (config/demo.yaml, say)
 chooses among them. Unknown keys are errors that name the file, the entry and the nearest known key.
 """

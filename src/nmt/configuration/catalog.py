@@ -39,7 +39,10 @@ class Catalog(Strict):
         return lookup(self.vocabularies, name, "vocabulary")
 
     def experiment(self, name: str) -> Experiment:
-        """Return a row, whose name may have overrides; raises UserError for an unknown one."""
+        """Return an experiment, whose name may have overrides.
+
+        Raises UserError for an unknown one.
+        """
         if split_name(name)[1] and name not in self.experiments:
             return self.with_rows([name]).experiments[name]
         return lookup(self.experiments, name, "experiment")
@@ -136,7 +139,7 @@ def read_experiments(folder: Path) -> dict[str, dict[str, Entry]]:
     declared: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     files = sorted(folder.glob("*.yaml"))
     if not files:
-        raise UserError(f"{folder} has no files that declare experiments, as rows.yaml.")
+        raise UserError(f"{folder} has no files that declare experiments, such as demo.yaml.")
     for file in files:
         for kind, entries in read_yaml(file, dict).items():
             if kind not in KINDS:

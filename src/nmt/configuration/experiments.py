@@ -174,7 +174,7 @@ class Training(Strict):
         return self
 
 
-# What is made of a training afterwards: rows that differ in these alone can share one.
+# Keys that matter after training: experiments that differ in these alone can share one.
 CHECKPOINT_KEYS = {"average", "checkpoint"}
 
 
@@ -212,9 +212,9 @@ class Experiment(Strict):
 
     @property
     def peak_learning_rate(self) -> float:
-        """The rate at the end of the warm-up: the row's own, or the paper's (AIAYN equation 3).
+        """The rate at the end of the warm-up: the experiment's own, or else the paper's.
 
-        The paper's is d_model^-0.5 * min(update^-0.5, update * warmup^-1.5).
+        The paper's is d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (AIAYN equation 3).
         """
         if self.training.peak_learning_rate is not None:
             return self.training.peak_learning_rate

@@ -191,17 +191,21 @@ def overridden_reproduction(
 ) -> Reproduction:
     """Return the reproduction with the overrides in the names of its rows and in its own.
 
-    Raises UserError for a key that no row knows, and for a value that cannot be a part of a name.
+    Raises UserError for a key that no experiment has, and for a value that cannot be a part of a
+    name.
     """
     keys = {row: keys_of(row, catalog) for row in reproduction.experiments}
     known = set().union(*keys.values())
     for key, value in overrides.items():
         if key not in known:
             hint = nearest(key, known)
-            raise UserError(f"{where}: no row of this reproduction has the key {key!r}: {hint}")
+            raise UserError(
+                f"{where}: no experiment of this reproduction has the key {key!r}: {hint}"
+            )
         if not isinstance(value, int | float | str) or not re.fullmatch(NAME, text(value)):
             raise UserError(
-                f"{where}: {key} can be set for all rows to a number or a word, not to {value!r}."
+                f"{where}: {key} can be set for all experiments to a number or a word, not to"
+                f" {value!r}."
             )
     renamed = {row: with_overrides(row, overrides, keys[row]) for row in keys}
     tables = {

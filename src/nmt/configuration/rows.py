@@ -1,4 +1,4 @@
-"""From the entries of experiments/*.yaml to rows: bases are followed, keys are checked."""
+"""Experiments from the entries of experiments/*.yaml: bases are followed, keys are checked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from nmt.configuration.strict import Strict, lookup, validated
 from nmt.errors import UserError, nearest
 
 OWN_KEYS = Experiment.model_fields.keys() - {"model", "training", "decoding"}
-# Keys that only some values of another key make use of.
+# For keys that have an effect only with some values of another key: that key and these values
 USED_WITH = {
     "max_positions": ("positions", ["learned"]),
     "positions_std": ("positions", ["learned"]),
@@ -40,7 +40,7 @@ class Entry:
 def resolved_experiment(
     name: str, entries: dict[str, Entry], vocabularies: dict[str, Vocabulary]
 ) -> Experiment | None:
-    """Return the row of an entry, or None for an entry without a family: it is only a base.
+    """Return the experiment of an entry, or None for an entry without a family: it is only a base.
 
     Raises UserError naming the file, the entry and the key at fault.
     """
@@ -94,15 +94,15 @@ def with_bases(name: str, entries: dict[str, Entry], seen: tuple[str, ...]) -> d
 
 
 def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
-    """Raise UserError for a key that is neither a row's nor one of these families'."""
+    """Raise UserError for a key that neither experiments nor these families have."""
     classes: tuple[type[Strict], ...] = (Training, Decoding, *families)
     known = {"base", *OWN_KEYS}.union(*(cls.model_fields for cls in classes))
     for key in keys:
         if key in known:
             continue
-        others = [family for family, cls in FAMILIES.items() if key in cls.model_fields]
-        if others:
-            hint = f"it is one of {', '.join(others)}, not of {keys['family']}"
+        families_with_key = [family for family, cls in FAMILIES.items() if key in cls.model_fields]
+        if families_with_key:
+            hint = f"it is one of {', '.join(families_with_key)}, not of {keys['family']}"
         elif key in PRESENT:
             hint = f"it is called {PRESENT[key]}"
         else:
@@ -111,9 +111,9 @@ def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None
 
 
 def check_use(own: dict, experiment: Experiment, where: str) -> None:
-    """Raise UserError for a key of the entry itself that changes nothing.
+    """Raise UserError for a key of the entry itself that has no effect.
 
-    What comes from a base may lie idle.
+    Keys that come from a base may have none.
     """
     values: dict = {}
     for part in (experiment.model, experiment.training, experiment.decoding):
@@ -121,17 +121,18 @@ def check_use(own: dict, experiment: Experiment, where: str) -> None:
     for key in own:
         if key not in USED_WITH:
             continue
-        other, users = USED_WITH[key]
-        if other in values and values[other] not in users:
+        required_key, required_values = USED_WITH[key]
+        if required_key in values and values[required_key] not in required_values:
             raise UserError(
-                f"{where}: {key} is for {other}: {' or '.join(users)}, here it is"
-                f" {values[other]}: leave {key} out."
+                f"{where}: {key} is for {required_key}: {' or '.join(required_values)}, here it is"
+                f" {values[required_key]}: leave {key} out."
             )
 
 
 def check_shared_training(name: str, experiments: dict[str, Experiment], where: str) -> None:
-    """Raise UserError where `trained_as` names a row that cannot serve this one."""
-    own, shared_name = experiments[name], experiments[name].trained_as
+    """Raise UserError where `trained_as` names an experiment that cannot serve this one."""
+    own = experiments[name]
+    shared_name = own.trained_as
     if shared_name is None:
         return
     where = f"{where}, trained_as"

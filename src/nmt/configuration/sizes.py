@@ -1,4 +1,4 @@
-"""What a row takes at most: parameters, memory and disk, for what jobs ask of a scheduler.
+"""What an experiment takes at most: parameters, memory and disk, for what jobs ask of a scheduler.
 
 nmt.models.size counts exactly, but takes torch, which no rule should have to import.
 """
@@ -17,7 +17,7 @@ from nmt.configuration.models import (
 
 
 def parameters_at_most(experiment: Experiment, vocabulary: Vocabulary) -> int:
-    """Return a number that the parameters of a row do not exceed; less than twice theirs."""
+    """Return an upper bound of the number of parameters; it is less than twice that number."""
     target_size = vocabulary.size
     source_size = vocabulary.source_size or target_size
     model = experiment.model

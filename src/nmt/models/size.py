@@ -1,4 +1,4 @@
-"""The number of parameters of a row, counted on models whose tensors take no memory."""
+"""The number of parameters of an experiment, counted on models whose tensors take no memory."""
 
 from dataclasses import dataclass
 

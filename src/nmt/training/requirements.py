@@ -38,7 +38,7 @@ def require_memory(parameters: int, device: torch.device) -> None:
         raise UserError(
             f"{parameters / 1e6:,.0f} million parameters and their gradients take"
             f" {needed / 2**30:,.1f} GiB, the {device.type} has {memory / 2**30:,.1f}:"
-            " choose a smaller row or a larger machine."
+            " choose a smaller experiment or a larger machine."
         )
 
 

@@ -44,7 +44,7 @@ class RunFolder:
         dev: ParallelTokens,
         seed: int,
     ) -> "RunFolder":
-        """Return the folder of a row's run with this data and seed."""
+        """Return the folder of the experiment's run with this data and seed."""
         fingerprints = {"tokens": tokens.meta["fingerprint"], "dev": dev.meta["fingerprint"]}
         return cls(output, experiment, {"seed": seed} | fingerprints)
 

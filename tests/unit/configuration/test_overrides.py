@@ -97,10 +97,13 @@ def test_single_rows_have_seeds_of_their_own(values):
     ("changes", "fault"),
     [
         ({"update": 60}, "unknown key 'update'"),
-        ({"experts": 2}, "no row of this reproduction has the key 'experts'"),
+        ({"experts": 2}, "no experiment of this reproduction has the key 'experts'"),
         ({"updates": 0}, "updates: expected a whole number of at least 1, not 0"),
         ({"updates": "many"}, "updates: expected a whole number of at least 1, not 'many'"),
-        ({"updates": [1]}, "updates can be set for all rows to a number or a word, not to [1]"),
+        (
+            {"updates": [1]},
+            "updates can be set for all experiments to a number or a word, not to [1]",
+        ),
         ({"vocabulary": "none-such"}, "unknown vocabulary 'none-such'"),
         ({"seeds_of": {"demo-rnn": [1]}}, "seeds_of: no table has the row 'demo-rnn'"),
     ],
