@@ -60,11 +60,12 @@ def main(args: argparse.Namespace) -> None:
         measurements = pd.DataFrame(records)
         # Written after every measurement, because a later one may fail
         write_text(args.csv, measurements.to_csv(index=False))
-    machine = f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}"
-    about = f"{machine}. Medians; rounds: {args.rounds}, interleaved."
-    table = markdown(measurements, about)
+    machine = f"{device_name(choose_device())}, threads {args.threads}"
+    method = f"Medians; rounds: {args.rounds}, interleaved."
+    code = commit()
+    table = markdown(measurements, f"{machine}, commit {code}. {method}")
     write_text(args.markdown, table)
-    save(draw(measurements, about), args.pdf, args.png)
+    save(draw(measurements, f"{machine}. {method}"), args.pdf, args.png, f"Commit {code}")
     print(table, end="")
 
 

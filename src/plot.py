@@ -6,7 +6,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import load_reproduction, lookup, read_yaml
 from nmt.paper.drawing import Drawing, save
-from nmt.paper.figures import FIGURES, draw
+from nmt.paper.figures import FIGURES, draw, origin
 
 
 def main(args: argparse.Namespace) -> None:
@@ -16,7 +16,8 @@ def main(args: argparse.Namespace) -> None:
     table_name = args.table or next(iter(reproduction.tables))
     table = lookup(reproduction.tables, table_name, "table")
     drawing = Drawing(reproduction, catalog, table, args.runs)
-    save(draw(args.figure, drawing), args.pdf, args.png)
+    figure = draw(args.figure, drawing)
+    save(figure, args.pdf, args.png, origin(args.figure, drawing))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 import pytest
 import yaml
+from PIL import Image
 from support import paper_runs
 
 from nmt.configuration import Table
+from nmt.provenance import commit
 
 
 @pytest.fixture
@@ -46,6 +48,17 @@ def test_draws_the_first_table_and_the_same_files_every_time(plot, start_script,
     assert contents[0] == contents[1]
     assert contents[0]["attention.pdf"].startswith(b"%PDF")
     assert contents[0]["attention.png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("figure", "origin"),
+    [("learning-rate", "Commit abcdef0123"), ("positional-encodings", f"Commit {commit()}")],
+)
+def test_metadata_name_the_commit(plot, run_script, tmp_path, figure, origin):
+    assert run_script(*plot(figure=figure)).returncode == 0
+    assert Image.open(tmp_path / "figures" / "attention.png").text["Description"] == origin
+    pdf = (tmp_path / "figures" / "attention.pdf").read_bytes()
+    assert f"/Subject ({origin})".encode() in pdf
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
-from nmt.paper.results import Run, commits, find_runs
+from nmt.paper.results import Run, find_runs
 
 # It reports every font that is embedded, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -116,11 +116,11 @@ class Drawing:
         }
 
     def small_print(self, split: str, runs: list[Run], note: str) -> str:
-        """Return where the figure comes from, followed by what else a reader must know."""
+        """Return what data and seeds the figure shows, and what else a reader must know."""
         corpus = self.catalog.corpus(self.reproduction.corpus).title
         seeds = dict.fromkeys(str(trained.seed) for run in runs for trained in run.trained_runs)
         count = "Seed" if len(seeds) == 1 else "Seeds"
-        return f"{corpus}. {split}. {count} {', '.join(seeds)}. Commit {commits(runs)}. {note}"
+        return f"{corpus}. {split}. {count} {', '.join(seeds)}. {note}"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -169,13 +169,19 @@ def add_legend(figure: Figure, axes: Axes) -> float:
     return 0.14 * rows
 
 
-def save(figure: Figure, pdf: Path, png: Path) -> None:
-    """Write both files, without the time of day or a program's version in them."""
-    save_file(figure, pdf, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
-    save_file(figure, png, "png", {"Software": None})
+def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
+    """Write both files, without the time of day or a program's version in them.
+
+    origin: the commits that the figure's numbers come from, which the files' metadata have.
+    """
+    unwanted = {"CreationDate": None, "Creator": None, "Producer": None}
+    save_file(figure, pdf, "pdf", {"Subject": origin, **unwanted})
+    save_file(figure, png, "png", {"Description": origin, "Software": None})
 
 
-def save_file(figure: Figure, path: Path, file_format: str, metadata: dict[str, None]) -> None:
+def save_file(
+    figure: Figure, path: Path, file_format: str, metadata: dict[str, str | None]
+) -> None:
     """Write one file, without the metadata that are None."""
     with atomic_write(path) as temporary_path, matplotlib.rc_context(STYLE):
         figure.savefig(temporary_path, format=file_format, metadata=metadata)

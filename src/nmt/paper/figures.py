@@ -10,7 +10,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from nmt.paper.drawing import COLUMN, STYLE, Drawing, finish, new_figure
 from nmt.paper.heatmaps import attention, positional_encodings
-from nmt.paper.results import Run
+from nmt.paper.results import Run, commits
+from nmt.provenance import commit
 
 # The panels of learning curves, by the key in metrics.jsonl.
 PANELS = {
@@ -18,12 +19,19 @@ PANELS = {
     "dev_perplexity": "dev perplexity",
     "dev_bleu": "dev BLEU, greedy",
 }
+# Figures that need no run
+FORMULAS = {"positional-encodings"}
 # Of rows with the same learning rate, the legend names so many.
 MOST_NAMED = 3
 # Error bars stand side by side, by this share of the distance between two buckets.
 OFFSET = 0.05
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
+
+
+def origin(name: str, drawing: Drawing) -> str:
+    """Return the commits that trained the table's runs, or for a formula the code's own."""
+    return f"Commit {commit() if name in FORMULAS else commits(drawing.runs)}"
 
 
 def draw(name: str, drawing: Drawing) -> Figure:

@@ -12,7 +12,6 @@ from matplotlib.image import AxesImage
 
 from nmt.configuration import SelfAttention
 from nmt.paper.drawing import COLORS, COLUMN, PAGE, Drawing, finish, new_figure
-from nmt.provenance import commit
 
 POSITIONS = 100
 # The dimensions drawn as curves: d_model divided by these, so that their wavelengths are the same
@@ -78,7 +77,7 @@ def positional_encodings(drawing: Drawing) -> Figure:
         f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula:"
         " no split, no seed."
     )
-    return finish(figure, f"{corpus}. {note} Commit {commit()}.")
+    return finish(figure, f"{corpus}. {note}")
 
 
 def first_with_sinusoids(drawing: Drawing) -> str | None:
@@ -170,7 +169,7 @@ def empty_figure(drawing: Drawing, sentence: str) -> Figure:
     figure = new_figure(COLUMN, 0.5)
     figure.text(0.5, 0.6, sentence, ha="center")
     corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
-    return finish(figure, f"{corpus}. Commit {commit()}.")
+    return finish(figure, f"{corpus}.")
 
 
 def heat_map(
