@@ -61,7 +61,8 @@ class Reproduction(Strict):
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     """Tables by name; figures are drawn for the first."""
     attention: Text
-    """Source sentence whose attention maps are drawn."""
+    """Sentence in the source language: the figure `attention` shows how each system attends to it
+    while translating."""
     catalog: str = "config"
     """Folder of corpora.yaml, experiments and published.yaml."""
     mirror: str | None = None
