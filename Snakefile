@@ -1,4 +1,4 @@
-# From raw corpora to the paper's tables and figures: see README.md. What is made is said in config/*.yaml.
+# From raw corpora to the paper's tables and figures (README.md); config/*.yaml say what is made.
 from pathlib import Path
 
 from snakemake.utils import min_version

@@ -6,7 +6,8 @@ BENCHMARKED = [row for row in ROWS if row not in CATALOG.ensembles]
 rule benchmark_training:
     input:
         [
-            f"results/corpora/{REPRODUCTION.corpus}/{CATALOG.experiment(row).vocabulary}/tokens/train"
+            f"results/corpora/{REPRODUCTION.corpus}/"
+            f"{CATALOG.experiment(row).vocabulary}/tokens/train"
             for row in BENCHMARKED
         ],
     output:
@@ -32,4 +33,5 @@ rule benchmark_training:
         f"python {SCRIPTS}/benchmark_training.py"
         " --catalog {params.catalog:q}"
         " --experiments {params.rows} --tokens {input} --threads {threads}"
-        " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png} --log {log}"
+        " --csv {output.csv} --markdown {output.markdown} --pdf {output.pdf} --png {output.png}"
+        " --log {log}"

@@ -5,7 +5,8 @@ if CORPUS.generated:
 
     rule generate:
         input:
-            grammar=ancient(in_repository(CORPUS.generated.grammar)),  # a checkout gives it a new date; its sum is below
+            # A checkout gives it a new date; its checksum is below.
+            grammar=ancient(in_repository(CORPUS.generated.grammar)),
         output:
             expand(
                 "results/corpora/{corpus}/raw/{split}.{language}",

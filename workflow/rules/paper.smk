@@ -47,7 +47,8 @@ rule compare:
     shell:
         f"python {SCRIPTS}/compare.py"
         " --translations {input.translations} --names {params.names}"
-        " --references {input.references} --target-language {params.language} --metrics {params.metrics}"
+        " --references {input.references} --target-language {params.language}"
+        " --metrics {params.metrics}"
         " --output {output} --log {log}"
 
 
@@ -86,7 +87,8 @@ rule typeset:
     shell:
         f"python {SCRIPTS}/typeset.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --table {wildcards.table} {params.significance} --csv {output.csv} --markdown {output.markdown}"
+        " --table {wildcards.table} {params.significance} --csv {output.csv}"
+        " --markdown {output.markdown}"
         " --html {output.html} --latex {output.latex} --log {log}"
 
 

@@ -1,5 +1,5 @@
-# A run is an experiment on a corpus with a seed. Training keeps its state in a folder that no rule declares, because
-# snakemake deletes the declared outputs of a job that was interrupted.
+# A run is an experiment on a corpus with a seed. Training keeps its state in a folder that no rule
+# declares, because snakemake deletes the declared outputs of a job that was interrupted.
 
 
 rule train:
@@ -34,6 +34,8 @@ rule train:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output.training, parent=True),
+        # The command has neither of these, because train.py reads them in the catalog. Here they
+        # make snakemake train again when they have changed.
         model=lambda wildcards: former_spelling(experiment(wildcards).model.chosen()),
         training=lambda wildcards: former_spelling(experiment(wildcards).training.chosen()),
     shell:
@@ -41,7 +43,8 @@ rule train:
         f"{SCRIPTS}/train.py"
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
         " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
-        " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference} --subwords {input.subwords}"
+        " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference}"
+        " --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
         " --device-tokens {resources.device_tokens} --log {log}"
 
@@ -97,11 +100,13 @@ rule average:
         runtime=minutes(20),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
+        # Only to run again when they have changed: average.py reads them in the catalog.
         settings=lambda wildcards: settings_of(wildcards.experiment),
     shell:
         f"python {SCRIPTS}/average.py"
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --experiment {wildcards.experiment} --checkpoints {input.checkpoints} --training {input.training}"
+        " --experiment {wildcards.experiment} --checkpoints {input.checkpoints}"
+        " --training {input.training}"
         " --subwords {input.subwords} --output {output} --log {log}"
 
 

@@ -46,7 +46,8 @@ rule score:
     shell:
         f"python {SCRIPTS}/score.py"
         " --translations {input.translations} --references {input.references}"
-        " --sources {input.sources} --target-language {params.language} --output {output} --log {log}"
+        " --sources {input.sources} --target-language {params.language} --output {output}"
+        " --log {log}"
 
 
 rule sweep:
@@ -114,4 +115,5 @@ rule attend:
         sentence=REPRODUCTION.attention,
     shell:
         f"python {SCRIPTS}/attend.py"
-        " --model {input} --sentence {params.sentence:q} --gpus {resources.gpu} --output {output} --log {log}"
+        " --model {input} --sentence {params.sentence:q} --gpus {resources.gpu} --output {output}"
+        " --log {log}"

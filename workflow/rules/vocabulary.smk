@@ -25,7 +25,8 @@ rule learn_vocabulary:
     shell:
         f"python {SCRIPTS}/learn_vocabulary.py"
         " --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
-        " --source {input.source} --target {input.target} --output {output} --jobs {threads} --log {log}"
+        " --source {input.source} --target {input.target} --output {output} --jobs {threads}"
+        " --log {log}"
 
 
 rule binarize:
@@ -52,5 +53,6 @@ rule binarize:
     shell:
         f"python {SCRIPTS}/binarize.py"
         " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --vocabulary {wildcards.vocabulary} --subwords {input.subwords} --split {wildcards.split} --source {input.source} --target {input.target}"
+        " --vocabulary {wildcards.vocabulary} --subwords {input.subwords}"
+        " --split {wildcards.split} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"
