@@ -40,7 +40,9 @@ def test_its_row_is_trained_scored_and_counted(extended):
     jobs = planned_jobs(extended, configuration="config/demo.yaml")
     assert "train corpus=demo, experiment=demo-bag, seed=1" in jobs
     assert "score corpus=demo, row=demo-bag, run=seed-1, split=test" in jobs
-    assert re.search(r"^\| demo-bag +\| 2000 ", run(extended, "src/count_parameters.py"), re.MULTILINE)
+    assert re.search(
+        r"^\| demo-bag +\| 2000 ", run(extended, "src/count_parameters.py"), re.MULTILINE
+    )
 
 
 def test_it_is_tidy(extended):

@@ -123,8 +123,9 @@ def plan(
 ) -> list[PlannedTraining]:
     """Return the trainings of these tables.
 
-    runs: the folder of all runs, beside that of the corpora. gpu: what they would run on; None: this machine, `workers` at a time on `threads` each, where a
-    few updates of each are timed for about so many `seconds` in all.
+    runs: the folder of all runs, beside that of the corpora. gpu: what they would run on; None:
+    this machine, `workers` at a time on `threads` each, where a few updates of each are timed for
+    about so many `seconds` in all.
     """
     trainings = trainings_of(reproduction, catalog, tables)
     experiments = {name: catalog.experiment(name) for name in trainings}
