@@ -22,6 +22,10 @@ include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
 
 
+# For --sdm apptainer alone: docs/cluster.md says how it is built.
+container: in_repository("envs/nmt.sif")
+
+
 rule all:
     default_target: True
     input:

@@ -89,12 +89,41 @@ def test_all_that_is_imported_is_a_direct_requirement(root, pin):
     assert imported - names(pin.requirements(root / "envs" / "requirements.in")) - peers == set()
 
 
-def test_the_conda_file_is_made_from_the_pins(root, pin):
-    conda = importlib.import_module("make_conda").conda()
-    assert (root / "envs" / "nmt.yaml").read_text(encoding="utf-8") == conda, (
-        "run `python envs/make_conda.py`"
+def test_the_conda_files_are_made_from_the_pins(root, pin):
+    make_conda = importlib.import_module("make_conda")
+    for name, made in (("nmt", make_conda.nmt()), ("text", make_conda.text())):
+        assert (root / "envs" / f"{name}.yaml").read_text(encoding="utf-8") == made, (
+            "run `python envs/make_conda.py`"
+        )
+    assert '"torch==2.13.0"' in make_conda.nmt()
+    assert "torch" not in make_conda.text()
+
+
+def test_rules_before_training_import_no_more_than_their_environment_has(root, pin):
+    rules = [root / "workflow/rules" / f"{name}.smk" for name in ("corpus", "vocabulary")]
+    text = "".join(path.read_text(encoding="utf-8") for path in rules)
+    scripts = [str(root / "src" / name) for name in re.findall(r"SCRIPTS}/(\w+\.py)", text)]
+    assert len(scripts) > 4
+    assert "envs/nmt.yaml" not in text
+    program = (
+        "import runpy, sys\n"
+        "before = set(sys.modules)\n"
+        f"for sys.argv in [[script, '--help'] for script in {scripts}]:\n"
+        "    try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "    except SystemExit: pass\n"
+        "print('imported', *set(sys.modules) - before)"
     )
-    assert '"torch==2.13.0"' in conda
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    modules = {name.split(".")[0] for name in process.stdout.rpartition("imported ")[2].split()}
+    packages = packages_distributions()
+    imported = {
+        canonicalize_name(packages[name][0])
+        for name in modules - sys.stdlib_module_names
+        if name in packages
+    }
+    pinned = re.findall(r'"(.*)==', importlib.import_module("make_conda").text())
+    assert {"numpy", "sentencepiece"} <= imported
+    assert imported - {"nmt", "setuptools"} <= {canonicalize_name(name) for name in pinned}
 
 
 def test_the_container_copies_files_that_exist(root):

@@ -19,7 +19,7 @@ if CORPUS.generated:
         benchmark:
             f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(10),
@@ -53,7 +53,7 @@ else:
             "results/benchmarks/downloads/{archive}.tsv"
         retries: 3
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(600),
@@ -83,7 +83,7 @@ else:
         benchmark:
             "results/benchmarks/{corpus}/extract.{split}.tsv"
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(300),
             runtime=minutes(10, per_mb=0.02),
@@ -108,7 +108,7 @@ rule normalize:
     benchmark:
         "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
-        "../../envs/nmt.yaml"
+        "../../envs/text.yaml"
     threads: 1
     resources:
         mem_mb=memory(1000),
