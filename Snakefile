@@ -32,6 +32,7 @@ rule all:
         tables(),
         figures(),
         models_and_cards(),
+        translations_and_scores(),
 
 
 for table in REPRODUCTION.tables:

@@ -78,6 +78,30 @@ def test_a_second_run_does_nothing(made):
     assert "Nothing to be done" in process.stdout
 
 
+@pytest.mark.parametrize(
+    ("path", "remade_by"),
+    [
+        ("runs/tiny/tiny-transformer/seed-1/model", "average"),
+        ("runs/tiny/tiny-transformer/seed-1/card.md", "describe"),
+        ("runs/tiny/tiny-transformer/seed-1/test.translations.txt", "translate"),
+        ("runs/tiny/tiny-transformer/seed-1/dev.scores.json", "score"),
+        ("runs/tiny/tiny-ensemble/ensemble/test.translations.txt", "translate"),
+        ("tiny/tables/systems.csv", "typeset"),
+        ("tiny/tables/dev.tex", "typeset"),
+        ("tiny/figures/attention.pdf", "attention"),
+    ],
+)
+def test_what_was_deleted_comes_back(made, tmp_path, path, remade_by):
+    deleted = made / "results" / path
+    deleted.rename(tmp_path / "deleted")
+    try:
+        jobs = {job.split()[0] for job in planned_jobs(made)}
+    finally:
+        (tmp_path / "deleted").rename(deleted)
+    assert remade_by in jobs
+    assert "train" not in jobs
+
+
 def test_a_comment_in_the_code_reruns_nothing(made):
     with edited(made / "src" / "train.py", '"""Train an', '# A comment.\n"""Train an'):
         assert planned_jobs(made) == set()

@@ -261,24 +261,38 @@ FIGURES_ON_REQUEST = {"search"}  # which translate many times
 
 
 def tables():
+    """Every form of every table that is not made on request only."""
     return [
-        f"results/{REPRODUCTION.name}/tables/{name}.md"
+        f"results/{REPRODUCTION.name}/tables/{name}.{form}"
         for name, table in REPRODUCTION.tables.items()
         if not table.on_request
+        for form in ("md", "csv", "html", "tex")
     ]
 
 
 def figures():
+    """Both forms of every figure that is not made on request only."""
     return [
-        f"results/{REPRODUCTION.name}/figures/{figure}.png"
+        f"results/{REPRODUCTION.name}/figures/{figure}.{form}"
         for figure in FIGURES
         if figure not in FIGURES_ON_REQUEST
+        for form in ("png", "pdf")
     ]
 
 
 def models_and_cards():
     rows = [row for row in ROWS if row not in CATALOG.ensembles]
     return trained("model", rows) + trained("card.md", rows)
+
+
+def translations_and_scores():
+    return [
+        path
+        for table in REPRODUCTION.tables.values()
+        if not table.on_request
+        for name in ("translations.txt", "scores.json")
+        for path in translated(f"{table.split}.{name}", table.experiments)
+    ]
 
 
 def check_table_name(table, rules):
