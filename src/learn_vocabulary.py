@@ -1,7 +1,7 @@
 """Learn subwords from normalized training text, of both languages together or of each separately.
 
 The output is FOLDER/source.model and FOLDER/target.model, which are the same when both languages
-are learned together.
+are learned together, and FOLDER/SHA256SUMS.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import load_catalog
 from nmt.files import atomic_write
-from nmt.text.subwords import SUBWORD_FILES, learn_pair
+from nmt.text.subwords import learn_pair, write_subwords
 
 
 def main(args: argparse.Namespace) -> None:
@@ -21,8 +21,7 @@ def main(args: argparse.Namespace) -> None:
         models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
     with atomic_write(args.output) as temporary:
         temporary.mkdir()
-        for name, model in zip(SUBWORD_FILES, models, strict=True):
-            (temporary / name).write_bytes(model)
+        write_subwords(temporary, models)
 
 
 if __name__ == "__main__":

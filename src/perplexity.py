@@ -13,7 +13,6 @@ import torch
 from nmt import command
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
-from nmt.errors import UserError
 from nmt.files import write_json
 from nmt.serving.folder import TranslationModel
 from nmt.training.distributed import ProcessGroup
@@ -26,12 +25,7 @@ def main(args: argparse.Namespace) -> None:
         torch.set_num_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
     tokens = ParallelTokens.load(args.tokens)
-    sizes = [model.subwords.source.size, model.subwords.target.size]
-    if tokens.meta["vocabulary_sizes"] != sizes:
-        raise UserError(
-            f"{args.tokens} was made with vocabularies of {tokens.meta['vocabulary_sizes']}"
-            f" subwords, the model's have {sizes}: binarize with the model's own."
-        )
+    tokens.require_vocabulary(model.subwords, args.tokens)
     # Training may have run in half precision; what is reported is measured in full.
     settings = model.experiment.training.model_copy(update={"precision": "float32"})
     batches = Batches.for_evaluation(tokens)

@@ -61,6 +61,8 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         args.dev_tokens, args.dev_reference, subwords.target, preprocessing
     )
 
+    tokens.require_vocabulary(subwords, args.tokens)
+    validation.tokens.require_vocabulary(subwords, args.dev_tokens)
     sizes = (subwords.source.size, subwords.target.size)
     require_memory(size(experiment.model, *sizes).parameters, group.device)
     torch.manual_seed(args.seed)

@@ -129,19 +129,24 @@ def write_json(path: str | Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(path: str | Path):
+def read_json(
+    path: str | Path, keys: Iterable[str] = (), remedy: str = "delete it and make it again"
+):
     """Return the value in a JSON file.
 
-    Raises UserError when the file is missing or is not JSON.
+    keys: those that it must have. remedy: what brings the file back. Raises UserError when the
+    file is missing, is not JSON, or lacks a key.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except ValueError as error:
-        raise UserError(
-            f"{path} is not valid JSON ({error}): delete it and make it again."
-        ) from None
+        raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            raise UserError(f"{path} is damaged (it has no {key!r}): {remedy}.")
+    return value
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

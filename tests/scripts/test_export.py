@@ -141,6 +141,8 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
         f"--precision={precision}",
     )
     assert (process.returncode, process.stdout) == (0, ""), process.stderr
+    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=folder, check=False).returncode == 0
     text = (folder / "README.md").read_text()
     assert "License of the data: free." in text
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

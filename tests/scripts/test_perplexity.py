@@ -58,5 +58,5 @@ def test_tokens_of_another_vocabulary_are_refused(folder, run_failing):
     meta = folder / "tokens" / "meta.json"
     write_json(meta, read_json(meta) | {"vocabulary_sizes": [51, 50]})
     error = run_failing(*arguments(folder))
-    assert "was made with vocabularies of [51, 50] subwords, the model's have [50, 50]" in error
+    assert "was made with vocabularies of [51, 50] subwords, not of [50, 50]" in error
     assert not (folder / "out").exists()

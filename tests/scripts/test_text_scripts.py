@@ -135,6 +135,8 @@ def test_learn_vocabulary_writes_its_models_and_logs_to_a_file_only(folder, run_
     models = read_models(folder)
     assert [Subwords(model).size for model in models] == [60, 60]
     assert models[0] == models[1]
+    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=folder / "out" / "made").returncode == 0
     assert run_script(*learn(folder, jobs=2)).stderr == ""
     assert read_models(folder) == models
 
@@ -180,6 +182,17 @@ def test_binarize_cleans_only_training_text(folder, model, run_script):
 def test_a_vocabulary_may_have_its_own_length_limit(folder, model, run_failing):
     error = run_failing(*binarize(folder, vocabulary="brief"))
     assert "after cleaning (dropped: 4 empty, 16 too_long, 0 ratio)" in error
+
+
+@pytest.mark.parametrize("name", SUBWORD_FILES)
+def test_binarize_refuses_damaged_subwords(folder, model, run_failing, name):
+    content = (model / name).read_bytes()
+    (model / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    error = run_failing(*binarize(folder))
+    assert f"{model / name} is damaged, as {model}/SHA256SUMS tells: delete {model} and" in error
+    (model / name).unlink()
+    assert f"{model / name} is not there: delete {model} and" in run_failing(*binarize(folder))
+    assert nothing_written(folder)
 
 
 def test_binarize_refuses_unusable_input(folder, model, run_failing):

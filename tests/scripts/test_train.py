@@ -15,7 +15,7 @@ from support.tiny_training import ROWS, arguments, change, prepare
 from system.kill_points import contents, last_update, wait_for
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nmt.files import read_json
+from nmt.files import read_json, write_json
 from nmt.models.weights import load_tensors
 
 
@@ -203,6 +203,24 @@ def test_what_cannot_begin(folder, run_failing, changes, message):
     change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", layers=1000, d_ff=10**6)
     assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
     assert not list(folder.glob("run/state-*/*"))
+
+
+@pytest.mark.parametrize("tokens", ["tokens-train", "tokens-dev"])
+def test_damaged_tokens_are_named(folder, run_failing, tokens):
+    path = folder / tokens / "source.npy"
+    path.write_bytes(path.read_bytes()[:-2] + b"\xff\xff")
+    error = run_failing("train", *arguments(folder, folder / "run"))
+    message = f"{folder / tokens} is damaged (its checksum is another): delete {folder / tokens}"
+    assert message in error
+    assert not list(folder.glob("run/state-*/*"))
+
+
+@pytest.mark.parametrize("tokens", ["tokens-train", "tokens-dev"])
+def test_tokens_of_another_vocabulary_are_refused(folder, run_failing, tokens):
+    meta = folder / tokens / "meta.json"
+    write_json(meta, read_json(meta) | {"vocabulary_sizes": [400, 300]})
+    error = run_failing("train", *arguments(folder, folder / "run"))
+    assert f"{folder / tokens} was made with vocabularies of [400, 300] subwords, not of" in error
 
 
 def test_too_small_a_batch(folder, run_failing):

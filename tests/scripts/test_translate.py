@@ -11,6 +11,7 @@ from support import tiny_models
 from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
+from nmt.text.subwords import SUBWORD_FILES, write_subwords
 
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
 AWKWARD = [
@@ -158,15 +159,33 @@ def test_models_of_one_vocabulary_translate_together(models, run_script):
     assert process.stdout.splitlines() == translations
 
 
-def test_models_of_two_vocabularies_do_not(models, tmp_path, run_script):
+def test_models_of_two_vocabularies_do_not(models, tmp_path, run_failing):
     other = shutil.copytree(models / "rnnsearch", tmp_path / "other")
-    (other / "target.model").write_bytes((other / "target.model").read_bytes() + b"\n")
-    process = run_script(
-        "translate", "--model", str(models / "transformer"), str(other), input="a dog .\n"
-    )
-    assert (process.returncode, process.stdout) == (1, "")
-    assert process.stderr.startswith(f"error: {other} has not the vocabulary and languages of")
-    assert process.stderr.count("\n") == 1
+    source, target = (models / "rnnsearch" / name for name in SUBWORD_FILES)
+    write_subwords(other, [source.read_bytes(), target.read_bytes() + b"\n"])
+    error = run_failing("translate", "--model", models / "transformer", other, input="a dog .\n")
+    assert error.startswith(f"error: {other} has not the vocabulary and languages of")
+
+
+@pytest.mark.parametrize("others", [[], ["transformer"]])
+def test_a_damaged_vocabulary_is_named(models, tmp_path, run_failing, others):
+    """One byte, which makes another subword of one: sentencepiece would load it."""
+    damaged = shutil.copytree(models / "rnnsearch", tmp_path / "damaged")
+    model = damaged / "target.model"
+    subword = "▁ei".encode()
+    assert subword in model.read_bytes()
+    model.write_bytes(model.read_bytes().replace(subword, "▁ai".encode()))
+    folders = [*(models / name for name in others), damaged]
+    error = run_failing("translate", "--model", *folders, input="a dog .\n")
+    assert f"{model} is damaged, as {damaged}/SHA256SUMS tells: delete {damaged} and run" in error
+
+
+def test_a_vocabulary_of_an_earlier_version_has_no_checksums(models, tmp_path, run_script):
+    old = shutil.copytree(models / "rnnsearch", tmp_path / "old")
+    (old / "SHA256SUMS").unlink()
+    for folder in (models / "rnnsearch", old):
+        process = run_script("translate", "--model", folder, input="a dog .\n")
+        assert (process.returncode, process.stderr) == (0, "")
 
 
 def split_fields(text: str) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from nmt.configuration import Vocabulary
-from nmt.text.subwords import SUBWORD_FILES, learn_pair
+from nmt.text import subwords
 
 
 def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: Path) -> Path:
@@ -11,7 +11,5 @@ def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: P
     made = folder / "subwords"
     if not made.exists():
         made.mkdir()
-        models = learn_pair(vocabulary, source, target, 1)
-        for name, model in zip(SUBWORD_FILES, models, strict=True):
-            (made / name).write_bytes(model)
+        subwords.write_subwords(made, subwords.learn_pair(vocabulary, source, target, 1))
     return made

@@ -21,6 +21,10 @@ ARRAYS = ("source", "source_offsets", "target", "target_offsets")
 SMALL_TOKEN = np.dtype("<u2")
 TOKEN = np.dtype("<u4")
 OFFSET = np.dtype("<i8")
+REMEDY = (
+    "delete {folder} and make it again, which takes minutes: snakemake does, and no training that"
+    " was finished is repeated"
+)
 PAIRS_AT_A_TIME = 20_000
 TOKENS_AT_A_TIME = 10_000_000
 
@@ -80,29 +84,34 @@ class ParallelTokens:
     def load(cls, folder: str | Path) -> "ParallelTokens":
         """Map the files of a folder into memory.
 
-        Raises UserError when the folder is missing, or files in it are missing or damaged.
+        They are read once to see that they are whole, at some 1.5 GB a second. Raises UserError
+        when the folder is missing, or files in it are missing or damaged.
         """
         folder = Path(folder)
-        meta = read_json(folder / "meta.json")
+        remedy = REMEDY.format(folder=folder)
+        keys = ("sentences", "vocabulary_sizes", "fingerprint")
+        meta = read_json(folder / "meta.json", keys, remedy)
         try:
-            arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+            intact = meta["fingerprint"] == fingerprint(folder)
         except FileNotFoundError as error:
-            raise UserError(
-                f"{error.filename} is not there: delete {folder} and make it again."
-            ) from None
-        except (ValueError, EOFError) as error:
-            raise UserError(
-                f"{folder} is damaged ({error}): delete it and make it again."
-            ) from None
+            raise UserError(f"{error.filename} is not there: {remedy}.") from None
+        if not intact:
+            raise UserError(f"{folder} is damaged (its checksum is another): {remedy}.")
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         source = Ragged(arrays["source"], arrays["source_offsets"])
         target = Ragged(arrays["target"], arrays["target_offsets"])
-        for side in (source, target):
-            if len(side) != meta["sentences"] or side.offsets[-1] != len(side.tokens):
-                raise UserError(
-                    f"{folder} is damaged (its files do not fit together): delete it and make it"
-                    " again."
-                )
+        if not len(source) == len(target) == meta["sentences"]:
+            raise UserError(f"{folder} is damaged (meta.json is not of its files): {remedy}.")
         return cls(source, target, meta)
+
+    def require_vocabulary(self, subwords: SubwordPair, folder: Path) -> None:
+        """Raise UserError when the folder was made with vocabularies of other sizes than these."""
+        sizes = [subwords.source.size, subwords.target.size]
+        if self.meta["vocabulary_sizes"] != sizes:
+            raise UserError(
+                f"{folder} was made with vocabularies of {self.meta['vocabulary_sizes']} subwords,"
+                f" not of {sizes}: binarize again with these."
+            )
 
     def __len__(self) -> int:
         return len(self.source)

@@ -12,7 +12,7 @@ from nmt.serving.ctranslate2 import to_ctranslate2
 from nmt.serving.folder import TranslationModel
 from nmt.serving.formats import refuse
 from nmt.serving.marian import to_huggingface
-from nmt.text.subwords import SUBWORD_FILES
+from nmt.text.subwords import copy_subwords
 
 
 def export(model: TranslationModel, subwords: Path, to: str, precision: str, output: Path) -> None:
@@ -36,8 +36,7 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
             to_huggingface(model, precision, output)
         case "safetensors":
             to_safetensors(model, precision, output)
-    for name in SUBWORD_FILES:
-        (output / name).write_bytes((subwords / name).read_bytes())
+    copy_subwords(subwords, output)
 
 
 def to_safetensors(model: TranslationModel, precision: str, output: Path) -> None:

@@ -19,9 +19,12 @@ from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import load_tensors, save_tensors, set_parameters
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import SUBWORD_FILES, SubwordPair
+from nmt.text.subwords import SUBWORD_FILES, SubwordPair, check_subwords, copy_subwords
 
 CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
+REMEDY = (
+    "delete {folder} and run snakemake, or average.py, which make it from checkpoints in seconds"
+)
 # Pairs of a source and a target token in one batch of alignments: the attention maps of all layers
 # and heads are held.
 ALIGNED_TOKEN_PAIRS = 2**17
@@ -38,7 +41,8 @@ def save_model(
 ) -> None:
     """Write a model's folder, whole or not at all.
 
-    It has model.safetensors, source.model, target.model, configuration.json and README.md.
+    It has model.safetensors, source.model, target.model, SHA256SUMS, configuration.json and
+    README.md.
     """
     configuration = {
         "experiment": experiment.model_dump(),
@@ -52,8 +56,7 @@ def save_model(
     with atomic_write(folder) as temporary:
         temporary.mkdir()
         save_tensors(temporary / "model.safetensors", weights)
-        for name in SUBWORD_FILES:
-            (temporary / name).write_bytes((subwords / name).read_bytes())
+        copy_subwords(subwords, temporary)
         write_json(temporary / "configuration.json", configuration)
         card = model_card(read_json(temporary / "configuration.json"), {})
         write_text(temporary / "README.md", card)
@@ -89,6 +92,7 @@ class TranslationModel:
         configurations = [read_configuration(folder) for folder in folders]
         self.configuration = configurations[0]
         for folder, configuration in zip(folders, configurations, strict=True):
+            check_subwords(folder, REMEDY.format(folder=folder))
             self.require_same_text(folders[0], folder, configuration)
         path = str(folders[0] / "configuration.json")
         vocabulary = validated(Vocabulary, self.configuration["vocabulary"], path)
@@ -128,7 +132,7 @@ class TranslationModel:
         experiment = validated(Experiment, configuration["experiment"], path)
         model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
         model = model.to(self.device)
-        remedy = f"delete {folder} and run snakemake, or average.py, which make it from checkpoints"
+        remedy = REMEDY.format(folder=folder)
         set_parameters(model, load_tensors(folder / "model.safetensors", remedy)[0])
         return model.to(self.precision).eval()
 

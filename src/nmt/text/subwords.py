@@ -3,6 +3,7 @@
 The paper shares one vocabulary (AIAYN section 5.1).
 """
 
+import hashlib
 import io
 import re
 from collections import Counter
@@ -23,6 +24,11 @@ from nmt.progress import progress
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
 SUBWORD_FILES = ("source.model", "target.model")
+CHECKSUMS = "SHA256SUMS"  # as sha256sum --check reads it
+REMEDY = (
+    "delete {folder} and make it again, which takes minutes: snakemake does, and no training that"
+    " was finished is repeated"
+)
 
 # A character that occurs less than once in this many characters becomes the unknown symbol, so that
 # the thousands of stray characters in a web crawl do not use up the vocabulary. In shorter text
@@ -108,8 +114,43 @@ class SubwordPair:
 
     @classmethod
     def load(cls, folder: Path) -> "SubwordPair":
-        """Read source.model and target.model; raises UserError as Subwords.load does."""
+        """Read source.model and target.model.
+
+        Raises UserError when they are damaged, and as Subwords.load does.
+        """
+        check_subwords(folder, REMEDY.format(folder=folder))
         return cls(*(Subwords.load(folder / name) for name in SUBWORD_FILES))
+
+
+def write_subwords(folder: Path, models: list[bytes]) -> None:
+    """Write the models of source and target into a folder, with their checksums."""
+    lines = []
+    for name, model in zip(SUBWORD_FILES, models, strict=True):
+        (folder / name).write_bytes(model)
+        lines.append(f"{hashlib.sha256(model).hexdigest()}  {name}\n")
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def copy_subwords(source: Path, folder: Path) -> None:
+    """Write the models of the folder `source` into another folder, with their checksums."""
+    write_subwords(folder, [(source / name).read_bytes() for name in SUBWORD_FILES])
+
+
+def check_subwords(folder: Path, remedy: str) -> None:
+    """Raise UserError when a model is not the one of the folder's checksums.
+
+    Folders of earlier versions have none, and are not checked. remedy: what brings the model back.
+    """
+    checksums = folder / CHECKSUMS
+    if not checksums.exists():
+        return
+    lines = checksums.read_text(encoding="utf-8", errors="replace").splitlines()
+    for name in SUBWORD_FILES:
+        path = folder / name
+        if not path.exists():
+            raise UserError(f"{path} is not there: {remedy}.")
+        if f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}" not in lines:
+            raise UserError(f"{path} is damaged, as {checksums} tells: {remedy}.")
 
 
 def learn_pair(

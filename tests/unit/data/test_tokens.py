@@ -150,13 +150,41 @@ def change_count(folder):
     (folder / "meta.json").write_text(json.dumps({**meta, "sentences": 5}))
 
 
+def empty_meta(folder):
+    (folder / "meta.json").write_text("{}")
+
+
+def change_token(folder):
+    change_last(folder / "source.npy", 60_000)
+
+
+def change_offset(folder):
+    change_last(folder / "target_offsets.npy", 10**9)
+
+
+def change_last(path, value):
+    array = np.load(path)
+    array[-1] = value
+    np.save(path, array)
+
+
 @pytest.mark.parametrize(
-    "damage", [damage_meta, delete_array, truncate_file, shorten_array, change_count]
+    "damage",
+    [
+        damage_meta,
+        empty_meta,
+        delete_array,
+        truncate_file,
+        shorten_array,
+        change_count,
+        change_token,
+        change_offset,
+    ],
 )
 def test_damaged_folders_are_refused(write, damage):
     folder = write()
     damage(folder)
-    with pytest.raises(UserError, match="make it again"):
+    with pytest.raises(UserError, match=f"{folder}.*: delete {folder} and make it again, which"):
         ParallelTokens.load(folder)
 
 
