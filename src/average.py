@@ -16,6 +16,7 @@ from nmt.models.build import build
 from nmt.models.weights import CHECKPOINT_REMEDY, average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
+from nmt.training.run_folder import TRAINING_REMEDY
 
 
 def main(args: argparse.Namespace) -> None:
@@ -23,7 +24,7 @@ def main(args: argparse.Namespace) -> None:
     catalog = load_catalog(args.catalog)
     corpus = catalog.corpus(args.corpus)
     experiment = catalog.experiment(args.experiment)
-    training = read_json(args.training)
+    training = read_json(args.training, ["updates", "settings", "made_by"], TRAINING_REMEDY)
     checkpoints = checkpoints_to_average(args.checkpoints, experiment.training, training["updates"])
     weights = average(checkpoints)
     subwords = SubwordPair.load(args.subwords)

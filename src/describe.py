@@ -13,7 +13,11 @@ SUFFIX = ".scores.json"
 
 def main(args: argparse.Namespace) -> None:
     """Write the card."""
-    scores = {path.name.removesuffix(SUFFIX): read_json(path) for path in args.scores}
+    remedy = "delete it and run snakemake, or score.py, which make it again"
+    scores = {
+        path.name.removesuffix(SUFFIX): read_json(path, ["sentences"], remedy)
+        for path in args.scores
+    }
     write_text(args.output, model_card(read_configuration(args.model), scores))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.files import read_json
-from nmt.training.run_folder import publish_run
+from nmt.training.run_folder import TRAINING_REMEDY, publish_run
 
 
 def main(args: argparse.Namespace) -> None:
@@ -17,7 +17,7 @@ def main(args: argparse.Namespace) -> None:
         args.output,
         sorted((args.run / "checkpoints").glob("*.safetensors")),
         args.run / "metrics.jsonl",
-        read_json(args.run / "training.json"),
+        read_json(args.run / "training.json", ["settings"], TRAINING_REMEDY),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from nmt import command
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.training.metrics import read_metrics
+from nmt.training.metrics import SETTINGS_REMEDY, read_metrics
 
 
 def main(args: argparse.Namespace) -> None:
@@ -38,7 +38,8 @@ def run_name(state: Path, runs: Path) -> str:
 
 def status(state: Path) -> str:
     """Return one line on a run: its phase, update, loss and speed, and its latest dev scores."""
-    updates = read_json(state / "settings.json")["training"]["updates"]
+    settings = read_json(state / "settings.json", ["training"], SETTINGS_REMEDY)
+    updates = settings["training"]["updates"]
     metrics = read_metrics(state / "metrics.jsonl")
     is_done = (state.parent / "training.json").exists()
     if is_done:

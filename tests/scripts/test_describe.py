@@ -1,5 +1,6 @@
 """describe.py through its command line: the model card."""
 
+import pytest
 from support import tiny_models
 
 from nmt.evaluation.scores import score
@@ -42,6 +43,19 @@ def test_without_scores_and_from_a_training_of_before_commands_were_kept(tmp_pat
     )
     assert (process.returncode, process.stdout) == (0, ""), process.stderr
     assert "on a CPU\n" in (tmp_path / "card.md").read_text()
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", ""])
+def test_damaged_scores_are_named(tmp_path, run_failing, content):
+    model = tiny_models.make_model(tmp_path, "rnnsearch")
+    scores = tmp_path / "dev.scores.json"
+    scores.write_text(content)
+    error = run_failing(
+        "describe", f"--model={model}", f"--scores={scores}", f"--output={tmp_path / 'card.md'}"
+    )
+    assert f"error: {scores} is " in error
+    assert ": delete it and run snakemake, or score.py" in error
+    assert not (tmp_path / "card.md").exists()
 
 
 def test_what_is_no_model(tmp_path, run_failing):

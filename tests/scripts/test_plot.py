@@ -73,6 +73,24 @@ def test_errors_write_nothing(plot, run_failing, tmp_path, changes, message):
     assert not (tmp_path / "figures").exists()
 
 
+@pytest.mark.parametrize(
+    ("figure", "name", "content"),
+    [
+        ("learning-curves", "metrics.jsonl", b"\xf0\x01\n\xff\n"),
+        ("learning-rate", "metrics.jsonl", b"[]\n"),
+        ("bleu-by-length", "test.scores.json", b"{}"),
+        ("attention", "attention.json", b"{}"),
+        ("search", "dev.sweep.json", b"{}"),
+    ],
+)
+def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, content):
+    path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / name
+    path.write_bytes(content)
+    error = run_failing(*plot(figure=figure))
+    assert f"error: {path} is damaged" in error
+    assert "delete it and let snakemake make it" in error
+
+
 def test_an_unknown_figure_is_a_bad_argument(plot, run_script):
     process = run_script(*plot(figure="moon"))
     assert process.returncode == 2

@@ -84,6 +84,36 @@ def test_an_unfinished_line_is_ignored(tmp_path, make_run, run_script):
     assert line[1:4] == ["interrupted", "update", "40"]
 
 
+def test_zeros_of_a_power_cut_are_ignored(tmp_path, make_run, run_script):
+    state = make_run("killed", [STEP])
+    with open(state / "metrics.jsonl", "ab") as file:
+        file.write(bytes(100))
+    (line,) = status(run_script, tmp_path)
+    assert line[1:4] == ["interrupted", "update", "40"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("metrics.jsonl", b"\x80\xff"),
+        ("metrics.jsonl", b'{"update": 20}\n\xff\n{"update": 40}\n'),
+        ("metrics.jsonl", b'{"update": 20}\n{"loss": 1}\n'),
+        ("settings.json", b"\xff"),
+        ("settings.json", b"{}"),
+    ],
+)
+def test_a_damaged_file_is_named_and_other_runs_shown(
+    tmp_path, make_run, run_script, name, content
+):
+    state = make_run("bad", [STEP])
+    make_run("good", [STEP])
+    (state / name).write_bytes(content)
+    bad, good = status(run_script, tmp_path)
+    assert " ".join(bad).startswith(f"corpus/bad/seed-1 {state / name} is ")
+    assert "delete it" in " ".join(bad)
+    assert good[1:4] == ["interrupted", "update", "40"]
+
+
 def test_no_file_is_changed(tmp_path, make_run, run_script):
     state = make_run("row", [STEP])
     paths = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -93,13 +123,3 @@ def test_no_file_is_changed(tmp_path, make_run, run_script):
     assert [path.read_bytes() for path in paths] == contents
     (state / "lock").unlink()
     assert status(run_script, tmp_path)[0][1] == "interrupted"
-
-
-def test_damaged_settings_are_named_and_other_runs_shown(tmp_path, make_run, run_script):
-    state = make_run("bad", [STEP])
-    make_run("good", [STEP])
-    (state / "settings.json").write_text("{")
-    bad, good = status(run_script, tmp_path)
-    message = f"corpus/bad/seed-1 {state / 'settings.json'} is not valid JSON"
-    assert " ".join(bad).startswith(message)
-    assert good[1:4] == ["interrupted", "update", "40"]

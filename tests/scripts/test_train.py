@@ -252,6 +252,29 @@ def test_a_damaged_state_is_named(folder, run_script, run_failing):
     assert f"{state} is damaged" in error
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("metrics.jsonl", b"\xff\n" * 3), ("settings.json", b"{}"), ("settings.json", b"\xff")],
+)
+def test_a_damaged_log_or_settings_are_named(folder, run_script, name, content):
+    run = folder / "run"
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    (path,) = run.glob(f"state-*/{name}")
+    whole = path.read_bytes()
+    path.write_bytes(content)
+    failed = run_script("train", *arguments(folder, run))
+    assert failed.returncode == 1
+    error = failed.stderr.splitlines()[-1]
+    assert error.startswith(f"error: {path} is ")
+    assert "delete it: " in error
+    assert path.read_bytes() == content
+    path.unlink()
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    assert path.exists()
+    if name == "settings.json":
+        assert path.read_bytes() == whole
+
+
 def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
     """A limit on the size of files stands for the full disk: writing a checkpoint fails in the same
     way.

@@ -152,7 +152,10 @@ def bleu_by_length(drawing: Drawing) -> Figure:
     axes = figure.subplots()
     middle = (len(drawing.table.experiments) - 1) / 2
     for number, experiment in enumerate(drawing.table.experiments):
-        buckets = [large_buckets(run.scores(split)) for run in drawing.runs_of(experiment)]
+        scores = [
+            run.scores(split, ["bleu_by_source_length"]) for run in drawing.runs_of(experiment)
+        ]
+        buckets = [large_buckets(run_scores) for run_scores in scores]
         bleu = np.array([[bucket[key] for bucket in run_buckets] for run_buckets in buckets])
         offset = OFFSET * (number - middle) if has_bars else 0
         axes.errorbar(

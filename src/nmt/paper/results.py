@@ -1,5 +1,6 @@
 """The files that runs have left on disk, checked against the configuration printed beside them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,8 @@ SCRIPTS = {
     "dev.sweep.json": "sweep.py",
     "scores.json": "score.py",
 }
+# What is read of training.json
+TRAINING_KEYS = ("settings", "made_by", "parameters", "flops", "seconds", "device_seconds")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Run:
     """A run of an experiment with one seed, in RUNS/CORPUS/EXPERIMENT/seed-SEED, or an ensemble.
 
     An ensemble has members but no seed, and is in RUNS/CORPUS/ENSEMBLE/ensemble. Methods that read
-    a file raise UserError when it does not exist.
+    a file raise UserError when it does not exist or is damaged.
     """
 
     folder: Path
@@ -62,18 +65,30 @@ class Run:
         """
         path = self.folder / f"{prefix}{name}"
         if not path.exists():
-            owner = f"experiment {self.experiment}, seed {self.seed}"
-            if self.members:
-                owner = f"ensemble {self.experiment}"
-            raise UserError(
-                f"{path} is not there: let snakemake make it, or run src/{SCRIPTS[name]} for"
-                f" {owner}."
-            )
+            raise UserError(f"{path} is not there: {self.remedy(name)}.")
         return path
+
+    def remedy(self, name: str) -> str:
+        """Return what makes a file of the run."""
+        owner = f"experiment {self.experiment}, seed {self.seed}"
+        if self.members:
+            owner = f"ensemble {self.experiment}"
+        return f"let snakemake make it, or run src/{SCRIPTS[name]} for {owner}"
+
+    def remedy_of_damage(self, name: str) -> str:
+        """Return what makes a damaged file of the run again."""
+        return f"delete it and {self.remedy(name)}; no training that was finished is repeated"
+
+    def read(self, name: str, keys: Iterable[str], prefix: str = ""):
+        """Return what is in a JSON file of the run.
+
+        Raises UserError when it is damaged, or has not the keys.
+        """
+        return read_json(self.path(name, prefix), keys, self.remedy_of_damage(name))
 
     def training(self) -> dict:
         """Return what train.py wrote about the run."""
-        return present_spelling(read_json(self.path("training.json")))
+        return present_spelling(self.read("training.json", TRAINING_KEYS))
 
     def trainings(self) -> list[dict]:
         """Return what train.py wrote about each of `trained_runs`."""
@@ -81,23 +96,24 @@ class Run:
 
     def metrics(self) -> list[dict]:
         """Return the lines that were logged during training."""
-        return read_metrics(self.path("metrics.jsonl"))
+        name = "metrics.jsonl"
+        return read_metrics(self.path(name), self.remedy_of_damage(name))
 
-    def scores(self, split: str) -> dict:
-        """Return what score.py wrote about the split's translations."""
-        return read_json(self.path("scores.json", f"{split}."))
+    def scores(self, split: str, keys: Iterable[str] = ()) -> dict:
+        """Return what score.py wrote about the split's translations, which must have the keys."""
+        return self.read("scores.json", keys, f"{split}.")
 
     def perplexity(self) -> dict:
         """Return what perplexity.py wrote about the dev set."""
-        return read_json(self.path("dev.perplexity.json"))
+        return self.read("dev.perplexity.json", ["perplexity", "tokens"])
 
     def sweep(self) -> dict:
         """Return what sweep.py wrote about the dev set."""
-        return read_json(self.path("dev.sweep.json"))
+        return self.read("dev.sweep.json", ["beam", "alpha", "signature"])
 
     def attention(self) -> dict:
         """Return what attend.py wrote about the reproduction's sentence."""
-        return read_json(self.path("attention.json"))
+        return self.read("attention.json", ["source", "target", "maps"])
 
 
 def find_runs(
@@ -197,7 +213,7 @@ def run_result(run: Run, split: str, metrics: list[str]) -> dict:
             result[metric] = perplexity["perplexity"]
             result[f"{metric}_signature"] = f"{perplexity['tokens']} subwords"
         else:
-            scores = run.scores(split)
+            scores = run.scores(split, ["sentences", metric])
             result["sentences"] = scores["sentences"]
             result[metric] = scores[metric]["score"]
             result[f"{metric}_signature"] = scores[metric]["signature"]

@@ -21,6 +21,15 @@ from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SUBWORD_FILES, SubwordPair, check_subwords, copy_subwords
 
+CONFIGURATION_KEYS = (
+    "experiment",
+    "vocabulary",
+    "source",
+    "target",
+    "corpus",
+    "license",
+    "provenance",
+)
 CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
 REMEDY = (
     "delete {folder} and run snakemake, or average.py, which make it from checkpoints in seconds"
@@ -66,12 +75,14 @@ def read_configuration(folder: Path) -> dict:
     """Return the folder's configuration.json. Raises UserError when it is not a model's folder."""
     if not (folder / "configuration.json").exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    configuration = present_spelling(read_json(folder / "configuration.json"))
+    configuration = present_spelling(
+        read_json(folder / "configuration.json", remedy=REMEDY.format(folder=folder))
+    )
     if not isinstance(configuration, dict):
         raise UserError(
             f"{folder} is no model's folder: its configuration.json has no keys and values."
         )
-    for key in ("experiment", "vocabulary", "source", "target"):
+    for key in CONFIGURATION_KEYS:
         if key not in configuration:
             raise UserError(
                 f"{folder} is no model's folder: its configuration.json has no {key!r}."

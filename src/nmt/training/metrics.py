@@ -4,7 +4,15 @@ import json
 import os
 from pathlib import Path
 
+from nmt.errors import UserError
 from nmt.files import write_lines
+
+# Of settings.json and of the log in a state's folder
+SETTINGS_REMEDY = "delete it: training writes it again, from the configuration"
+REMEDY = (
+    "put a copy of it there (a finished run has one beside its checkpoints), or delete it: the"
+    " training goes on, and its learning curves begin there"
+)
 
 
 class Metrics:
@@ -46,14 +54,29 @@ class Metrics:
             self.board.flush()
 
 
-def read_metrics(path: Path) -> list[dict]:
-    """Return all whole lines; a kill may have left half of the last one."""
+def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
+    """Return all whole lines; a kill may have left half of the last one.
+
+    remedy: what brings the file back. Raises UserError for any other line that is none of a log.
+    """
     if not path.exists():
         return []
-    lines = []
-    for line in path.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break
-    return lines
+    *lines, last = path.read_bytes().split(b"\n")
+    # A power cut may leave bytes of zero.
+    is_unfinished = parsed(last) is None and (last.startswith(b"{") or not last.strip(b"\0"))
+    entries = []
+    for number, line in enumerate(lines if is_unfinished else [*lines, last], start=1):
+        entry = parsed(line)
+        if entry is None:
+            raise UserError(f"{path} is damaged at line {number}: {remedy}.")
+        entries.append(entry)
+    return entries
+
+
+def parsed(line: bytes) -> dict | None:
+    """Return what a line of a log says, or None for what is no such line."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and "update" in entry else None

@@ -20,7 +20,13 @@ from nmt.files import atomic_write, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
+from nmt.training.metrics import SETTINGS_REMEDY
 from nmt.training.trainer import Trainer
+
+# Of training.json
+TRAINING_REMEDY = (
+    "delete it and run snakemake, which makes it again from the run's state in seconds"
+)
 
 
 @dataclass(frozen=True)
@@ -168,7 +174,9 @@ def record_settings(folder: Path, settings: dict) -> None:
     changed.
     """
     path, settings = folder / "settings.json", json.loads(json.dumps(settings))
-    begun = present_spelling(read_json(path)) if path.exists() else settings
+    begun = settings
+    if path.exists():
+        begun = present_spelling(read_json(path, ["model", "training"], SETTINGS_REMEDY))
     for part in ("model", "training"):
         for key, value in begun[part].items():
             if key in settings[part] and settings[part][key] != value:

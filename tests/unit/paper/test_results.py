@@ -91,6 +91,27 @@ def test_the_error_for_a_missing_file_names_its_script(made, name, script):
         results_of(made)
 
 
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"\xff\x00", b""])
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("training.json", "train.py"),
+        ("test.scores.json", "score.py"),
+        ("dev.perplexity.json", "perplexity.py"),
+    ],
+)
+def test_a_damaged_file_is_named(made, name, script, content):
+    path = made[0] / "runs" / "demo" / ROW / "seed-2" / name
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        results_of(made)
+    assert str(error.value).startswith(f"{path} is ")
+    assert str(error.value).endswith(
+        f": delete it and let snakemake make it, or run src/{script} for experiment {ROW}, seed 2;"
+        " no training that was finished is repeated."
+    )
+
+
 def test_files_of_other_metrics_need_not_exist(made):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / "dev.perplexity.json").unlink()
     assert len(results_of(made, ["bleu"])) == 6
