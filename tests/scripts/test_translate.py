@@ -139,14 +139,28 @@ def test_bad_arguments(models, run_script, option, value):
     assert f"argument --{option}" in process.stderr
 
 
-def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_ff": 32}, "these weights are not of this model"),
+        ({"d_ff": 10**6, "d_model": 10**6}, "these weights are not of this model"),
+        (
+            {"positions": "learned", "max_positions": 10**12},
+            "these weights are not of this model",
+        ),
+        ({"d_ff": 10**12}, "configuration.json, model.transformer: d_ff: Input should be less"),
+        ({"d_ff": 1e12}, "configuration.json, model.transformer: d_ff: Input should be less"),
+    ],
+)
+def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing, changes, message):
+    """No memory is taken for what the configuration says: it may be more than there is."""
     folder = tiny_models.make_model(tmp_path, "transformer")
     configuration = read_json(folder / "configuration.json")
-    configuration["experiment"]["model"]["d_ff"] = 32
+    configuration["experiment"]["model"] |= changes
     write_json(folder / "configuration.json", configuration)
-    assert "these weights are not of this model" in run_failing(
-        "translate", f"--model={folder}", input="a dog .\n"
-    )
+    error = run_failing("translate", f"--model={folder}", input="a dog .\n")
+    assert error.startswith(f"error: {folder}/configuration.json")
+    assert message in error
 
 
 def test_models_of_one_vocabulary_translate_together(models, run_script):

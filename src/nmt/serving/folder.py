@@ -16,7 +16,12 @@ from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build
 from nmt.models.protocol import Model, StepModel
-from nmt.models.weights import load_tensors, save_tensors, set_parameters
+from nmt.models.weights import (
+    load_tensors,
+    require_same_parameters,
+    save_tensors,
+    set_parameters,
+)
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SUBWORD_FILES, SubwordPair, check_subwords, copy_subwords
@@ -141,10 +146,17 @@ class TranslationModel:
         """Return a folder's model in evaluation mode, on a GPU if there is one."""
         path = str(folder / "configuration.json")
         experiment = validated(Experiment, configuration["experiment"], path)
-        model = build(experiment.model, self.subwords.source.size, self.subwords.target.size)
-        model = model.to(self.device)
+        sizes = (self.subwords.source.size, self.subwords.target.size)
         remedy = REMEDY.format(folder=folder)
-        set_parameters(model, load_tensors(folder / "model.safetensors", remedy)[0])
+        weights = load_tensors(folder / "model.safetensors", remedy)[0]
+        try:
+            # A configuration of another model may ask for more memory than there is.
+            with torch.device("meta"):
+                require_same_parameters(build(experiment.model, *sizes), weights)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        model = build(experiment.model, *sizes).to(self.device)
+        set_parameters(model, weights)
         return model.to(self.precision).eval()
 
     @property
