@@ -1,4 +1,7 @@
-"""Extract one split of a corpus from its archives to two text files, one sentence per line."""
+"""Extract one split of a corpus from archives or files to two text files, a sentence a line.
+
+Splits that are held out of the training text are chosen here, and left out of it.
+"""
 
 import argparse
 from pathlib import Path
@@ -12,15 +15,16 @@ from nmt.text.corpora import sentence_pairs
 
 
 def main(args: argparse.Namespace) -> None:
-    """Extract the split; an error also names the archives to delete once they are corrected."""
+    """Extract the split; an error also names the downloads that may be at fault."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     try:
         extract(corpus, args)
     except UserError as error:
-        archives = archives_of(corpus, args.split, args.archives)
         hint = ""
-        if archives:
-            hint = f" When the original is corrected, delete the copy: {', '.join(archives)}."
+        is_extracted = args.split in corpus.splits | corpus.held_out
+        if is_extracted and (archives := corpus.archives_of(args.split)):
+            paths = ", ".join(str(args.archives / archive) for archive in archives)
+            hint = f" If a download is at fault, delete it, and snakemake makes it again: {paths}."
         raise UserError(f"{error}{hint}") from None
 
 
@@ -36,14 +40,6 @@ def extract(corpus: Corpus, args: argparse.Namespace) -> None:
         for source, target in progress(pairs, f"extract {args.split}", None, "pairs"):
             source_file.write(source + "\n")
             target_file.write(target + "\n")
-
-
-def archives_of(corpus: Corpus, split: str, folder: Path) -> list[str]:
-    """Return the paths of a split's archives, without duplicates."""
-    parts = corpus.splits.get(split, [])
-    locators = [locator for part in parts for locator in (part.source, part.target)]
-    archives = [locator.partition(":")[0] for locator in locators]
-    return list(dict.fromkeys(str(folder / archive) for archive in archives))
 
 
 if __name__ == "__main__":

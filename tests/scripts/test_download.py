@@ -240,7 +240,7 @@ def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog
 
 
 def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
-    local = Archive(mirror="mine/file")
+    local = Archive(mirror="mine/file", sha256=hashlib.sha256(CONTENT).hexdigest())
     with pytest.raises(UserError, match="it has no address"):
         download("file", local, output)
     (tmp_path / "mine").mkdir()

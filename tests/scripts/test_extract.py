@@ -89,7 +89,7 @@ def test_different_line_counts_are_an_error_that_names_both_sides(corpus, run_fa
     error = run_failing(*corpus(b"a\n" * 3, b"x\n" * 3, b"a\n" * 5, b"x\n" * 2))
     assert "part1.en.gz has 5 lines but part1.de.gz has 2" in error
     assert nothing_written(tmp_path)
-    assert "When the original is corrected, delete the copy: " in error
+    assert "If a download is at fault, delete it, and snakemake makes it again: " in error
 
 
 def test_a_truncated_gzip_is_named(corpus, run_failing, tmp_path):
@@ -109,7 +109,7 @@ def test_invalid_utf8_is_named_with_its_line(corpus, run_failing, tmp_path):
 def test_a_missing_archive_is_named(corpus, run_failing, tmp_path):
     extract = corpus(b"a\n", b"x\n")
     (tmp_path / "archives" / "part0.en.gz").unlink()
-    assert "part0.en.gz is not there: download it first" in run_failing(*extract)
+    assert "part0.en.gz is not there." in run_failing(*extract)
     assert nothing_written(tmp_path)
 
 

@@ -103,6 +103,20 @@ def settings_of(name):
     return [row.vocabulary, *(former_spelling(part.chosen()) for part in parts)]
 
 
+def text_sources(wildcards):
+    """The downloads and the user's own files that a split is extracted from."""
+    archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
+    return sorted([*archives, *map(in_repository, map(Path, CORPUS.own_files_of(wildcards.split)))])
+
+
+def text_parts(wildcards):
+    """What the configuration says of a split's text."""
+    parts = [part.model_dump() for part in CORPUS.parts(wildcards.split)]
+    if CORPUS.held_out and wildcards.split in ("train", *CORPUS.held_out):
+        parts.append(CORPUS.held_out)
+    return parts
+
+
 def text_file(language, split=None):
     """A function of wildcards: one side of a split's text, preprocessed for the vocabulary."""
 

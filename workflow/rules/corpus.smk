@@ -1,4 +1,4 @@
-# Corpora as plain text, one sentence a line: downloaded and extracted, or generated.
+# Corpora as plain text, one sentence a line: generated, or extracted from downloads or files.
 
 
 if CORPUS.generated:
@@ -68,13 +68,7 @@ else:
 
     rule extract:
         input:
-            lambda wildcards: sorted(
-                {
-                    f"results/downloads/{locator.partition(':')[0]}"
-                    for part in CORPUS.splits[wildcards.split]
-                    for locator in (part.source, part.target)
-                }
-            ),
+            text_sources,
         output:
             source=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
             target=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",
@@ -89,7 +83,7 @@ else:
             runtime=minutes(10, per_mb=0.02),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
-            parts=lambda wildcards: [part.model_dump() for part in CORPUS.splits[wildcards.split]],
+            parts=text_parts,
         shell:
             f"python {SCRIPTS}/extract.py"
             " --catalog {params.catalog:q} --corpus {wildcards.corpus}"

@@ -6,7 +6,7 @@ chooses among them. Unknown keys are errors that name the file, the entry and th
 """
 
 from nmt.configuration.catalog import Catalog, load_catalog
-from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
+from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part, is_own_file
 from nmt.configuration.experiments import (
     CHECKPOINT_KEYS,
     MOST_ALPHA,
@@ -65,6 +65,7 @@ __all__ = [
     "Transformer",
     "Vocabulary",
     "former_spelling",
+    "is_own_file",
     "load_catalog",
     "load_reproduction",
     "lookup",

@@ -12,8 +12,8 @@ class Archive(Strict):
     """A file to download: its addresses, its path in a mirror folder, and its checksums."""
 
     addresses: list[str] = Field(default=[])
-    """Download addresses, tried in order. Without any, the file must be in a mirror folder, as
-    files of your own are."""
+    """Download addresses, tried in order. Without any, a checksum is required, and the file must be
+    in a mirror folder."""
     mirror: str
     """Path in a mirror folder."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
@@ -23,14 +23,25 @@ class Archive(Strict):
     bytes: Count | None = None
     """Size in bytes, if known."""
 
+    @model_validator(mode="after")
+    def check(self) -> "Archive":
+        """Refuse what cannot be told from another file: nobody would notice that it changed."""
+        if not (self.addresses or self.sha256 or self.md5):
+            raise ValueError(
+                "an archive has addresses or a checksum: a file of your own needs no archive, give"
+                " its path as source or target of a split"
+            )
+        return self
+
 
 class Part(Strict):
-    """Parallel text inside archives; a split is one part or several."""
+    """Parallel text in archives or files; a split is one part or several."""
 
     source: str
-    """Location of the source side: "archive" or "archive:member"."""
+    """Location of the source side: "archive", "archive:member", or the path of a file of your own,
+    with a slash, such as data/train.en: absolute or in the repository."""
     target: str
-    """Location of the target side: "archive" or "archive:member"."""
+    """Location of the target side, likewise."""
     format: Literal["lines", "sgml", "tsv"] = "lines"
     """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence) or tsv
     (both sides in one member)."""
@@ -43,6 +54,11 @@ class Part(Strict):
         if self.columns[0] == self.columns[1]:
             raise ValueError(f"columns: both sides are column {self.columns[0]}")
         return self
+
+
+def is_own_file(name: str) -> bool:
+    """Return whether a part's location is a path and not the name of an archive."""
+    return "/" in name
 
 
 class Generated(Strict):
@@ -80,6 +96,10 @@ class Corpus(Strict):
     """Files to download, by their names in results/downloads."""
     splits: dict[Name, Annotated[list[Part], Field(min_length=1)]] = Field(default={})
     """Splits by name: `train` and `dev` are required, all others are test sets."""
+    held_out: dict[Name, Count] = Field(default={})
+    """Splits that are taken out of `train`, with their number of pairs. The pairs are chosen at
+    random, by a checksum of each: the choice hardly changes when text is added. No pair of them
+    stays in `train`, not even as a duplicate."""
     generated: Generated | None = None
     """Grammar that generates the text, instead of archives and splits."""
     cleaning: Cleaning = Cleaning()
@@ -94,24 +114,44 @@ class Corpus(Strict):
             )
         if (self.generated is None) == (not self.splits):
             raise ValueError("give either splits or generated")
+        if self.held_out and "train" not in self.splits:
+            raise ValueError("held_out: there is no split 'train' to take pairs from")
+        for split in self.held_out:
+            if split in self.splits:
+                raise ValueError(f"{split} is given in splits and in held_out")
         for split in ("train", "dev"):
             if split not in self.split_names:
                 raise ValueError(f"there is no split {split!r}")
-        for locator in self.locators(*self.splits):
-            archive = locator.partition(":")[0]
-            if archive not in self.archives:
-                raise ValueError(f"unknown archive {archive!r}: {nearest(archive, self.archives)}")
+        for split in self.splits:
+            for name in self.archives_of(split):
+                if name not in self.archives:
+                    raise ValueError(
+                        f"unknown archive {name!r}: {nearest(name, self.archives)} (the path of a"
+                        f" file of your own has a slash, as ./{name})"
+                    )
         return self
 
-    def locators(self, *splits: str) -> list[str]:
-        """Return where both sides of these splits come from: "archive" or "archive:member"."""
-        parts = [part for split in splits for part in self.splits[split]]
-        return [locator for part in parts for locator in (part.source, part.target)]
+    def parts(self, split: str) -> list[Part]:
+        """Return what a split is read from: a split that is held out, from the training text."""
+        return self.splits["train" if split in self.held_out else split]
+
+    def archives_of(self, split: str) -> list[str]:
+        """Return the archives that a split is read from."""
+        return [name for name in self.sources_of(split) if not is_own_file(name)]
+
+    def own_files_of(self, split: str) -> list[str]:
+        """Return the paths of the user's own files that a split is read from."""
+        return [name for name in self.sources_of(split) if is_own_file(name)]
+
+    def sources_of(self, split: str) -> list[str]:
+        """Return archives and paths that a split is read from, without duplicates."""
+        locators = [locator for part in self.parts(split) for locator in (part.source, part.target)]
+        return list(dict.fromkeys(locator.partition(":")[0] for locator in locators))
 
     @property
     def split_names(self) -> list[str]:
-        """All splits, downloaded or generated."""
-        return list(self.generated.sizes if self.generated else self.splits)
+        """All splits: extracted, held out or generated."""
+        return list(self.generated.sizes if self.generated else self.splits | self.held_out)
 
     @property
     def languages(self) -> dict[str, str]:

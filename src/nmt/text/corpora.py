@@ -1,34 +1,89 @@
-"""Sentence pairs of a corpus, read from its archives as the configuration says."""
+"""Sentence pairs of a corpus, read from archives and files as the configuration says."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from nmt.configuration import Corpus, Part, lookup
+import numpy as np
+
+from nmt.configuration import Corpus, Part, is_own_file, lookup
 from nmt.errors import UserError
+from nmt.provenance import REPOSITORY
 from nmt.text.readers import pair_lines, read_sentences
 
+Pair = tuple[str, str]
 
-def sentence_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[tuple[str, str]]:
+
+def sentence_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[Pair]:
     """Yield the pairs of all parts of a split, one part after the other.
 
-    archives: the folder of the downloads.
+    Where splits are held out of the training text, that is read twice. archives: the folder of the
+    downloads.
 
-    Raises UserError for an unknown split, and for missing or damaged archives (see
-    nmt.text.readers).
+    Raises UserError for an unknown split, for missing or damaged files (see nmt.text.readers), and
+    when there are fewer training pairs than are held out.
     """
     if corpus.generated:
         raise UserError(
             f"the corpus {corpus.title!r} is generated, not extracted: use generate.py."
         )
-    for part in lookup(corpus.splits, split, "split"):
-        yield from part_pairs(part, archives)
+    lookup(dict.fromkeys(corpus.split_names), split, "split")
+    if split in corpus.held_out:
+        waiting = held_out_keys(corpus, archives)[split]
+        for pair in all_pairs(corpus.parts(split), archives):
+            if key_of(pair) in waiting:
+                waiting.remove(key_of(pair))  # a duplicate is not yielded again
+                yield pair
+    elif split == "train" and corpus.held_out:
+        held_out = set().union(*held_out_keys(corpus, archives).values())
+        for pair in all_pairs(corpus.parts(split), archives):
+            if key_of(pair) not in held_out:
+                yield pair
+    else:
+        yield from all_pairs(corpus.parts(split), archives)
 
 
-def part_pairs(part: Part, archives: Path) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one part of a split."""
-    sides = []
-    for locator, column in zip((part.source, part.target), part.columns, strict=True):
-        archive, _, member = locator.partition(":")
-        sides.append(read_sentences(archives / archive, member, part.format, column))
-    source, target = sides
-    return pair_lines(source, target, part.source, part.target)
+def all_pairs(parts: Iterable[Part], archives: Path) -> Iterator[Pair]:
+    """Yield the pairs of all parts."""
+    for part in parts:
+        sides = []
+        for locator, column in zip((part.source, part.target), part.columns, strict=True):
+            name, _, member = locator.partition(":")
+            path = path_of(name, archives)
+            sides.append(read_sentences(path, member, part.format, column))
+        source, target = sides
+        yield from pair_lines(source, target, part.source, part.target)
+
+
+def path_of(name: str, archives: Path) -> Path:
+    """Return the path of an archive, or of a file of the user's own."""
+    return REPOSITORY / name if is_own_file(name) else archives / name
+
+
+def held_out_keys(corpus: Corpus, archives: Path) -> dict[str, set[int]]:
+    """Return the keys of the pairs of each split that is held out of the training text.
+
+    They are the smallest of all keys, the first split's before the next one's: what is chosen
+    depends on no order, and hardly changes when text is added. A pair with an empty side is never
+    chosen.
+    """
+    pairs = all_pairs(corpus.splits["train"], archives)
+    keys = np.unique(np.fromiter((key_of(pair) for pair in pairs if all(pair)), dtype=np.uint64))
+    needed = sum(corpus.held_out.values())
+    if needed >= len(keys):
+        raise UserError(
+            f"held_out: {needed} pairs are to be held out, and train has {len(keys)} different ones"
+            " with text on both sides: hold out fewer."
+        )
+    chosen = {}
+    start = 0
+    for split, size in corpus.held_out.items():
+        chosen[split] = set(keys[start : start + size].tolist())
+        start += size
+    return chosen
+
+
+def key_of(pair: Pair) -> int:
+    """Return a checksum of a pair, the same for its duplicates, as random as a number drawn."""
+    digest = hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest()
+    return int.from_bytes(digest)

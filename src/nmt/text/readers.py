@@ -103,7 +103,7 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
     It is decompressed when the name of the file or member ends in .gz.
     """
     if not path.is_file():
-        raise UserError(f"{path} is not there: download it first.")
+        raise UserError(f"{path} is not there.")
     try:
         with ExitStack() as stack:
             file: IO[bytes] | gzip.GzipFile
@@ -119,9 +119,7 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
                 file = stack.enter_context(gzip.GzipFile(fileobj=file))
             yield file
     except DAMAGE as error:
-        raise UserError(
-            f"{path} is damaged or truncated ({error}): delete it and download it again."
-        ) from None
+        raise UserError(f"{path} is damaged or truncated ({error}).") from None
 
 
 @contextmanager

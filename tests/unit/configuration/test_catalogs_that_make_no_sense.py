@@ -61,6 +61,32 @@ def chosen(catalog: Path) -> dict:
             "split: newstest2015",
             "unknown split 'newstest2015': did you mean",
         ),
+        (
+            "corpora.yaml",
+            "source: multi30k.val.en.gz",
+            "source: multi30k.valid.en.gz",
+            "unknown archive 'multi30k.valid.en.gz': did you mean 'multi30k.val.en.gz'? (the path",
+        ),
+        (
+            "corpora.yaml",
+            "  splits:\n    train: [{source: multi30k",
+            "  held_out: {dev: 10}\n  splits:\n    train: [{source: multi30k",
+            "entry multi30k-en-de: dev is given in splits and in held_out",
+        ),
+        (
+            "corpora.yaml",
+            "  generated:\n    grammar",
+            "  held_out: {more: 10}\n  generated:\n    grammar",
+            "entry demo: held_out: there is no split 'train' to take pairs from",
+        ),
+        (
+            "corpora.yaml",
+            "      addresses:\n        - https://www.statmt.org/wmt14/test-full.tgz\n"
+            "        - https://huggingface.co/datasets/wmt/wmt14/resolve/main/test-full.tgz\n"
+            "      mirror: wmt14/wmt14-test-full.tgz\n      md5: a8cd784e006feb32ac6f3d9ec7eb389a",
+            "      mirror: wmt14/wmt14-test-full.tgz",
+            "archives: wmt14-test-full.tgz: an archive has addresses or a checksum: a file of your",
+        ),
     ],
 )
 def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, fault):
