@@ -50,8 +50,10 @@ onstart:
 
 
 onsuccess:
+    record_results()
     say_what_was_made()
 
 
 onerror:
+    record_results()
     say_what_went_wrong(log)

@@ -9,7 +9,7 @@ import pytest
 
 # What a module may import of ours: its own package, and all that stands above it.
 LAYERS = [
-    {"errors", "files", "progress", "command", "environment", "provenance", "device"},
+    {"errors", "files", "progress", "command", "environment", "provenance", "device", "records"},
     {"evaluation"},
     {"configuration"},
     {"text"},

@@ -3,13 +3,18 @@ repository.
 """
 
 import base64
+import os
+import random
 import re
+import shutil
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
 import torch
+from support.scripts import run_program
 from support.workflows import copy_repository, environment, planned_jobs, snakemake
 
 from nmt.models.weights import load_tensors
@@ -107,14 +112,14 @@ def test_a_comment_in_the_code_reruns_nothing(made):
         assert planned_jobs(made) == set()
 
 
-def test_a_changed_row_reruns_that_row_alone(made):
+def check_that_a_changed_row_alone_reruns(folder):
     run = "corpus=tiny, experiment=tiny-seq2seq, seed=1"
     with edited(
-        made / "tests/workflow/tiny/experiments/tiny.yaml",
+        folder / "tests/workflow/tiny/experiments/tiny.yaml",
         "family: seq2seq,",
         "family: seq2seq, updates: 30,",
     ):
-        jobs = planned_jobs(made)
+        jobs = planned_jobs(folder)
     translated = "corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test"
     assert jobs == {
         *(f"{rule} {run}" for rule in ("train", "average", "attend", "describe")),
@@ -123,6 +128,69 @@ def test_a_changed_row_reruns_that_row_alone(made):
         *(figure for figure in FIGURES if figure != "positional-encodings"),
         "all",
     }
+
+
+def test_a_changed_row_reruns_that_row_alone(made):
+    check_that_a_changed_row_alone_reruns(made)
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    """A copy without .snakemake, whose files have new times in a random order."""
+    folder = tmp_path / "a copy"
+    shutil.copytree(made, folder, ignore=shutil.ignore_patterns(".snakemake"))
+    files = sorted(path for path in folder.glob("results/**/*") if path.is_file())
+    random.Random(1).shuffle(files)
+    for age, path in enumerate(files):
+        os.utime(path, (time.time() - age, time.time() - age))
+    return folder
+
+
+def adopt(folder):
+    return run_program([folder / "src" / "adopt.py"], environment=environment(folder), cwd=folder)
+
+
+def test_a_copy_is_adopted(copied):
+    assert len(planned_jobs(copied)) > 20
+    process = adopt(copied)
+    assert process.returncode == 0, process.stderr
+    assert re.fullmatch(r"\d+ outputs are as recorded and were adopted.\n", process.stderr)
+    assert planned_jobs(copied) == set()
+    check_that_a_changed_row_alone_reruns(copied)
+    text = copied / "results/corpora/tiny/raw/dev.en"
+    text.write_text(text.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    jobs = planned_jobs(copied)
+    assert "normalize corpus=tiny, preprocessing=spacing, split=dev, language=en" in jobs
+
+
+def test_what_has_changed_in_a_copy_is_not_adopted(copied):
+    translations = copied / "results/runs/tiny/tiny-seq2seq/seed-1/test.translations.txt"
+    translations.write_text(translations.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    subwords = copied / "results/runs/tiny/tiny-rnnsearch/seed-1/model/target.model"
+    subwords.unlink()
+    process = adopt(copied)
+    assert process.returncode == 0, process.stderr
+    for path in (translations, subwords):
+        assert str(path.relative_to(copied)) in process.stderr.splitlines()[-1]
+    jobs = planned_jobs(copied)
+    assert {
+        "score corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test",
+        "translate corpus=tiny, row=tiny-rnnsearch, run=seed-1, split=test",
+    } <= jobs
+    assert not any(job.startswith(("train ", "binarize ", "average ")) for job in jobs)
+    assert not any("tiny-transformer" in job for job in jobs)
+
+
+def test_what_a_copy_makes_itself_is_not_adopted(copied):
+    """Nor does it spoil the record of the rest."""
+    text = "results/corpora/tiny/text/spacing/dev.en"
+    (copied / text).unlink()
+    assert snakemake(copied, text).returncode == 0
+    made_at = (copied / text).stat().st_mtime
+    assert adopt(copied).returncode == 0
+    assert (copied / text).stat().st_mtime == made_at
+    assert planned_jobs(copied, "results/corpora/tiny/tiny-bpe/tokens/train") == set()
+    assert "train" not in {job.split()[0] for job in planned_jobs(copied)}
 
 
 def test_decoding_changed_trains_nothing(made):

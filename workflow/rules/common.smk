@@ -351,6 +351,11 @@ def refuse_to_start_twice():
 STARTED = time.time()
 
 
+def record_results():
+    """Record what was made, so that a copy of results can be adopted: see adopt.py."""
+    subprocess.run([sys.executable, ROOT / "src" / "record.py"])
+
+
 def say_what_was_made():
     """Print the first table, where all tables and figures are, and how to get the report."""
     folder = f"results/{REPRODUCTION.name}"

@@ -1,0 +1,130 @@
+"""The record of what a workflow made, by which a copy of its results is recognized.
+
+Snakemake repeats a step when an input is newer than an output, or when its own records in
+.snakemake/metadata tell of other parameters or inputs. A copy of results may have neither times nor
+records. So results/record.json holds both, with a checksum of each file: `adopt` gives them back to
+whatever is what it was, and Snakemake decides as it would have done where the results were made.
+
+All paths are relative to the folder that Snakemake works in.
+"""
+
+import hashlib
+import json
+import os
+from base64 import urlsafe_b64decode
+from pathlib import Path
+
+from nmt.errors import UserError
+from nmt.files import read_json, write_json, write_text
+from nmt.progress import progress
+
+RECORD = Path("results/record.json")
+METADATA = Path(".snakemake/metadata")
+HOW = "run src/record.py where the results were made, and copy it"
+
+
+def record() -> None:
+    """Write the record of all that Snakemake has made here, and of what it was made from.
+
+    Files whose size and time are as recorded are not read again. What has no record of Snakemake
+    here stays as it is recorded: it is a copy that was not adopted.
+    """
+    entries = read_record() if RECORD.exists() else {}
+    made = {output_of(path): path for path in METADATA.rglob("*") if path.is_file()}
+    sources: dict[str, None] = {}
+    for output, path in progress(made.items(), "record", len(made), "outputs"):
+        if not Path(output).exists():
+            continue
+        content = read_json(path)
+        entries[output] = {
+            "metadata": [str(path.relative_to(METADATA)), content],
+            "files": described(Path(output), entries.get(output)),
+        }
+        sources.update(dict.fromkeys(content.get("input") or []))
+    for source in sources:
+        if source not in made and not Path(source).is_absolute() and Path(source).is_file():
+            files = described(Path(source), entries.get(source))
+            # Its time is the first at which it was seen: a copy of it may be newer.
+            if source not in entries or digests(entries[source]["files"]) != digests(files):
+                entries[source] = {"metadata": None, "files": files}
+    if entries:
+        write_json(RECORD, entries)
+
+
+def adopt() -> tuple[list[str], list[str]]:
+    """Give times and Snakemake's records back to whatever is as recorded.
+
+    Returns the outputs that were adopted, and the files that are not as recorded. What Snakemake
+    made here is neither. Raises UserError when there is no record.
+    """
+    if not RECORD.exists():
+        raise UserError(f"{RECORD} is not there: {HOW}.")
+    made_here = {output_of(path) for path in METADATA.rglob("*") if path.is_file()}
+    copied = {
+        name: entry
+        for name, entry in read_record().items()
+        if name not in made_here and Path(name).exists()
+    }
+    adopted = []
+    changed = []
+    for name, entry in progress(copied.items(), "adopt", len(copied), "outputs"):
+        files = entry["files"]
+        present = digests(described(Path(name), None))
+        differing = [file for file, (_, _, digest) in files.items() if present.get(file) != digest]
+        if differing:
+            changed += differing
+            continue
+        for file, (_, time, _) in files.items():
+            os.utime(file, ns=(time, time))
+        if entry["metadata"]:
+            path, content = entry["metadata"]
+            write_text(METADATA / path, json.dumps(content))
+            adopted.append(name)
+    return adopted, changed
+
+
+def read_record() -> dict:
+    """Return the entries of the record; raises UserError when it is damaged."""
+    remedy = f"delete it, {HOW}"
+    entries = read_json(RECORD, remedy=remedy)
+    values = entries.values() if isinstance(entries, dict) else [None]
+    for entry in values:
+        if not isinstance(entry, dict) or not {"metadata", "files"} <= entry.keys():
+            raise UserError(f"{RECORD} is damaged: {remedy}.")
+    return entries
+
+
+def output_of(path: Path) -> str:
+    """Return the output whose record a file of Snakemake is: its name in base64 is the path.
+
+    Long names are divided into folders that begin with @.
+    """
+    parts = [part.removeprefix("@") for part in path.relative_to(METADATA).parts]
+    return urlsafe_b64decode("".join(parts)).decode()
+
+
+def described(path: Path, entry: dict | None) -> dict[str, list]:
+    """Return size, time and SHA-256 of a file, or of each file in a folder, by their paths.
+
+    entry: what is recorded of it; files of the same size and time are not read again.
+    """
+    known = entry["files"] if entry else {}
+    files = {}
+    for file in sorted(inner for inner in path.rglob("*") if inner.is_file()) or [path]:
+        status = file.stat()
+        size, time, digest = known.get(str(file), [None, None, None])
+        if (size, time) != (status.st_size, status.st_mtime_ns):
+            digest = sha256(file)
+        files[str(file)] = [status.st_size, status.st_mtime_ns, digest]
+    return files
+
+
+def digests(files: dict[str, list]) -> dict[str, str]:
+    """Return the SHA-256 of each file."""
+    return {file: digest for file, (_, _, digest) in files.items()}
+
+
+def sha256(file: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

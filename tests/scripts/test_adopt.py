@@ -1,0 +1,114 @@
+"""record.py and adopt.py through their command lines; tests/workflow has real results."""
+
+import json
+import os
+import shutil
+from base64 import urlsafe_b64encode
+
+import pytest
+
+LONG = "results/" + "long/" * 60 + "name"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return a folder where Snakemake has made two outputs from a file beside results."""
+    folder = tmp_path / "original"
+    for output in ("results/folder/file", LONG):
+        (folder / output).parent.mkdir(parents=True)
+        (folder / output).write_text(output)
+        name = output.removesuffix("/file")
+        encoded = urlsafe_b64encode(name.encode()).decode()
+        parts = [encoded[i : i + 254] for i in range(0, len(encoded), 254)]
+        path = folder.joinpath(".snakemake/metadata", *(f"@{part}" for part in parts[:-1]))
+        path.mkdir(parents=True, exist_ok=True)
+        content = {"rule": "make", "input": ["data/text", str(folder / "data" / "text")]}
+        (path / parts[-1]).write_text(json.dumps(content))
+    (folder / "data").mkdir()
+    (folder / "data" / "text").write_text("text")
+    for path in folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    return folder
+
+
+def contents(folder):
+    metadata = folder / ".snakemake" / "metadata"
+    return {
+        path.relative_to(metadata): json.loads(path.read_text())
+        for path in metadata.rglob("*")
+        if path.is_file()
+    }
+
+
+def times(folder):
+    names = ("results/folder/file", LONG, "data/text")
+    return [(folder / name).stat().st_mtime for name in names]
+
+
+@pytest.fixture
+def copy(results, tmp_path, run_script):
+    """Return a copy of the recorded folder with new times and without .snakemake."""
+    process = run_script("record", cwd=results)
+    assert (process.returncode, process.stderr) == (0, "")
+    ignore = shutil.ignore_patterns(".snakemake")
+    return shutil.copytree(results, tmp_path / "copy", ignore=ignore, copy_function=shutil.copyfile)
+
+
+def test_times_and_records_come_back(results, copy, run_script):
+    assert min(times(copy)) > 1.5e9
+    process = run_script("adopt", cwd=copy)
+    assert (process.returncode, process.stderr) == (
+        0,
+        "2 outputs are as recorded and were adopted.\n",
+    )
+    assert times(copy) == [1e9] * 3
+    assert contents(copy) == contents(results)
+    again = run_script("adopt", cwd=copy)
+    assert again.stderr == "0 outputs are as recorded and were adopted.\n"
+
+
+def test_what_differs_is_named_and_left(copy, run_script):
+    (copy / "results" / "folder" / "file").write_text("other")
+    (copy / "data" / "text").write_text("other")
+    process = run_script("adopt", cwd=copy)
+    assert process.returncode == 0
+    assert "1 outputs are as recorded" in process.stderr
+    assert "not as recorded: results/folder/file, data/text. Snakemake" in process.stderr
+    assert [time == 1e9 for time in times(copy)] == [False, True, False]
+    assert len(contents(copy)) == 1
+
+
+def test_the_record_of_a_copy_that_was_not_adopted_stays(copy, run_script):
+    before = (copy / "results" / "record.json").read_text()
+    assert run_script("record", cwd=copy).returncode == 0
+    assert (copy / "results" / "record.json").read_text() == before
+
+
+def test_a_changed_output_is_recorded_again(results, copy, run_script):
+    (results / LONG).write_text("new")
+    (results / "data" / "text").write_text("new")
+    assert run_script("record", cwd=results).returncode == 0
+    shutil.copyfile(results / "results" / "record.json", copy / "results" / "record.json")
+    process = run_script("adopt", cwd=copy)
+    assert f"not as recorded: {LONG}, data/text. Snakemake" in process.stderr
+
+
+def test_nothing_made_leaves_nothing(tmp_path, run_script):
+    process = run_script("record", cwd=tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_record_nothing_is_adopted(tmp_path, run_failing):
+    error = run_failing("adopt", cwd=tmp_path)
+    assert "results/record.json is not there: run src/record.py where the results were" in error
+
+
+@pytest.mark.parametrize("content", [b"[]", b"\xff", b'{"results/a": []}', b'{"results/a": {}}'])
+def test_a_damaged_record_is_named(tmp_path, run_failing, content):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "record.json").write_bytes(content)
+    for script in ("record", "adopt"):
+        error = run_failing(script, cwd=tmp_path)
+        assert "error: results/record.json is " in error
+        assert "run src/record.py where the results were made" in error
