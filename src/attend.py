@@ -2,7 +2,7 @@
 
 There is attention for every subword of the model's own translation. OUTPUT gets {"source":
 subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s> at the end of both;
-maps is {} for a model without attention.
+maps is {} for a model without attention. Of a longer sentence the first 250 subwords are used.
 """
 
 import argparse
@@ -20,13 +20,15 @@ from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
 
 DECIMALS = 5
+# Of a sentence: maps grow with the square, and nobody can read larger ones.
+MOST_SUBWORDS = 250
 
 
 def main(args: argparse.Namespace) -> None:
     """Translate the sentence, then compute the attention of its best translation."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(args.model, gpus=args.gpus)
+    model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     (source,) = model.encode([args.sentence])
     if not source:
         raise UserError("the sentence is empty: give one with words in it.")

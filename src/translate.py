@@ -27,7 +27,12 @@ def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = TranslationModel(*args.model, precision=getattr(torch, args.precision), gpus=args.gpus)
+    model = TranslationModel(
+        *args.model,
+        precision=getattr(torch, args.precision),
+        gpus=args.gpus,
+        max_length=args.max_length,
+    )
     total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
     blocks = read_blocks(args.input, args.forced)
     fields = OutputFields(
@@ -105,6 +110,13 @@ if __name__ == "__main__":
     )
     parser.add_argument(
         "--forced", type=Path, metavar="FILE", help="translations to score, parallel to the source"
+    )
+    parser.add_argument(
+        "--max-length",
+        type=command.whole_number(1),
+        metavar="N",
+        help="subwords of a line, the others are cut off with a warning; default: four times as"
+        " many as the longest sentence of training could have",
     )
     parser.add_argument(
         "--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights"

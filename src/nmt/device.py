@@ -4,7 +4,8 @@ import fcntl
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -50,6 +51,18 @@ def reason_for_no_gpu() -> str:
     except (RuntimeError, AssertionError) as error:
         return str(error).strip().partition("\n")[0].rstrip(".") + "."
     return "torch sees none (CUDA_VISIBLE_DEVICES may hide them)."
+
+
+@contextmanager
+def enough_memory(task: str, remedy: str) -> Iterator[None]:
+    """Raise UserError when the device has not enough memory for the task."""
+    try:
+        yield
+    except RuntimeError as error:
+        out_of_memory = isinstance(error, torch.OutOfMemoryError)
+        if not out_of_memory and "can't allocate memory" not in str(error):
+            raise
+        raise UserError(f"there is not enough memory for {task}: {remedy}.") from None
 
 
 def claim(names: Sequence[str], folder: Path) -> int | None:

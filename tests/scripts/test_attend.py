@@ -48,6 +48,15 @@ def test_a_row_of_weights_for_each_subword_of_the_translation(tmp_path, run_scri
         assert (weights >= 0).all()
 
 
+def test_the_maps_of_a_long_sentence_are_bounded(tmp_path, run_script):
+    tiny_models.make_model(tmp_path, "rnnsearch")
+    process = run_script(*arguments(tmp_path, "rnnsearch", "dog " * 2000))
+    assert process.returncode == 0
+    assert "source line 1: too long, only the first 250 subwords are used" in process.stderr
+    attention = json.loads((tmp_path / "out" / "attention.json").read_text(encoding="utf-8"))
+    assert len(attention["source"]) == 251
+
+
 def test_an_empty_sentence_is_an_error(tmp_path, run_failing):
     tiny_models.make_model(tmp_path, "rnnsearch")
     assert "the sentence is empty" in run_failing(*arguments(tmp_path, "rnnsearch", "  "))

@@ -7,9 +7,14 @@ import pytest
 import torch
 from support import tiny_models
 
+from nmt.data.batches import Batches
+from nmt.data.tokens import ParallelTokens
+from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
+from nmt.training.distributed import ProcessGroup
+from nmt.training.validation import dev_nll
 
 
 def arguments(folder):
@@ -52,6 +57,20 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
     # In full precision, whatever the training's: bfloat16 would be off in the third digit.
     assert result["nll"] == pytest.approx(total / tokens, rel=1e-5)
     assert result["perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-5)
+
+
+def test_a_pair_that_is_too_long_for_the_memory_is_one_sentence(folder):
+    translation_model = TranslationModel(folder / "transformer")
+    settings, model = translation_model.experiment.training, translation_model.single
+    batches = Batches.for_evaluation(ParallelTokens.load(folder / "tokens"))
+
+    def encode(source):
+        raise RuntimeError("can't allocate memory")
+
+    model.encode = encode
+    message = r"not enough memory for a batch of 4 x \d+ source and 4 x \d+ target tokens: split"
+    with pytest.raises(UserError, match=message):
+        dev_nll(model, batches, settings, ProcessGroup(torch.device("cpu")))
 
 
 def test_tokens_of_another_vocabulary_are_refused(folder, run_failing):

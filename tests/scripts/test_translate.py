@@ -8,7 +8,9 @@ import sys
 import pytest
 from support import tiny_models
 
+from nmt.configuration import Cleaning
 from nmt.decoding.translator import force_tokens, translate_tokens
+from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import SUBWORD_FILES, write_subwords
@@ -71,17 +73,80 @@ def test_the_last_line_may_lack_its_end(models, run_script):
     assert translate(run_script, models / "seq2seq", "") == ""
 
 
-@pytest.mark.parametrize("family", ["transformer", "seq2seq"])
-def test_a_line_of_a_thousand_words(models, run_script, family):
-    long_line = "a dog " * 500
-    text = f"a dog sits .\n{long_line}\ntwo dogs run .\n"
-    model = models / family
-    process = run_script("translate", f"--model={model}", "--threads=1", "--beam=1", input=text)
-    # On a busy machine it takes so long that its progress is reported.
-    assert process.returncode == 0, process.stderr
+@pytest.mark.parametrize("family", tiny_models.NAMES)
+def test_a_line_of_twenty_thousand_words_is_cut_with_a_warning(
+    models, tmp_path, run_script, family
+):
+    lines = ["a dog sits .\n", "dog " * 20_000 + "\n", "two dogs run .\n"]
+    (tmp_path / "source.txt").write_text("".join(lines))
+    arguments = [f"--model={models / family}", "--threads=1", "--beam=1"]
+    given = f"--input={tmp_path / 'source.txt'}"
+    process = run_script("translate", *arguments, given, "--max-length=20")
+    assert process.returncode == 0
+    assert process.stderr == (
+        "source line 2: too long, only the first 20 subwords are used. Split such lines into"
+        " sentences.\n"
+    )
     first, _, last = process.stdout.splitlines()
-    short = translate(run_script, model, "a dog sits .\ntwo dogs run .\n", "--beam=1")
+    short = translate(run_script, models / family, lines[0] + lines[2], "--beam=1")
     assert [first, last] == short.splitlines()
+
+
+def test_without_max_length_it_is_four_times_that_of_training(models, tmp_path):
+    folder = models / "seq2seq"
+    (tokens,) = TranslationModel(folder).encode(["dog " * 2000])
+    assert len(tokens) == 4 * Cleaning().max_length
+
+    short = shutil.copytree(folder, tmp_path / "short")
+    configuration = read_json(short / "configuration.json")
+    configuration["cleaning"]["max_length"] = 3
+    write_json(short / "configuration.json", configuration)
+    (tokens,) = TranslationModel(short).encode(["dog " * 2000])
+    assert len(tokens) == 12
+
+    # As folders of earlier versions are
+    del configuration["cleaning"]
+    configuration["vocabulary"]["max_length"] = 5
+    write_json(short / "configuration.json", configuration)
+    (tokens,) = TranslationModel(short).encode(["dog " * 2000])
+    assert len(tokens) == 20
+
+
+def test_it_is_no_longer_than_learned_positions(tmp_path, run_script):
+    folder = tiny_models.make_model(tmp_path, "transformer-learned")
+    (tmp_path / "given.txt").write_text("ein hund .\n" + "hund " * 500 + "\n")
+    text = "dog " * 500 + "\na dog .\n"
+    process = run_script(
+        "translate", f"--model={folder}", f"--forced={tmp_path / 'given.txt'}", input=text
+    )
+    assert process.returncode == 0
+    warnings = [line.partition(":")[0] for line in process.stderr.splitlines()]
+    assert warnings == ["source line 1", "target line 2"]
+    assert process.stderr.count("only the first 62 subwords") == 2
+    assert len(process.stdout.splitlines()) == 2
+
+
+def test_too_little_memory_is_one_sentence(models):
+    model = TranslationModel(models / "seq2seq")
+
+    def encode(source):
+        raise RuntimeError("can't allocate memory")
+
+    model.single.encode = encode
+    message = "not enough memory for a batch of 1 x 5 subwords with 4 hypotheses a sentence: split"
+    with pytest.raises(UserError, match=message):
+        model.translate(["a dog"], model.experiment.decoding)
+
+
+def test_what_came_before_a_fault_in_a_pipe_is_translated(models, root):
+    process = subprocess.run(
+        translate_command(root, models / "seq2seq"),
+        input=b"a dog sits .\ntwo dogs run .\nein H\xfcgel\n",
+        capture_output=True,
+    )
+    assert process.returncode == 1
+    assert process.stdout.count(b"\n") == 2
+    assert process.stderr.startswith(b"error: standard input, line 3: not valid UTF-8")
 
 
 def test_the_beam_is_that_of_the_model_unless_given(models, run_script):
@@ -346,6 +411,15 @@ def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, r
     assert from_pipe[1] != from_pipe[2]
 
 
+def test_sides_of_different_lengths(models, tmp_path, run_script):
+    (tmp_path / "one-line.txt").write_text("zwei hunde\n")
+    options = [f"--model={models / 'seq2seq'}", f"--forced={tmp_path / 'one-line.txt'}"]
+    process = run_script("translate", *options, input="two dogs\na man .\n")
+    assert process.returncode == 1
+    assert process.stdout.count("\n") == 1
+    assert process.stderr.startswith("error: the source and the file of --forced differ in")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -353,7 +427,6 @@ def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, r
         (["--sample", "--top-p=90"], "--top-p is a probability"),
         (["--n-best=9"], "add --beam 9"),
         (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
-        (["--forced=FILE"], "differ in their number of lines"),
         (["--alignments"], "this model has no attention"),
     ],
 )

@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from torch import Tensor
@@ -12,11 +13,13 @@ from nmt.data.batches import pad_sources
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
+from nmt.device import enough_memory
 from nmt.models.positions import reach
 from nmt.models.protocol import StepModel
 
 # B sentences, S longest source, EOS counted
 
+LINES_TO_NAME = 10  # in one warning
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
 
 Item = TypeVar("Item")
@@ -69,7 +72,9 @@ def force_tokens(
     longer_sides = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
     for numbers in length_sorted_batches(longer_sides, 1):
         source = pad_batch(model, sentences, numbers)
-        yield numbers, force(model, source, [targets[number] for number in numbers], decoding)
+        with memory_for(source, 1):
+            hypotheses = force(model, source, [targets[number] for number in numbers], decoding)
+        yield numbers, hypotheses
 
 
 def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
@@ -80,15 +85,21 @@ def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> lis
     return [items[number] for number in range(count)]
 
 
-def truncate(model: StepModel, sentences: list[list[int]]) -> list[list[int]]:
-    """Return the sentences, cut where they are longer than the model's positions reach."""
-    limit = reach(model)
-    too_long = sum(len(sentence) > limit for sentence in sentences) if limit else 0
-    if too_long:
+def cut(sentences: list[list[int]], limit: int, side: str, first_line: int) -> list[list[int]]:
+    """Return the first `limit` tokens of each sentence; warn of the lines that had more.
+
+    side: what the warning calls the text. first_line: the number of the first sentence's line.
+    """
+    long_lines = [
+        str(line) for line, sentence in enumerate(sentences, first_line) if len(sentence) > limit
+    ]
+    if long_lines:
+        numbers = ", ".join(long_lines[:LINES_TO_NAME])
+        if len(long_lines) > LINES_TO_NAME:
+            numbers += f" and {len(long_lines) - LINES_TO_NAME} more"
         logging.warning(
-            f"{too_long} source{' is' if too_long == 1 else 's are'} longer than the model's"
-            f" learned positions: only the first {limit} subwords are translated. Split such lines"
-            " into sentences."
+            f"{side} line{'s' if len(long_lines) > 1 else ''} {numbers}: too long, only the first"
+            f" {limit} subwords are used. Split such lines into sentences."
         )
     return [sentence[:limit] for sentence in sentences]
 
@@ -114,7 +125,10 @@ def decode_in_batches(
     for numbers in length_sorted_batches(sentences, rows):
         nonempty = [number for number in numbers if sentences[number]]
         if nonempty:
-            yield nonempty, decode(pad_batch(model, sentences, nonempty), nonempty)
+            source = pad_batch(model, sentences, nonempty)
+            with memory_for(source, rows):
+                hypotheses = decode(source, nonempty)
+            yield nonempty, hypotheses
         if len(nonempty) < len(numbers):
             empty = [number for number in numbers if not sentences[number]]
             yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
@@ -138,3 +152,15 @@ def pad_batch(model: StepModel, sentences: list[list[int]], numbers: list[int]) 
     model.eval()
     source = pad_sources([sentences[number] for number in numbers])
     return source.to(next(model.parameters()).device)
+
+
+def memory_for(source: Tensor, rows: int) -> AbstractContextManager[None]:
+    """Return a context that raises UserError when there is not enough memory for the batch (B, S).
+
+    rows: how many a sentence has while it is decoded.
+    """
+    sentences, length = source.shape
+    return enough_memory(
+        f"a batch of {sentences} x {length} subwords with {rows} hypotheses a sentence",
+        "split long lines into sentences, or lower --max-length, --beam or --n-best",
+    )

@@ -7,14 +7,23 @@ from pathlib import Path
 
 import torch
 
-from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, present_spelling, validated
+from nmt.configuration import (
+    Cleaning,
+    Corpus,
+    Decoding,
+    Experiment,
+    Vocabulary,
+    present_spelling,
+    validated,
+)
 from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.translator import in_order, translate_tokens, truncate
+from nmt.decoding.translator import cut, in_order, translate_tokens
 from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build
+from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import (
     load_tensors,
@@ -42,6 +51,9 @@ REMEDY = (
 # Pairs of a source and a target token in one batch of alignments: the attention maps of all layers
 # and heads are held.
 ALIGNED_TOKEN_PAIRS = 2**17
+# A line is translated up to so many times the longest sentence of training: far beyond that models
+# know nothing, and memory and time grow with its square.
+TIMES_TRAINING_LENGTH = 4
 
 
 def save_model(
@@ -65,6 +77,7 @@ def save_model(
         "target": corpus.target,
         "corpus": corpus.title,
         "license": corpus.license,
+        "cleaning": corpus.cleaning_for(vocabulary.max_length).model_dump(),
         "provenance": provenance,
     }
     with atomic_write(folder) as temporary:
@@ -99,12 +112,19 @@ class TranslationModel:
     """A model, or an ensemble of several, with all that it takes to translate plain text.
 
     experiment: the first folder's. precision: of weights and states; probabilities are in float32
-    at least. gpus: how many the job was given; with none, a GPU is used where there is one. Raises
-    UserError for a folder that is not a model's, and for one whose vocabulary or languages are not
-    those of the first.
+    at least. gpus: how many the job was given; with none, a GPU is used where there is one.
+    max_length: the most subwords of a line, TIMES_TRAINING_LENGTH as many as in training without
+    it; a model with learned positions may reach less far. Raises UserError for a folder that is not
+    a model's, and for one whose vocabulary or languages are not those of the first.
     """
 
-    def __init__(self, *folders: Path, precision: torch.dtype = torch.float32, gpus: int = 0):
+    def __init__(
+        self,
+        *folders: Path,
+        precision: torch.dtype = torch.float32,
+        gpus: int = 0,
+        max_length: int | None = None,
+    ):
         configurations = [read_configuration(folder) for folder in folders]
         self.configuration = configurations[0]
         for folder, configuration in zip(folders, configurations, strict=True):
@@ -127,6 +147,9 @@ class TranslationModel:
             for folder, configuration in zip(folders, configurations, strict=True)
         ]
         self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
+        trained = trained_length(self.configuration, vocabulary, path)
+        longest = max_length or TIMES_TRAINING_LENGTH * trained
+        self.longest = min(longest, reach(self.model) or longest)
 
     def require_same_text(self, first: Path, folder: Path, configuration: dict) -> None:
         """Raise UserError when a folder's vocabulary or languages are not those of the first."""
@@ -165,15 +188,18 @@ class TranslationModel:
         assert isinstance(self.model, Model)
         return self.model
 
-    def encode(self, lines: list[str]) -> list[list[int]]:
-        """Return the tokens of source lines, at most as many as the model has positions for."""
-        texts = [self.source_preprocessing.apply(line) for line in lines]
-        return truncate(self.model, self.subwords.source.encode(texts))
+    def encode(self, lines: list[str], first_line: int = 1) -> list[list[int]]:
+        """Return the tokens of source lines, cut where there are too many.
 
-    def encode_target(self, lines: list[str]) -> list[list[int]]:
-        """Return the tokens of target lines."""
+        first_line: what warnings call the first line.
+        """
+        texts = [self.source_preprocessing.apply(line) for line in lines]
+        return cut(self.subwords.source.encode(texts), self.longest, "source", first_line)
+
+    def encode_target(self, lines: list[str], first_line: int = 1) -> list[list[int]]:
+        """Return the tokens of target lines, cut where there are too many."""
         texts = [self.target_preprocessing.apply(line) for line in lines]
-        return self.subwords.target.encode(texts)
+        return cut(self.subwords.target.encode(texts), self.longest, "target", first_line)
 
     def decode(self, tokens: list[int]) -> str:
         """Return the text of a translation, as one line whatever the tokens.
@@ -215,6 +241,17 @@ class TranslationModel:
         """Return the translations of the lines, in their order."""
         batches = translate_tokens(self.model, self.encode(lines), decoding)
         return [self.decode(best.tokens) for (best,) in in_order(batches, len(lines))]
+
+
+def trained_length(configuration: dict, vocabulary: Vocabulary, path: str) -> int:
+    """Return the most subwords that a side of a training pair had.
+
+    Folders of earlier versions do not record it: then it is the vocabulary's limit or the default.
+    path: what errors call the configuration.
+    """
+    if "cleaning" in configuration:
+        return validated(Cleaning, configuration["cleaning"], path).max_length
+    return vocabulary.max_length or Cleaning().max_length
 
 
 def alignment_batches(

@@ -51,8 +51,8 @@ def choose_method(
             raise UserError(
                 "--forced scores one given translation a line: leave --sample and --n-best out."
             )
-        return lambda sources, targets, _: force_tokens(
-            model.model, sources, model.encode_target(targets), decoding
+        return lambda sources, targets, first_number: force_tokens(
+            model.model, sources, model.encode_target(targets, first_number + 1), decoding
         )
     if sample:
         return lambda sources, _, first_number: sample_tokens(

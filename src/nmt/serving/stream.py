@@ -46,7 +46,7 @@ def translated_lines(
     """Yield the output lines, in the order of the input; a line of it may have several."""
     first_number = 0
     for block in blocks:
-        sources = model.encode([line for line, _ in block])
+        sources = model.encode([line for line, _ in block], first_number + 1)
         given = [translation for _, translation in block]
         batches = method(sources, given, first_number)
         linked = with_links(model, sources, batches, fields.alignments, progress)
@@ -125,7 +125,8 @@ def full_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
 def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
     """Yield blocks of what comes within GATHERING_SECONDS of a block's first item.
 
-    So a writer gets its translations while it still holds the pipe open.
+    So a writer gets its translations while it still holds the pipe open. An error in reading is
+    raised when what came before it has been yielded.
     """
     arrived: queue.Queue = queue.Queue(LINES_PER_BLOCK)
     end = object()
@@ -141,12 +142,9 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
 
     def receive(seconds: float) -> Any:
         try:
-            item = arrived.get(timeout=seconds)
+            return arrived.get(timeout=seconds)
         except queue.Empty:
             return nothing
-        if isinstance(item, Exception):
-            raise item
-        return item
 
     def wait() -> Any:
         # A wait without a timeout would miss an interrupt that comes just before it.
@@ -154,17 +152,22 @@ def blocks_as_they_come(items: Iterable[Item]) -> Iterator[list[Item]]:
             pass
         return item
 
+    def is_item(item: Any) -> bool:
+        return item is not end and item is not nothing and not isinstance(item, Exception)
+
     Thread(target=read, daemon=True).start()
     item = wait()
-    while item is not end:
+    while is_item(item):
         block: list[Item] = []
         deadline = time.monotonic() + GATHERING_SECONDS
-        while item is not end and item is not nothing and len(block) < LINES_PER_BLOCK:
+        while is_item(item) and len(block) < LINES_PER_BLOCK:
             block.append(item)
             item = receive(max(0.0, deadline - time.monotonic()))
         yield block
         if item is nothing:
             item = wait()
+    if isinstance(item, Exception):
+        raise item
 
 
 def write(lines: Iterable[str], output: Path | None) -> None:

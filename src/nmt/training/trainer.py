@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.configuration import Training
 from nmt.data.batches import Batch, UpdateBatch
-from nmt.errors import UserError
+from nmt.device import enough_memory
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
@@ -69,11 +68,11 @@ class Trainer:
         for number, micro_batch in batch.micro_batches.items():
             seed_random(self.seed, update, number)
             synchronize = number == last_number or self.group.world_size == 1
-            with enough_memory(micro_batch), nullcontext() if synchronize else self.no_sync():
+            with memory_for(micro_batch), nullcontext() if synchronize else self.no_sync():
                 total, micro_sums = self.objective(micro_batch, source_weight)
                 self.scaler.scale(total * scale).backward()
             sums += micro_sums
-        with enough_memory(micro_batch):  # the first step allocates the optimizer's moments
+        with memory_for(micro_batch):  # the first step allocates the optimizer's moments
             norm = self.optimizer_step()
         self.sums += sums.where(norm.isfinite(), 0)
         self.gradient_norms.append((batch, norm))
@@ -142,21 +141,14 @@ def autocast(device: torch.device, settings: Training) -> torch.autocast:
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
-@contextmanager
-def enough_memory(batch: Batch) -> Iterator[None]:
-    """Raise UserError when there is not enough memory for a micro-batch."""
-    try:
-        yield
-    except RuntimeError as error:
-        out_of_memory = isinstance(error, torch.OutOfMemoryError)
-        if not out_of_memory and "can't allocate memory" not in str(error):
-            raise
-        (sentences, source), target = batch.source.shape, batch.target_in.size(1)
-        raise UserError(
-            f"there is not enough memory for {sentences} sentences of {source} source and {target}"
-            " target tokens: give train.py --device-tokens well below"
-            f" {sentences * max(source, target)}, or the experiment a smaller batch_tokens."
-        ) from None
+def memory_for(batch: Batch) -> AbstractContextManager[None]:
+    """Return a context that raises UserError when there is not enough memory for a micro-batch."""
+    (sentences, source), target = batch.source.shape, batch.target_in.size(1)
+    return enough_memory(
+        f"{sentences} sentences of {source} source and {target} target tokens",
+        f"give train.py --device-tokens well below {sentences * max(source, target)}, or the"
+        " experiment a smaller batch_tokens",
+    )
 
 
 def build_optimizer(model: Model, settings: Training) -> torch.optim.Optimizer:

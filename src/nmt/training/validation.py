@@ -10,6 +10,7 @@ from nmt.configuration import Decoding, Training
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import in_order, translate_tokens
+from nmt.device import enough_memory
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
@@ -67,7 +68,10 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
     total = torch.zeros(2, dtype=torch.float64, device=group.device)
     for indices in dev.in_order()[group.rank :: group.world_size]:
         batch = dev.load(indices).to(group.device)
-        with autocast(group.device, settings):
+        (sentences, source), target = batch.source.shape, batch.target_in.size(1)
+        task = f"a batch of {sentences} x {source} source and {sentences} x {target} target tokens"
+        remedy = "split the longest sentence pairs of the dev set, of which none is cut"
+        with enough_memory(task, remedy), autocast(group.device, settings):
             hidden = model(batch.source, batch.target_in)
             nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1]
         tokens = torch.tensor(dev.target_tokens(indices), device=nll.device)

@@ -8,7 +8,7 @@ from support.families import FAMILIES, VOCABULARY, random_model, random_sentence
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search, top_k
-from nmt.decoding.translator import in_order, translate_tokens, truncate
+from nmt.decoding.translator import cut, in_order, translate_tokens
 from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
 
@@ -61,19 +61,30 @@ def test_the_score_is_that_of_forced_decoding(model):
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty, abs=1e-9)
 
 
+def test_long_lines_are_cut_and_named(caplog):
+    short, long = random_sentences([5, 200])
+    assert cut([short, long], 62, "source", first_line=4001) == [short, long[:62]]
+    assert caplog.messages == [
+        "source line 4002: too long, only the first 62 subwords are used. Split such lines into"
+        " sentences."
+    ]
+    caplog.clear()
+    cut([long] * 12, 62, "target", first_line=1)
+    assert "target lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more: too long" in caplog.text
+    caplog.clear()
+    assert cut([short], 5, "source", first_line=1) == [short]
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize("family", ["transformer-learned", "decoder-only-learned"])
-def test_what_is_longer_than_the_positions_is_cut(family, caplog):
+def test_translations_stay_within_learned_positions(family):
     model = random_model(family)
     decoding = Decoding(beam=2, max_extra=50)
     limit = reach(model)
     assert limit == 62
     short, long = random_sentences([5, 200])
-    cut = truncate(model, [short, long])
-    assert cut == [short, long[:limit]]
-    message = "1 source is longer than the model's learned positions: only the first 62 subwords"
-    assert message in caplog.text
-
-    (best_of_short,), (best_of_long,) = in_order(translate_tokens(model, cut, decoding), 2)
+    sentences = [short, long[:limit]]
+    (best_of_short,), (best_of_long,) = in_order(translate_tokens(model, sentences, decoding), 2)
     ((expected,),) = search(model, sources([short]), [55], decoding)
     assert best_of_short.tokens == expected.tokens
     ((expected,),) = search(model, sources([long[:limit]]), [limit], decoding)
