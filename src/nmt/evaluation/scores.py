@@ -25,6 +25,8 @@ ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
 # The largest fraction of translations with an escape, beyond those in the references, that is no
 # error: a model may learn a few from its data.
 MAX_ESCAPED_FRACTION = 0.005
+# Of a line: time and memory of TER grow with its square, and 2,000 take minutes.
+MOST_WORDS = 2000
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,8 @@ def check_scorable(
     """Raise UserError unless translations can be scored against references; warn of empty ones.
 
     names: what errors call the translations and each reference, in this order: their files, where
-    there are any. Errors are missing references, texts that are not parallel (`check_parallel`) and
-    escaped translations (`check_unescaped`).
+    there are any. Errors are missing references, texts that are not parallel (`check_parallel`) lines of
+    more than MOST_WORDS words, and escaped translations (`check_unescaped`).
     """
     if not references:
         raise UserError(
@@ -210,12 +212,25 @@ def check_scorable(
         names = ["The translations", *(f"Reference {number}" for number in numbers)]
     check_parallel(list(zip(names, [translations, *references], strict=True)))
     check_unescaped(names[0], translations, references)
+    for name, lines in zip(names, [translations, *references], strict=True):
+        check_words(name, lines)
     empty = [number for number, line in enumerate(translations, start=1) if not line.strip()]
     if empty:
         logging.warning(
             f"{names[0]}: {len(empty)} of {len(translations)} lines are empty, the first is line"
             f" {empty[0]}; they count as translations without a word."
         )
+
+
+def check_words(name: str, lines: list[str]) -> None:
+    """Raise UserError when a line has more than MOST_WORDS words."""
+    for number, line in enumerate(lines, start=1):
+        words = len(line.split())
+        if words > MOST_WORDS:
+            raise UserError(
+                f"{name}, line {number}: has {words} words, up to {MOST_WORDS} can be scored: split"
+                " it into sentences in all texts."
+            )
 
 
 def check_unescaped(name: str, translations: list[str], references: list[list[str]]) -> None:

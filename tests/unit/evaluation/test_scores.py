@@ -397,3 +397,13 @@ def test_golden_tokenized_output():
     # These texts are tokens already, and must not be tokenized again.
     assert f"{bleu_of_tokens(tokens, reference):.2f}" == "20.11"
     assert f"{bleu_of_tokens(split_tokens, split_reference):.2f}" == "20.63"
+
+
+def test_a_line_of_twenty_thousand_words_is_named():
+    long = ["ein Hund", "Hund " * 20_000]
+    message = "has 20000 words, up to 2000 can be scored: split it"
+    with pytest.raises(UserError, match=f"^out, line 2: {message}"):
+        check(long, [["ein Hund", "Hund"]], ["out", "reference"])
+    with pytest.raises(UserError, match=f"^reference, line 2: {message}"):
+        check(["ein Hund", "Hund"], [long], ["out", "reference"])
+    check(["Hund " * 2000], [["Hund"]])
