@@ -5,7 +5,6 @@ It is that per subword, with the end of sentence counted and without label smoot
 
 import argparse
 import logging
-import math
 from pathlib import Path
 
 import torch
@@ -16,7 +15,7 @@ from nmt.data.tokens import ParallelTokens
 from nmt.files import write_json
 from nmt.serving.folder import TranslationModel
 from nmt.training.distributed import ProcessGroup
-from nmt.training.validation import dev_nll
+from nmt.training.validation import dev_nll, perplexity
 
 
 def main(args: argparse.Namespace) -> None:
@@ -31,9 +30,13 @@ def main(args: argparse.Namespace) -> None:
     batches = Batches.for_evaluation(tokens)
     group = ProcessGroup(next(model.model.parameters()).device)
     nll = dev_nll(model.single, batches, settings, group)
-    result = {"perplexity": math.exp(nll), "nll": nll, "tokens": int(batches.target_lengths.sum())}
+    result = {
+        "perplexity": perplexity(nll),
+        "nll": nll,
+        "tokens": int(batches.target_lengths.sum()),
+    }
     write_json(args.output, result)
-    logging.info(f"perplexity {result['perplexity']:.3f} over {result['tokens']} subwords")
+    logging.info(f"perplexity {result['perplexity']:.5g} over {result['tokens']} subwords")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
                 slurm.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:
-            folder.publish(trainer, counters)
+            folder.publish(trainer, counters, loop.warn_of_divergence())
     return None
 
 

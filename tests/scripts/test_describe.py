@@ -58,6 +58,16 @@ def test_damaged_scores_are_named(tmp_path, run_failing, content):
     assert not (tmp_path / "card.md").exists()
 
 
+def test_the_card_says_that_the_training_has_diverged(tmp_path, run_script):
+    model = tiny_models.make_model(tmp_path, "rnnsearch")
+    configuration = read_json(model / "configuration.json")
+    for diverged in (False, True):
+        configuration["provenance"]["training"]["diverged"] = diverged
+        write_json(model / "configuration.json", configuration)
+        run_script("describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}")
+        assert ("has diverged" in (tmp_path / "card.md").read_text()) is diverged
+
+
 def test_what_is_no_model(tmp_path, run_failing):
     error = run_failing("describe", f"--model={tmp_path}", f"--output={tmp_path / 'card.md'}")
     assert "it has no configuration.json" in error

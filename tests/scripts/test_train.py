@@ -44,6 +44,7 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     assert made["parameters"] == sum(tensor.numel() for tensor in parameters.values())
     assert made["updates"] == made["settings"]["training"]["updates"] == 40
     assert made["seconds"] > 0
+    assert made["diverged"] is False
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["update"] for line in lines if "loss" in line] == [20, 40]
     assert [line["update"] for line in lines if "dev_perplexity" in line] == [10, 20, 30, 40]
@@ -221,6 +222,18 @@ def test_tokens_of_another_vocabulary_are_refused(folder, run_failing, tokens):
     write_json(meta, read_json(meta) | {"vocabulary_sizes": [400, 300]})
     error = run_failing("train", *arguments(folder, folder / "run"))
     assert f"{folder / tokens} was made with vocabularies of [400, 300] subwords, not of" in error
+
+
+def test_a_training_that_diverges_says_so_last(folder, run_script):
+    change(folder, "tiny", peak_learning_rate=1000)
+    run = folder / "run"
+    for _ in range(2):  # the second call has nothing left to do
+        process = run_script("train", *arguments(folder, run))
+        assert process.returncode == 0
+        last = process.stderr.splitlines()[-1]
+        assert last.startswith("the training has diverged: its last dev perplexity, ")
+        assert "guessing among the 300 subwords. Try a lower learning rate" in last
+        assert read_json(run / "training.json")["diverged"] is True
 
 
 def test_too_small_a_batch(folder, run_failing):

@@ -212,10 +212,20 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     texts = format_numbers(rows[column], FORMATS[column])
     if column in METRICS:
         texts = texts + format_numbers(rows[f"{column}_sd"], " ± " + FORMATS[column])
+        texts = texts + rows.apply(divergence, axis="columns")
     may_be_best = f"{column}_may_be_best"
     if may_be_best in rows and (rows.kind == "run").sum() > 1:
         texts = texts.where(~rows[may_be_best].eq(True), "**" + texts + "**")
     return texts.rename(LABELS[column])
+
+
+def divergence(row: pd.Series) -> str:
+    """Return what a score's cell says of trainings that have diverged."""
+    if not row.diverged > 0:  # NaN in rows that are published only
+        return ""
+    if row.diverged == row.runs:
+        return " (diverged)"
+    return f" ({row.diverged:.0f} of {row.runs:.0f} diverged)"
 
 
 def published_cells(table: ResultTable, column: str) -> pd.Series:
@@ -229,9 +239,15 @@ def published_cells(table: ResultTable, column: str) -> pd.Series:
 
 
 def format_numbers(values: pd.Series, form: str) -> pd.Series:
-    """Return numbers as text, empty where there is none, with typographic minus signs."""
-    texts = [
-        "" if pd.isna(value) else form.format(value).replace("-", "−").replace("e+", "e")
-        for value in values
-    ]
+    """Return numbers as text, empty where there is none, with typographic minus signs.
+
+    Those from a million on have an exponent.
+    """
+    texts = []
+    for value in values:
+        if pd.isna(value):
+            texts.append("")
+            continue
+        number_form = form.replace(".2f", ".1e") if abs(value) >= 1e6 else form
+        texts.append(number_form.format(value).replace("-", "−").replace("e+", "e"))
     return pd.Series(texts, index=values.index, dtype=str)

@@ -183,7 +183,8 @@ def run_results(runs: list[Run], split: str, metrics: list[str], catalog: Catalo
 
     parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
     flops_sustained AIAYN's estimate (empty for a device without a known rate); minutes are the
-    training loop's, validation included. An ensemble's are the sums of its members'.
+    training loop's, validation included. An ensemble's are the sums of its members'. diverged:
+    whether a training has.
 
     Raises UserError when runs with the same vocabulary were trained on different data.
     """
@@ -227,6 +228,8 @@ def run_result(run: Run, split: str, metrics: list[str]) -> dict:
         "flops_6nd": sum(training["flops"] for training in trainings),
         "flops_sustained": None if None in sustained else sum(filter(None, sustained)),
         "minutes": sum(training["seconds"] for training in trainings) / 60,
+        # Trainings of earlier versions do not say it.
+        "diverged": any(training.get("diverged") for training in trainings),
         "device": provenance(trainings, "device"),
         "processes": provenance(trainings, "processes"),
         "threads": provenance(trainings, "threads"),

@@ -163,6 +163,7 @@ def cost_columns(results: pd.DataFrame) -> dict:
         "processes": join_distinct(results.processes),
         "threads": join_distinct(results.threads),
         "runs": len(results),
+        "diverged": int(results.diverged.sum()),
         "seeds": join_distinct(results.seed),
         "commit": join_distinct(results.commit),
     }
@@ -230,6 +231,11 @@ def table_notes(
         notes.append(
             "Sustained FLOPs: training time times the device's sustained rate (Vaswani et al. 2017,"
             " section 6.1)."
+        )
+    if results.diverged.any():
+        notes.append(
+            "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
+            " times the number of subwords, which is worse than an untrained model's."
         )
     if rows.filter(regex="_published$").notna().any(axis=None):
         notes.append(

@@ -65,6 +65,7 @@ def model_card(configuration: dict, scores: dict[str, dict]) -> str:
         "",
         f"Weights: the mean of {', '.join(provenance['checkpoints'])}.",
         f"Seed {training['settings']['seed']}, {training['updates']} updates.",
+        *divergence(training),
         "",
         "## Scores",
         "",
@@ -89,6 +90,13 @@ def model_card(configuration: dict, scores: dict[str, dict]) -> str:
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def divergence(training: dict) -> list[str]:
+    """Return the line on a training that has diverged; those of earlier versions do not say it."""
+    if not training.get("diverged"):
+        return []
+    return ["The training has diverged: at its end the model was worse than an untrained one."]
 
 
 def score_table(scores: dict[str, dict]) -> list[str]:

@@ -24,6 +24,7 @@ class Counters:
     device_seconds: float = 0.0  # seconds times the number of ranks
     # CPU time of the first rank, times their number: other work on the machine does not add to it
     cpu_seconds: float = 0.0
+    dev_nll: float = 0.0  # of the last interval; states of earlier versions do not have it
     best_dev_nll: float = float("inf")
     intervals_since_best: int = 0
     skipped: int = 0  # updates whose gradient was NaN or infinite
@@ -48,6 +49,7 @@ class Counters:
 
     def record_dev_nll(self, nll: float) -> None:
         """Note the dev set's negative log-likelihood after one more interval."""
+        self.dev_nll = nll
         self.intervals_since_best += 1
         if nll < self.best_dev_nll:
             self.best_dev_nll, self.intervals_since_best = nll, 0

@@ -16,7 +16,7 @@ from nmt.training.schedule import learning_rate, source_weight
 from nmt.training.signals import stop_signals
 from nmt.training.state import load_state, save_state
 from nmt.training.trainer import Trainer
-from nmt.training.validation import Validation, dev_nll
+from nmt.training.validation import Validation, dev_nll, has_diverged, perplexity
 
 UPDATES_BETWEEN_METRICS = 20
 SECONDS_BETWEEN_STATES = 60
@@ -177,7 +177,7 @@ class TrainingLoop:
             means = {
                 "loss": loss / tokens,
                 "nll": nll / tokens,
-                "perplexity": math.exp(nll / tokens),
+                "perplexity": perplexity(nll / tokens),
             }
         real_tokens = counters.source_tokens + counters.target_tokens
         self.metrics.write(
@@ -204,7 +204,7 @@ class TrainingLoop:
         """Measure the loss on the dev set, BLEU now and then, and keep a checkpoint."""
         counters, model = self.counters, self.trainer.model
         nll = dev_nll(model, self.dev, self.settings, self.group)
-        scores = {"dev_nll": nll, "dev_perplexity": math.exp(nll)}
+        scores = {"dev_nll": nll, "dev_perplexity": perplexity(nll)}
         bleu_interval = self.settings.bleu_interval
         if bleu_interval and counters.update % bleu_interval == 0 and self.group.is_main:
             scores["dev_bleu"] = self.validation.bleu(model)
@@ -227,6 +227,18 @@ class TrainingLoop:
                 f" nothing but how frequent subwords are, {entropy:.2f}: try a longer warm-up, a"
                 " lower learning rate or Pre-LN (norm: pre)."
             )
+
+    def warn_of_divergence(self) -> bool:
+        """Return whether the finished training has diverged, and say so."""
+        nll, size = self.counters.dev_nll, self.batches.tokens.meta["vocabulary_sizes"][1]
+        diverged = has_diverged(nll, size)
+        if diverged:
+            logging.warning(
+                f"the training has diverged: its last dev perplexity, {perplexity(nll):.3g}, is"
+                f" worse than that of guessing among the {size} subwords. Try a lower learning rate"
+                " or a longer warm-up."
+            )
+        return diverged
 
     def save(self) -> None:
         """Write the state, whose metrics outlast a power cut as it does."""

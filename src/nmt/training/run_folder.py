@@ -135,7 +135,7 @@ class RunFolder:
             if int(path.stem.removeprefix("best-")) > update:
                 remove(path)
 
-    def publish(self, trainer: Trainer, counters: Counters) -> None:
+    def publish(self, trainer: Trainer, counters: Counters, diverged: bool) -> None:
         """Give the results their places in the output folder."""
         training = {
             "updates": counters.update,
@@ -148,6 +148,7 @@ class RunFolder:
             "cpu_seconds": round(counters.cpu_seconds, 1),
             "skipped_updates": counters.skipped,
             "best_dev_nll": counters.best_dev_nll,
+            "diverged": diverged,
             "parameters": count_parameters(trainer.model).parameters,
             "made_by": counters.made_by,
             "settings": self.settings,

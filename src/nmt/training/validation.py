@@ -1,5 +1,7 @@
 """How well a model does on the dev set while it is trained."""
 
+import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,20 @@ class Validation:
         ]
         metric = BLEU(lowercase=self.preprocessing.lowercase)
         return metric.corpus_score(translations, [self.references]).score
+
+
+def perplexity(nll: float) -> float:
+    """Return exp(nll), infinite where no float is as large."""
+    return math.inf if nll > math.log(sys.float_info.max) else math.exp(nll)
+
+
+def has_diverged(nll: float, vocabulary_size: int) -> bool:
+    """Return whether a model is worse than an untrained one, by its loss on the dev set, in nats.
+
+    An untrained one guesses: its perplexity is about the vocabulary's size, and less than e times
+    as high. A model whose loss is NaN has diverged too.
+    """
+    return not nll < math.log(vocabulary_size) + 1
 
 
 @torch.no_grad()

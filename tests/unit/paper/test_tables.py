@@ -330,3 +330,27 @@ def test_html_has_the_cells_of_markdown_and_escapes_them(made):
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert cells == [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert page.count("<li>") == len(re.findall("^- ", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize(("seeds", "mark"), [((1,), "diverged"), ((1, 2), "1 of 2 diverged")])
+def test_a_training_that_has_diverged_is_marked_in_its_cells(made, seeds, mark):
+    made_runs = made(seeds)
+    plain = table(made_runs)
+    assert "diverged" not in markdown(plain).lower()
+    run = made_runs[0] / "runs/demo/demo-transformer/seed-1"
+    write_json(run / "training.json", read_json(run / "training.json") | {"diverged": True})
+    scores = read_json(run / "test.scores.json")
+    scores["ter"]["score"] = 8.5e37
+    write_json(run / "test.scores.json", scores)
+
+    marked = table(made_runs)
+    lines = markdown(marked).splitlines()
+    rows = [line for line in lines if f"({mark})" in line]
+    (row,) = rows
+    assert row.startswith("| Transformer ")
+    assert row.count(mark) == 2
+    assert "e37" in row
+    assert any(line.startswith("- Diverged: ") for line in lines)
+    assert f"({mark})" in html(marked)
+    assert f"({mark})" in latex(marked, "label")
+    assert list(marked.rows.diverged.fillna(0)) == [0, 0, 0, 1]

@@ -19,6 +19,7 @@ from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import Trainer
+from nmt.training.validation import has_diverged, perplexity
 
 RATE = 0.01
 TARGET_TOKENS = 12
@@ -207,3 +208,14 @@ def test_what_torch_cannot_do_is_said_before_it_fails(family):
     message = "cannot train an LSTM in float16 on a CPU: set precision to bfloat16"
     with pytest.raises(UserError, match=message):
         make_trainer(random_model(family), settings(precision="float16"))
+
+
+def test_what_is_worse_than_guessing_has_diverged():
+    guessing = math.log(300)
+    assert not has_diverged(guessing + 0.9, 300)  # as an untrained model may be
+    assert has_diverged(guessing + 1.1, 300)
+    assert has_diverged(math.inf, 300)
+    assert has_diverged(math.nan, 300)
+    assert perplexity(guessing) == pytest.approx(300)
+    assert perplexity(1e4) == math.inf
+    assert math.isnan(perplexity(math.nan))
