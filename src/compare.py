@@ -14,7 +14,7 @@ from pathlib import Path
 from nmt import command
 from nmt.errors import UserError, nearest
 from nmt.evaluation.scores import check_scorable, scorers
-from nmt.evaluation.significance import compare
+from nmt.evaluation.significance import Comparison, compare
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 
@@ -44,9 +44,21 @@ def main(args: argparse.Namespace) -> None:
             "signatures": signatures,
             "systems": {name: asdict(comparison) for name, comparison in comparisons.items()},
         }
-        best = [name for name, comparison in comparisons.items() if comparison.may_be_best]
-        logging.info(f"{metric}: may be best: {', '.join(best)}")
+        logging.info(f"{metric}: {conclusion(comparisons)}")
     write_json(args.output, output)
+
+
+def conclusion(comparisons: dict[str, Comparison]) -> str:
+    """Return which system is best, and which others it is significantly better than."""
+    best = next(name for name, comparison in comparisons.items() if comparison.p_bootstrap is None)
+    worse = [name for name, comparison in comparisons.items() if not comparison.may_be_best]
+    rivals = [name for name in comparisons if name not in (best, *worse)]
+    text = f"{best} is best ({comparisons[best].score:.2f})"
+    if worse:
+        text += f"; significantly better than {', '.join(worse)}"
+    if rivals:
+        text += f"; not significantly better than {', '.join(rivals)}"
+    return text
 
 
 if __name__ == "__main__":

@@ -22,9 +22,11 @@ def main(args: argparse.Namespace) -> None:
     except UserError as error:
         hint = ""
         is_extracted = args.split in corpus.splits | corpus.held_out
-        if is_extracted and (archives := corpus.archives_of(args.split)):
-            paths = ", ".join(str(args.archives / archive) for archive in archives)
-            hint = f" If a download is at fault, delete it, and snakemake makes it again: {paths}."
+        archives = corpus.archives_of(args.split) if is_extracted else []
+        paths = [args.archives / archive for archive in archives]
+        if paths and all(path.exists() for path in paths):
+            listed = ", ".join(map(str, paths))
+            hint = f" If a download is at fault, delete it, and snakemake makes it again: {listed}."
         raise UserError(f"{error}{hint}") from None
 
 

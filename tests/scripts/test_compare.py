@@ -15,6 +15,7 @@ def arguments(tmp_path):
     texts = {
         "right": REFERENCE,
         "wrong": [line.replace("hund und", "katze oder") for line in REFERENCE],
+        "nearly-right": [*REFERENCE[:-1], "ein hund ."],
         "short": REFERENCE[:-1],
         "reference": REFERENCE,
     }
@@ -38,14 +39,24 @@ def arguments(tmp_path):
 
 
 def test_it_tells_which_systems_may_be_the_best(arguments, run_script, tmp_path):
-    process = run_script("compare", *arguments("wrong", "right", metrics=["bleu", "chrf"]))
+    systems = ("wrong", "right", "nearly-right")
+    process = run_script("compare", *arguments(*systems, metrics=["bleu", "chrf"]))
     assert process.returncode == 0, process.stderr
     comparisons = read_json(tmp_path / "o.json")
     assert list(comparisons) == ["bleu", "chrf"]
     systems = comparisons["bleu"]["systems"]
     assert systems["right"]["may_be_best"]
     assert not systems["wrong"]["may_be_best"]
-    assert process.stderr == "bleu: may be best: right\nchrf: may be best: right\n"
+    conclusion = (
+        "right is best (100.00); significantly better than wrong;"
+        " not significantly better than nearly-right\n"
+    )
+    assert process.stderr == f"bleu: {conclusion}chrf: {conclusion}"
+
+
+def test_a_system_alone_is_the_best(arguments, run_script):
+    process = run_script("compare", *arguments("right"))
+    assert process.stderr == "bleu: right is best (100.00)\n"
 
 
 @pytest.mark.parametrize(

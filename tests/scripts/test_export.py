@@ -241,7 +241,7 @@ def test_word_pieces_are_refused_by_name(tmp_path, to):
 def test_other_families_are_refused_by_name(tmp_path):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
     with pytest.raises(
-        UserError, match="ctranslate2 cannot carry a rnnsearch: export it to safetensors"
+        UserError, match="ctranslate2 cannot carry the family rnnsearch: export it to safetensors"
     ):
         exported(model, "ctranslate2", tmp_path / "exported")
 

@@ -109,7 +109,7 @@ def test_invalid_utf8_is_named_with_its_line(corpus, run_failing, tmp_path):
 def test_a_missing_archive_is_named(corpus, run_failing, tmp_path):
     extract = corpus(b"a\n", b"x\n")
     (tmp_path / "archives" / "part0.en.gz").unlink()
-    assert "part0.en.gz is not there." in run_failing(*extract)
+    assert run_failing(*extract).endswith("part0.en.gz is not there.\n")
     assert nothing_written(tmp_path)
 
 

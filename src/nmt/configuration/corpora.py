@@ -50,7 +50,12 @@ class Part(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Part":
-        """Refuse one column for both sides."""
+        """Refuse one text for both sides."""
+        if self.format != "tsv" and self.source == self.target:
+            raise ValueError(
+                f"source and target are both {self.source}: give each side its own, or format tsv"
+                " for the columns of one file"
+            )
         if self.columns[0] == self.columns[1]:
             raise ValueError(f"columns: both sides are column {self.columns[0]}")
         return self

@@ -22,7 +22,7 @@ def export(model: TranslationModel, subwords: Path, to: str, precision: str, out
     """
     family = model.experiment.model.family
     if to != "safetensors" and family != "transformer":
-        raise UserError(f"{to} cannot carry a {family}: export it to safetensors.")
+        raise UserError(f"{to} cannot carry the family {family}: export it to safetensors.")
     if precision == "int8" and to != "ctranslate2":
         raise UserError(
             f"{to} cannot carry int8 weights: choose another precision, or ctranslate2, which can."

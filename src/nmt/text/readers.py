@@ -3,6 +3,7 @@
 import gzip
 import html
 import re
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -135,7 +136,8 @@ def open_tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
         names = []
         for info in archive:
             name = info.name.removeprefix("./")
-            if name == member and info.isfile():
+            if name == member:
+                require_file(path, member, tar_kind(info))
                 content = archive.extractfile(info)
                 assert content is not None  # as of every file
                 yield content
@@ -151,5 +153,30 @@ def open_zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
         names = archive.namelist()
         if member not in names:
             raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
+        require_file(path, member, zip_kind(archive.getinfo(member)))
         with archive.open(member) as file:
             yield file
+
+
+def tar_kind(info: tarfile.TarInfo) -> str | None:
+    """Return what a member is that is no file, or None."""
+    if info.isfile():
+        return None
+    if info.issym() or info.islnk():
+        return f"a link to {info.linkname!r}"
+    return "a folder" if info.isdir() else "a device or a pipe"
+
+
+def zip_kind(info: zipfile.ZipInfo) -> str | None:
+    """Return what a member is that cannot be read as a file, or None."""
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "a link"
+    if info.flag_bits & 1:
+        return "encrypted"
+    return "a folder" if info.is_dir() else None
+
+
+def require_file(path: Path, member: str, kind: str | None) -> None:
+    """Raise UserError when the member is something else than a file."""
+    if kind:
+        raise UserError(f"{path}: the member {member!r} is {kind}: name a file of the archive.")

@@ -105,6 +105,14 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
     assert fault in str(refused.value)
 
 
+@pytest.mark.parametrize("text_format", ["lines", "sgml"])
+def test_both_sides_are_not_the_same_text(text_format):
+    with pytest.raises(ValueError, match=r"source and target are both a\.tgz:x\.en: give each"):
+        Part(source="a.tgz:x.en", target="a.tgz:x.en", format=text_format)
+    Part(source="a.tgz:x.en", target="a.tgz:x.de", format=text_format)
+    Part(source="a.tgz:x", target="a.tgz:x", format="tsv")
+
+
 @pytest.mark.parametrize(
     ("columns", "fault"),
     [([1, 1], "both sides are column 1"), ([0, -1], "greater than or equal to 0")],

@@ -134,6 +134,50 @@ def test_a_missing_member_is_an_error_with_the_nearest_name(tmp_path, kind):
         read(path, "in/test.en")
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (tarfile.SYMTYPE, r"is a link to 'text\.de'"),
+        (tarfile.LNKTYPE, r"is a link to 'text\.de'"),
+        (tarfile.DIRTYPE, "is a folder"),
+        (tarfile.CHRTYPE, "is a device or a pipe"),
+    ],
+)
+def test_a_member_of_a_tar_that_is_no_file_is_an_error(tmp_path, kind, message):
+    info = tarfile.TarInfo("x.en")
+    info.type, info.linkname = kind, "text.de"
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.addfile(info)
+    with pytest.raises(UserError, match=rf"a\.tar: the member 'x\.en' {message}: name a file"):
+        read(tmp_path / "a.tar", "x.en")
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "flags", "message"),
+    [
+        ("x.en", 0o120777 << 16, 0, "is a link"),
+        ("x.en/", 0o040755 << 16, 0, "is a folder"),
+        ("x.en", 0o100644 << 16, 1, "is encrypted"),
+    ],
+)
+def test_a_member_of_a_zip_that_is_no_file_is_an_error(tmp_path, name, attributes, flags, message):
+    info = zipfile.ZipInfo(name)
+    info.external_attr = attributes
+    path = make_zip(tmp_path / "a.zip", {info: b"text.de"})
+    if flags:
+        path.write_bytes(encrypted(path.read_bytes()))
+    with pytest.raises(UserError, match=rf"a\.zip: the member '{name}' {message}: name a file"):
+        read(path, name)
+
+
+def encrypted(archive: bytes) -> bytes:
+    """Return a zip archive of one member with the flag of encryption in both headers."""
+    content = bytearray(archive)
+    content[6] |= 1
+    content[archive.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
 def test_a_member_of_a_file_that_is_not_an_archive_is_an_error(tmp_path):
     with pytest.raises(UserError, match="not an archive"):
         read(make_file(tmp_path / "a.gz", gzip.compress(TEXT)), "member")
