@@ -158,7 +158,8 @@ def check_outputs(values: dict) -> None:
 
 def explain(error: OSError) -> str:
     """Return a sentence about an error of the operating system."""
-    where = f" at {error.filename}" if error.filename else ""
+    # TensorBoard's are bytes
+    where = f" at {os.fsdecode(error.filename)}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"no disk space left{where}: free some, then run the same command again; nothing"

@@ -236,6 +236,23 @@ def test_a_training_that_diverges_says_so_last(folder, run_script):
         assert read_json(run / "training.json")["diverged"] is True
 
 
+def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root):
+    change(folder, "tiny", updates=5000, interval=5000, bleu_interval=5000)
+    run = folder / "run"
+    with subprocess.Popen(
+        [sys.executable, root / "src" / "train.py", *arguments(folder, run)],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
+        (state,) = run.glob("state-*")
+        shutil.rmtree(state, ignore_errors=True)
+        error = process.stderr.read()
+    assert process.returncode == 1
+    assert error.startswith(f"error: No such file or directory at {state}/tensorboard/events.out.")
+    assert error.count("\n") == 1
+
+
 def test_too_small_a_batch(folder, run_failing):
     change(folder, "tiny", batch_tokens=10)
     assert "does not fit batch_tokens 10: raise it." in run_failing(

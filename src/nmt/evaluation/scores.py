@@ -200,8 +200,8 @@ def check_scorable(
     """Raise UserError unless translations can be scored against references; warn of empty ones.
 
     names: what errors call the translations and each reference, in this order: their files, where
-    there are any. Errors are missing references, texts that are not parallel (`check_parallel`) lines of
-    more than MOST_WORDS words, and escaped translations (`check_unescaped`).
+    there are any. Errors are missing references, texts that are not parallel (`check_parallel`),
+    lines of more than MOST_WORDS words, and escaped translations (`check_unescaped`).
     """
     if not references:
         raise UserError(

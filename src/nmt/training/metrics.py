@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 
 from nmt.errors import UserError
@@ -33,6 +34,7 @@ class Metrics:
         # Imported here: those who read metrics need no torch.
         from torch.utils.tensorboard import SummaryWriter
 
+        threading.excepthook = print_error_of_thread
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
     def write(self, update: int, **values: object) -> None:
@@ -52,6 +54,12 @@ class Metrics:
         if self.path is not None:
             os.fsync(self.file.fileno())
             self.board.flush()
+
+
+def print_error_of_thread(error: threading.ExceptHookArgs) -> None:
+    """Print the error that has ended a thread, unless TensorBoard's writer raises it again."""
+    if error.thread is None or not type(error.thread).__module__.startswith("tensorboard."):
+        threading.__excepthook__(error)
 
 
 def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
