@@ -13,7 +13,7 @@ from nmt.configuration import Training, load_catalog
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
-from nmt.models.weights import CHECKPOINT_REMEDY, average, require_same_parameters
+from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
 from nmt.training.run_folder import TRAINING_REMEDY
@@ -55,7 +55,12 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
     checkpoints = [folder / name for name in names[-training.average :]]
     missing = [path.name for path in checkpoints if not path.exists()]
     if missing:
-        raise UserError(f"{folder} has no {', '.join(missing)} to average: {CHECKPOINT_REMEDY}.")
+        raise UserError(
+            f"{folder} has no {', '.join(missing)} to average: call train.py again (snakemake"
+            " --forcerun train), which takes them from the run's state-* folder in seconds; where"
+            " they are not there either, delete the run's folder first, to train again from the"
+            " first update."
+        )
     return checkpoints
 
 

@@ -280,6 +280,57 @@ def test_a_damaged_state_is_named(folder, run_script, run_failing):
     state.write_bytes(state.read_bytes()[:1000])
     error = run_failing("train", *arguments(folder, run))
     assert f"{state} is damaged" in error
+    remedy = (
+        f"put a copy of it there, or delete {state.parent} to train again from the first update"
+    )
+    assert error.endswith(f": {remedy}.\n")
+
+    expected = contents(run)
+    shutil.rmtree(state.parent)
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    assert contents(run) == expected
+
+
+def test_what_is_said_of_damaged_and_missing_checkpoints_brings_them_back(
+    folder, run_script, run_failing
+):
+    run = folder / "run"
+    average = [
+        f"--{option}"
+        for option in (
+            f"catalog={folder / 'catalog'}",
+            "corpus=tiny",
+            "experiment=tiny-transformer",
+            f"checkpoints={run / 'checkpoints'}",
+            f"training={run / 'training.json'}",
+            f"subwords={folder / 'subwords'}",
+            f"output={folder / 'model'}",
+        )
+    ]
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    expected = contents(run)
+    checkpoint = run / "checkpoints" / "00000030.safetensors"
+
+    checkpoint.unlink()
+    error = run_failing("average", *average)
+    assert "call train.py again (snakemake --forcerun train), which takes them from" in error
+    process = run_script("train", *arguments(folder, run))
+    assert "going on from update 40" in process.stderr
+    assert contents(run) == expected
+
+    with open(checkpoint, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read()[0]
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last ^ 1]))
+    error = run_failing("average", *average)
+    assert "delete the run's folder and train again from the first update, because" in error
+    run_script("train", *arguments(folder, run))
+    assert contents(run) != expected  # the state has the same file
+    shutil.rmtree(run)
+    assert run_script("train", *arguments(folder, run)).returncode == 0
+    assert contents(run) == expected
+    assert run_script("average", *average).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from nmt.errors import UserError
 from nmt.files import atomic_write
 
-# A run's checkpoints are hard links to those in its state's folder.
 CHECKPOINT_REMEDY = (
-    "put a copy of it there or, as the run's state has the same file, delete the run's folder and"
-    " train again"
+    "put a copy of it there; without one, delete the run's folder and train again from the first"
+    " update, because the checkpoint in its state-* folder is the same file (a hard link)"
 )
 
 

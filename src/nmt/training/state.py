@@ -35,7 +35,7 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     """
     if not path.exists():
         return Counters()
-    remedy = f"put a copy of it there, or delete {path.parent} to train from the start"
+    remedy = f"put a copy of it there, or delete {path.parent} to train again from the first update"
     tensors, metadata = load_tensors(path, remedy)
     if metadata["fingerprint"] != fingerprint:
         raise UserError(
