@@ -253,6 +253,13 @@ def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root):
     assert error.count("\n") == 1
 
 
+def test_too_many_threads(folder, run_script):
+    process = run_script("train", *arguments(folder, folder / "run", threads=100_000))
+    assert process.returncode == 2
+    assert "argument --threads: 100000 is above 4096" in process.stderr
+    assert not (folder / "run").exists()
+
+
 def test_too_small_a_batch(folder, run_failing):
     change(folder, "tiny", batch_tokens=10)
     assert "does not fit batch_tokens 10: raise it." in run_failing(

@@ -180,6 +180,16 @@ def test_what_the_cases_change_makes_sense_itself(family):
             {"alpha": 1e9},
             "decoding: alpha: Input should be less than or equal to 10, not 1000000000.0",
         ),
+        (
+            "transformer",
+            {"layers": 100_000},
+            "layers: Input should be less than or equal to 1000, not 100000",
+        ),
+        (
+            "transformer",
+            {"d_ff": 10**9},
+            "d_ff: Input should be less than or equal to 1000000, not 1000000000",
+        ),
         ("bytenet", {"kernel": 1}, "kernel: Input should be greater than or equal to 2, not 1"),
     ],
 )
