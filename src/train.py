@@ -88,7 +88,8 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
                 slurm.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:
-            folder.publish(trainer, counters, loop.warn_of_divergence())
+            example = validation.example(subwords.source)
+            folder.publish(trainer, counters, loop.warn_of_divergence(), example)
     return None
 
 

@@ -1,5 +1,6 @@
 """Exports: what other libraries load computes the same as the model."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS
-from nmt.models.weights import parameters, save_tensors
+from nmt.models.weights import load_tensors, parameters, save_tensors
 from nmt.serving.card import export_card
 from nmt.serving.exports import export
 from nmt.serving.folder import TranslationModel
@@ -145,6 +146,8 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     assert subprocess.run(check, cwd=folder, check=False).returncode == 0
     text = (folder / "README.md").read_text()
     assert "License of the data: free." in text
+    if to != "safetensors":
+        assert f'("{tiny_models.SOURCE[1]}"' in text
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     process = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
@@ -163,7 +166,65 @@ def test_length_penalties_are_as_close_to_ours_as_they_can_be(tmp_path, penalty,
     write_json(model / "configuration.json", configuration)
     folder = exported(model, "huggingface", tmp_path / "exported")
     assert GenerationConfig.from_pretrained(folder).length_penalty == expected
-    assert f"length_penalty={expected:g}," in export_card(configuration, "ctranslate2", "float32")
+    card = export_card(configuration, "ctranslate2", "float32")
+    assert f"length_penalty={expected:g}," in card
+    formula = {"power": "|Y|^0.8", "none": "1", "wu": "((5 + |Y|) / 6)^0.6"}[penalty]
+    assert f"log probabilities divided by {formula}, where |Y|" in card
+    assert f"CTranslate2 divides them by |Y|^length_penalty; here it is {expected:g}" in card
+    assert "length_penalty" not in export_card(configuration, "safetensors", "float32")
+
+
+def make_ending(folder):
+    """Write the folder of a Transformer whose translations end, and return it."""
+    model = make(folder)
+    weights, _ = load_tensors(model / "model.safetensors")
+    weights["target_embedding.weight"][EOS] *= -4
+    save_tensors(model / "model.safetensors", weights)
+    return model
+
+
+def test_ctranslate2_divides_by_the_length_with_its_end(tmp_path):
+    """As the cards say."""
+    model = make_ending(tmp_path)
+    translator = ctranslate2.Translator(str(exported(model, "ctranslate2", tmp_path / "exported")))
+    loaded = TranslationModel(model)
+    pieces = loaded.subwords.source.pieces(loaded.encode(TEXT[:1])[0])
+    scores = []
+    for power in (0, 1):
+        options = {"length_penalty": power, "return_scores": True}
+        (result,) = translator.translate_batch([pieces], **options)
+        scores += result.scores
+    length = len(result.hypotheses[0]) + 1
+    assert length < 10  # an end was found
+    assert scores[0] / scores[1] == pytest.approx(length)
+
+
+def test_transformers_divides_by_the_length_with_its_end(tmp_path):
+    """As the cards say."""
+    folder = exported(make_ending(tmp_path), "huggingface", tmp_path / "exported")
+    marian = MarianMTModel.from_pretrained(folder)
+    inputs = MarianTokenizer.from_pretrained(folder)(TEXT[0], return_tensors="pt")
+    scores = []
+    for power in (0.0, 1.0):
+        options = {"return_dict_in_generate": True, "output_scores": True}
+        result = marian.generate(**inputs, **options, length_penalty=power)
+        scores.append(result.sequences_scores.item())
+    start, *tokens = result.sequences[0].tolist()
+    assert start == BOS
+    assert tokens[-1] == EOS
+    assert scores[0] / scores[1] == pytest.approx(len(tokens))
+
+
+def test_an_example_with_quotes_is_code(tmp_path):
+    configuration = read_json(make(tmp_path) / "configuration.json")
+    example = 'He said "no\\" and {left}\u2028.'
+    configuration["provenance"]["training"]["example"] = example
+    card = export_card(configuration, "huggingface", "float32")
+    (code,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert example in strings
+    del configuration["provenance"]["training"]["example"]  # as earlier versions wrote it
+    assert 'tokenizer("...",' in export_card(configuration, "huggingface", "float32")
 
 
 def test_quantizing_leaves_the_model_as_it_was(tmp_path):

@@ -45,6 +45,8 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     assert made["updates"] == made["settings"]["training"]["updates"] == 40
     assert made["seconds"] > 0
     assert made["diverged"] is False
+    dev = (folder / "dev.en").read_text().splitlines()
+    assert made["example"] in dev
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["update"] for line in lines if "loss" in line] == [20, 40]
     assert [line["update"] for line in lines if "dev_perplexity" in line] == [10, 20, 30, 40]

@@ -38,6 +38,7 @@ PROVENANCE = {
     "checkpoints": ["00000001.safetensors"],
     "training": {
         "updates": 1,
+        "example": SOURCE[1],
         "settings": {"seed": 7},
         "made_by": [
             {

@@ -15,7 +15,7 @@ USAGE = {
         source = SentencePieceProcessor("source.model")
         target = SentencePieceProcessor("target.model")
         translator = ctranslate2.Translator(".")
-        pieces = source.encode("{text}", out_type=str)
+        pieces = source.encode({text}, out_type=str)
         results = translator.translate_batch(
             [pieces],
             beam_size={beam},
@@ -29,7 +29,7 @@ USAGE = {
 
         tokenizer = MarianTokenizer.from_pretrained(".")
         model = MarianMTModel.from_pretrained(".")
-        outputs = model.generate(**tokenizer("{text}", return_tensors="pt"))
+        outputs = model.generate(**tokenizer({text}, return_tensors="pt"))
         print(tokenizer.decode(outputs[0], skip_special_tokens=True))
         """,
     "safetensors": """
@@ -130,24 +130,21 @@ def call_line(call: dict) -> str:
 def export_card(configuration: dict, to: str, precision: str) -> str:
     """Return the card of an export: code that runs in its folder, and what text it requires."""
     decoding = Decoding(**configuration["experiment"]["decoding"])
-    power = length_power(decoding)
+    training = configuration["provenance"]["training"]
     code = textwrap.dedent(USAGE[to]).strip()
     code = code.format(
         beam=decoding.beam,
-        penalty=power,
+        penalty=length_power(decoding),
         extra=decoding.max_extra,
-        text="a dog is running" if configuration["source"] == "en" else "...",
+        # Trainings of earlier versions kept no example. As JSON, it is a string of Python too.
+        text=json.dumps(training.get("example", "..."), ensure_ascii=False),
     )
     title = configuration["experiment"]["title"]
     lines = [
         f"# {title}, {configuration['source']} to {configuration['target']}, for {to}",
         "",
         f"Trained on: {configuration['corpus']}. License of the data: {configuration['license']}.",
-        (
-            f"Weights in {precision}. Here a beam of {decoding.beam} and the length penalty"
-            f" {decoding.penalty} with alpha {decoding.alpha:g} made the scores of the model's own"
-            f" card; other libraries divide by |Y|^length_penalty, here with {power:g}."
-        ),
+        f"Weights in {precision}. {search_settings(decoding, to)}",
         "",
         text_requirements(configuration),
         "",
@@ -158,8 +155,30 @@ def export_card(configuration: dict, to: str, precision: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def search_settings(decoding: Decoding, to: str) -> str:
+    """Return the sentences on the search that made the model's scores, and on the export's own."""
+    formula = {
+        "wu": f"((5 + |Y|) / 6)^{decoding.alpha:g}",
+        "power": f"|Y|^{decoding.alpha:g}",
+        "none": "1",
+    }[decoding.penalty]
+    text = (
+        f"The scores of the model's own card were made with a beam of {decoding.beam} and log"
+        f" probabilities divided by {formula}, where |Y| is the length of a translation in"
+        " subwords, the end of sentence counted."
+    )
+    library = {"ctranslate2": "CTranslate2", "huggingface": "transformers"}.get(to)
+    if library is None:
+        return text
+    nearest = ", the usual one, because it cannot do the same" if decoding.penalty == "wu" else ""
+    return (
+        f"{text} {library} divides them by |Y|^length_penalty; here it is"
+        f" {length_power(decoding):g}{nearest}."
+    )
+
+
 def length_power(decoding: Decoding) -> float:
-    """Return the exponent of |Y| that other libraries call length_penalty.
+    """Return the exponent of |Y| that CTranslate2 and transformers call length_penalty.
 
     The penalty of Wu et al. has none, and gets the usual 1.
     """

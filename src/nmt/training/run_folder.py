@@ -135,8 +135,11 @@ class RunFolder:
             if int(path.stem.removeprefix("best-")) > update:
                 remove(path)
 
-    def publish(self, trainer: Trainer, counters: Counters, diverged: bool) -> None:
-        """Give the results their places in the output folder."""
+    def publish(self, trainer: Trainer, counters: Counters, diverged: bool, example: str) -> None:
+        """Give the results their places in the output folder.
+
+        example: a source sentence of the dev set.
+        """
         training = {
             "updates": counters.update,
             "epochs": counters.epoch,
@@ -149,6 +152,7 @@ class RunFolder:
             "skipped_updates": counters.skipped,
             "best_dev_nll": counters.best_dev_nll,
             "diverged": diverged,
+            "example": example,
             "parameters": count_parameters(trainer.model).parameters,
             "made_by": counters.made_by,
             "settings": self.settings,

@@ -17,7 +17,7 @@ from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import Segmenter
+from nmt.text.subwords import UNK, Segmenter
 from nmt.training.distributed import ProcessGroup
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import autocast
@@ -48,6 +48,15 @@ class Validation:
     def batches(self) -> Batches:
         """Return the batches that the loss is measured on."""
         return Batches.for_evaluation(self.tokens)
+
+    def example(self, subwords: Segmenter) -> str:
+        """Return a source sentence for model cards: the first that is short and all known.
+
+        It is the text that subwords are made of. subwords: of the source.
+        """
+        sentences = [self.tokens.source[i].tolist() for i in range(len(self.tokens))]
+        short = (tokens for tokens in sentences if 0 < len(tokens) <= 20 and UNK not in tokens)
+        return subwords.decode(next(short, sentences[0]))
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
