@@ -56,4 +56,4 @@ onsuccess:
 
 onerror:
     record_results()
-    say_what_went_wrong(log)
+    say_what_went_wrong()

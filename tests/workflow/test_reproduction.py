@@ -257,6 +257,21 @@ def test_a_table_on_request_is_made_when_asked_for(made):
     }
 
 
+def test_an_error_is_said_last(made):
+    model = made / "results/runs/tiny/tiny-seq2seq/seed-1/model/model.safetensors"
+    whole, times = model.read_bytes(), model.stat()
+    model.write_bytes(whole[:-1])
+    try:
+        process = snakemake(made, "results/runs/tiny/tiny-seq2seq/seed-1/dev.sweep.json")
+    finally:
+        model.write_bytes(whole)
+        os.utime(model, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert process.returncode == 1
+    sentence, log = process.stdout.splitlines()[-2:]
+    assert sentence.startswith(f"{model.relative_to(made)} is damaged (")
+    assert log == "(results/logs/tiny/tiny-seq2seq/seed-1/sweep.log)"
+
+
 def test_a_table_is_a_target(made):
     table = made / "results" / "tiny" / "tables" / "dev.md"
     before = table.read_bytes()

@@ -1,5 +1,6 @@
 """The configuration, what follows from it, and the wildcards it allows."""
 
+import atexit
 import hashlib
 import math
 import os
@@ -370,13 +371,14 @@ def say_what_was_made():
     print("One page with all of it: snakemake --report results/report.html", file=sys.stderr)
 
 
-def say_what_went_wrong(log):
-    """Print last, where eyes are, the sentence with which a script ended."""
+def say_what_went_wrong():
+    """Print the lines with which scripts failed, when snakemake has said all that it has to say."""
     for path in Path("results/logs").rglob("*.log"):
         if path.stat().st_mtime >= STARTED:
             last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
-            if last and "error: " in last[0]:
-                print(f"\n{last[0].partition('error: ')[2]}\n({path})", file=sys.stderr)
+            if last and "error: " in last[0].lower():
+                sentence = last[0].partition(" error: ")[2] or last[0]
+                atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
 
 
 def table_inputs(wildcards):

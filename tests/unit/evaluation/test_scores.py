@@ -403,7 +403,7 @@ def test_a_line_of_twenty_thousand_words_is_named():
     long = ["ein Hund", "Hund " * 20_000]
     message = "has 20000 words, up to 2000 can be scored: split it"
     with pytest.raises(UserError, match=f"^out, line 2: {message}"):
-        check(long, [["ein Hund", "Hund"]], ["out", "reference"])
+        check_scorable(long, [["ein Hund", "Hund"]], ["out", "reference"])
     with pytest.raises(UserError, match=f"^reference, line 2: {message}"):
-        check(["ein Hund", "Hund"], [long], ["out", "reference"])
-    check(["Hund " * 2000], [["Hund"]])
+        check_scorable(["ein Hund", "Hund"], [long], ["out", "reference"])
+    check_scorable(["Hund " * 2000], [["Hund"]])
