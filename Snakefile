@@ -43,6 +43,7 @@ for table in REPRODUCTION.tables:
             table
         input:
             f"results/{REPRODUCTION.name}/tables/{table}.md",
+            [figure_path(figure, table, "png") for figure in figures_of(table)],
 
 
 onstart:

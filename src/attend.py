@@ -1,8 +1,11 @@
 """Translate one sentence and write the model's attention to it.
 
 There is attention for every subword of the model's own translation. OUTPUT gets {"source":
-subwords, "target": subwords, "maps": {name: [heads][target][source]}}, </s> at the end of both;
-maps is {} for a model without attention. Of a longer sentence the first 250 subwords are used.
+subwords, "target": subwords, "maps": {name: [heads][target][source]}, "encoder": {name:
+[heads][source][source]}, "decoder": {name: [heads][target][target]}}, </s> at the end of both
+sides. "decoder" is self-attention among the subwords that the decoder reads: <s> and then the
+target without its </s>. Each is {} for a model without such attention. Of a
+longer sentence the first 250 subwords are used.
 """
 
 import argparse
@@ -10,6 +13,7 @@ import logging
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from nmt import command
 from nmt.data.batches import pad_sources
@@ -41,12 +45,20 @@ def main(args: argparse.Namespace) -> None:
     target_in = torch.tensor([[BOS, *best.tokens]]).to(device)
     with torch.inference_mode():
         maps = model.single.attention(source_batch, target_in)
+        encoder, decoder = model.single.self_attention_maps(source_batch, target_in)
     attention = {
         "source": model.subwords.source.pieces([*source, EOS]),
         "target": model.subwords.target.pieces([*best.tokens, EOS]),
-        "maps": {name: rounded(weights[0].tolist()) for name, weights in maps.items()},
+        "maps": rounded_maps(maps),
+        "encoder": rounded_maps(encoder),
+        "decoder": rounded_maps(decoder),
     }
     write_json(args.output, attention)
+
+
+def rounded_maps(maps: dict[str, Tensor]) -> dict[str, list]:
+    """Return the maps of the only sentence of a batch as lists."""
+    return {name: rounded(weights[0].tolist()) for name, weights in maps.items()}
 
 
 def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import load_reproduction, present_spelling, read_yaml
 from nmt.files import read_json, write_text
+from nmt.paper.cells import result_sheet
 from nmt.paper.markup import csv, html, latex, markdown
+from nmt.paper.reproduction_tables import SHEETS
 from nmt.paper.tables import make_table
 
 
@@ -15,17 +17,23 @@ def main(args: argparse.Namespace) -> None:
     values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
     reproduction, catalog = load_reproduction(values, str(args.reproduction))
     significance = present_spelling(read_json(args.significance)) if args.significance else {}
-    table = make_table(args.table, reproduction, catalog, args.runs, significance)
-    write_text(args.csv, csv(table))
-    write_text(args.markdown, markdown(table))
-    write_text(args.html, html(table))
-    write_text(args.latex, latex(table, f"{reproduction.name}-{args.table}"))
+    if args.table in SHEETS and args.table not in reproduction.tables:
+        sheet = SHEETS[args.table](reproduction, catalog, args.runs)
+    else:
+        table = make_table(args.table, reproduction, catalog, args.runs, significance)
+        sheet = result_sheet(table)
+    write_text(args.csv, csv(sheet))
+    write_text(args.markdown, markdown(sheet))
+    write_text(args.html, html(sheet))
+    write_text(args.latex, latex(sheet, f"{reproduction.name}-{args.table}"))
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
-    parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
+    parser.add_argument(
+        "--table", required=True, metavar="NAME", help="one of its tables, corpora or search"
+    )
     parser.add_argument(
         "--significance",
         type=Path,

@@ -31,7 +31,7 @@ def test_a_row_of_weights_for_each_subword_of_the_translation(tmp_path, run_scri
     process = run_script(*arguments(tmp_path, family))
     assert process.returncode == 0, process.stderr
     attention = json.loads((tmp_path / "out" / "attention.json").read_text(encoding="utf-8"))
-    assert list(attention) == ["source", "target", "maps"]
+    assert list(attention) == ["source", "target", "maps", "encoder", "decoder"]
     source = attention["source"]
     target = attention["target"]
     assert "".join(source).replace("▁", " ") == f" {SENTENCE}</s>"
@@ -61,3 +61,19 @@ def test_an_empty_sentence_is_an_error(tmp_path, run_failing):
     tiny_models.make_model(tmp_path, "rnnsearch")
     assert "the sentence is empty" in run_failing(*arguments(tmp_path, "rnnsearch", "  "))
     assert not (tmp_path / "out").exists()
+
+
+def test_self_attention_of_a_transformer_is_recorded_too(tmp_path, run_script):
+    tiny_models.make_model(tmp_path, "transformer")
+    process = run_script(*arguments(tmp_path, "transformer"))
+    assert process.returncode == 0, process.stderr
+    attention = json.loads((tmp_path / "out" / "attention.json").read_text(encoding="utf-8"))
+    for part, side in (("encoder", "source"), ("decoder", "target")):
+        assert list(attention[part]) == MAPS["transformer"][0]
+        length = len(attention[side])
+        for heads_weights in attention[part].values():
+            weights = np.array(heads_weights)
+            assert weights.shape == (4, length, length)
+            assert np.allclose(weights.sum(-1), 1, atol=1e-3)
+    # The decoder sees no position that follows.
+    assert not np.triu(np.array(attention["decoder"]["layer 2"]), 1).any()

@@ -23,10 +23,9 @@ def plot(tmp_path, root):
     options = {
         "catalog": root / "config",
         "reproduction": file,
-        "figure": "attention",
+        "figures": "attention",
         "runs": tmp_path / "runs",
-        "pdf": tmp_path / "figures" / "attention.pdf",
-        "png": tmp_path / "figures" / "attention.png",
+        "output": tmp_path / "figures",
     }
 
     def arguments(**changes) -> list[str]:
@@ -38,7 +37,7 @@ def plot(tmp_path, root):
 
 def test_draws_the_first_table_and_the_same_files_every_time(plot, start_script, tmp_path):
     """The files depend neither on the time, nor on the process, nor on the order of sets."""
-    contents = []
+    contents: list[dict[str, bytes]] = []
     for hash_seed in ("1", "2"):
         process = start_script(*plot(), env={"PYTHONHASHSEED": hash_seed})
         assert process.returncode == 0, process.stderr
@@ -48,6 +47,16 @@ def test_draws_the_first_table_and_the_same_files_every_time(plot, start_script,
     assert contents[0] == contents[1]
     assert contents[0]["attention.pdf"].startswith(b"%PDF")
     assert contents[0]["attention.png"].startswith(b"\x89PNG")
+    assert contents[0]["attention.csv"].startswith(b"panel,")
+
+
+def test_several_figures_at_once_of_a_table_by_its_name(plot, run_script, tmp_path):
+    process = run_script(*plot(figures="cost", table="second"), "--figures", "speed", "attention")
+    assert process.returncode == 0, process.stderr
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {
+        f"{stem}.{form}" for stem in ("second.speed", "attention") for form in ("pdf", "png", "csv")
+    }
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,6 @@ def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, cont
 
 
 def test_an_unknown_figure_is_a_bad_argument(plot, run_script):
-    process = run_script(*plot(figure="moon"))
+    process = run_script(*plot(figures="moon"))
     assert process.returncode == 2
     assert "learning-curves" in process.stderr

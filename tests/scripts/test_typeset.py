@@ -6,6 +6,8 @@ import pytest
 import yaml
 from support import paper_runs
 
+from nmt.files import read_json
+
 
 @pytest.fixture
 def typeset(tmp_path, root):
@@ -44,6 +46,31 @@ def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
     assert markdown.startswith("# Systems & scores, 100% made up\n")
     assert html.startswith("<!doctype html>")
     assert r"\label{tab:made-up-systems}" in latex
+
+
+def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
+    process = run_script(*typeset(table="corpora"))
+    assert process.returncode == 0, process.stderr
+    with (tmp_path / "tables" / "systems.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["vocabulary"] == "demo-bpe-2000"
+    assert [row["pairs"], row["pairs_kept"], row["dropped_ratio"]] == ["56", "50", "3"]
+    markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
+    assert "dropped too long" in markdown
+
+
+def test_the_table_of_search_has_a_column_for_each_beam(typeset, run_script, tmp_path):
+    process = run_script(*typeset(table="search"))
+    assert process.returncode == 0, process.stderr
+    markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
+    for header in ("beam 1, BLEU", "beam 8, length", "alpha 0.6, BLEU", "alpha 1.2, length"):
+        assert markdown.count(f" {header} ") == 1
+    sweeps = [
+        read_json(tmp_path / "runs" / "demo" / "demo-rnnsearch" / f"seed-{seed}" / "dev.sweep.json")
+        for seed in (1, 2)
+    ]
+    mean = sum(sweep["beam"][0]["bleu"] for sweep in sweeps) / 2
+    assert f" {mean:.2f} " in markdown
 
 
 def test_the_same_files_every_time(typeset, start_script, tmp_path):

@@ -47,7 +47,10 @@ def reproduction(
 
 
 def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
-    """Write FOLDER/runs for all rows and seeds of `chosen`; return the repository's catalog."""
+    """Write FOLDER/runs and FOLDER/corpora for all rows and seeds of `chosen`.
+
+    Return the repository's catalog.
+    """
     catalog = repository_catalog(root)
     splits = {table.split for table in chosen.tables.values()}
     for name in chosen.experiments:
@@ -55,6 +58,11 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
         for seed in chosen.seeds:
             run_folder = folder / "runs" / chosen.corpus / name / f"seed-{seed}"
             make_run(run_folder, name, experiment, seed, splits)
+    experiments = [catalog.experiment(name) for name in chosen.experiments]
+    for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
+        vocabulary_folder = folder / "corpora" / chosen.corpus / vocabulary
+        rng = np.random.default_rng(list(vocabulary.encode()))
+        tokens(vocabulary_folder / "tokens" / "train", rng)
     return catalog
 
 
@@ -112,9 +120,9 @@ def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
     for update in range(20, UPDATES + 1, 20):
         nll = 1 + 6 * np.exp(-update / 100) + 0.1 * rng.random()
         rate = learning_rate(update, experiment.training, experiment.peak_learning_rate)
-        lines.append(
-            {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
-        )
+        line = {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
+        line |= {"target_tokens": 80 * update, "flops": 1e12 * update, "seconds": update / 4}
+        lines.append(line)
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
         if update % 200 == 0:
@@ -161,8 +169,27 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
     else:
         names = [] if model.attention == "none" else ["attention"]
         heads = 1
-    maps: dict = {}
-    for name in names:
-        weights = rng.random((heads, len(target), len(source))) ** 6
-        maps[name] = (weights / weights.sum(-1, keepdims=True)).round(5).tolist()
-    return {"source": source, "target": target, "maps": maps}
+    maps = {name: attention_map(rng, heads, len(target), len(source)) for name in names}
+    values = {"source": source, "target": target, "maps": maps, "encoder": {}, "decoder": {}}
+    if isinstance(model, Transformer):
+        for part, length in (("encoder", len(source)), ("decoder", len(target))):
+            values[part] = {name: attention_map(rng, heads, length, length) for name in names}
+    return values
+
+
+def attention_map(rng: np.random.Generator, heads: int, queries: int, keys: int) -> list:
+    weights = rng.random((heads, queries, keys)) ** 6
+    return (weights / weights.sum(-1, keepdims=True)).round(5).tolist()
+
+
+def tokens(folder: Path, rng: np.random.Generator) -> None:
+    """Write the tokens of a vocabulary's training set, of sentences of 5 to 30 subwords."""
+    folder.mkdir(parents=True)
+    for side in ("source", "target"):
+        offsets = np.append(0, rng.integers(5, 31, 50).cumsum())
+        np.save(folder / f"{side}.npy", np.zeros(offsets[-1], dtype="<u2"))
+        np.save(folder / f"{side}_offsets.npy", offsets.astype("<i8"))
+    meta = {"sentences": 50, "source_tokens": 900, "target_tokens": 950}
+    meta |= {"source_unknown": 0, "target_unknown": 1, "vocabulary_sizes": [100, 100]}
+    meta |= {"dropped": {"empty": 1, "too_long": 2, "ratio": 3}, "fingerprint": FINGERPRINT}
+    write_json(folder / "meta.json", meta)

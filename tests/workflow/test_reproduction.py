@@ -20,12 +20,22 @@ from support.workflows import copy_repository, environment, planned_jobs, snakem
 from nmt.models.weights import load_tensors
 
 TABLES = ("systems", "dev")
-FIGURES = (
+TABLE_FIGURES = (
     "learning-curves",
     "learning-rate",
+    "bleu-by-length",
+    "cost",
+    "parameters",
+    "speed",
+    "subword-lengths",
+)
+FIGURES = (
+    *(f"{table}.{figure}" for table in TABLES for figure in TABLE_FIGURES),
     "positional-encodings",
     "attention",
-    "bleu-by-length",
+    "encoder-self-attention",
+    "decoder-self-attention",
+    "alignment",
 )
 ROWS = ("tiny-seq2seq", "tiny-rnnsearch", "tiny-transformer")
 
@@ -56,7 +66,8 @@ def test_every_table_and_figure_is_made(made):
         for name in TABLES
         for kind in ("csv", "md", "html", "tex", "significance.json")
     ]
-    expected += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")]
+    expected += [f"tables/corpora.{kind}" for kind in ("csv", "md", "html", "tex")]
+    expected += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png", "csv")]
     made_files = {
         path.relative_to(made / "results/tiny").as_posix(): path
         for path in made.glob("results/tiny/*/*")
@@ -93,7 +104,7 @@ def test_a_second_run_does_nothing(made):
         ("runs/tiny/tiny-ensemble/ensemble/test.translations.txt", "translate"),
         ("tiny/tables/systems.csv", "typeset"),
         ("tiny/tables/dev.tex", "typeset"),
-        ("tiny/figures/attention.pdf", "attention"),
+        ("tiny/figures/attention.pdf", "figures-systems"),
     ],
 )
 def test_what_was_deleted_comes_back(made, tmp_path, path, remade_by):
@@ -125,7 +136,7 @@ def check_that_a_changed_row_alone_reruns(folder):
         *(f"{rule} {run}" for rule in ("train", "average", "attend", "describe")),
         *(f"{rule} {translated}" for rule in ("translate", "score")),
         *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset")),
-        *(figure for figure in FIGURES if figure != "positional-encodings"),
+        "figures-systems",
         "all",
     }
 
@@ -253,6 +264,7 @@ def test_a_table_on_request_is_made_when_asked_for(made):
     jobs = planned_jobs(made, "asked-for")
     assert jobs == {
         "asked-for",
+        "figures-asked-for",
         *(f"{rule} reproduction=tiny, table=asked-for" for rule in ("compare", "typeset")),
     }
 
@@ -281,9 +293,8 @@ def test_a_table_is_a_target(made):
     assert table.read_bytes() == before
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_is_a_target(made, figure):
-    assert planned_jobs(made, figure, "--forcerun", figure) == {figure}
+def test_the_figures_of_a_table_are_a_target(made):
+    assert planned_jobs(made, "figures-dev", "--forcerun", "figures-dev") == {"figures-dev"}
 
 
 def test_search_is_swept_when_asked_for(made):

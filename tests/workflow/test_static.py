@@ -93,13 +93,7 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     }
     assert runs["train"] >= trained - runs["share_training"]
     assert not runs["train"] & runs["share_training"]
-    assert {
-        "learning-curves",
-        "learning-rate",
-        "positional-encodings",
-        "attention",
-        "bleu-by-length",
-    } <= jobs
+    assert {f"figures-{name}" for name in settings["tables"]} <= jobs
 
 
 def test_lint_finds_nothing(clone):

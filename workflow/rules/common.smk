@@ -57,7 +57,6 @@ try:
     where = " with ".join(map(str, files)) or "--config"
     REPRODUCTION, CATALOG = load_reproduction(config, where, ROOT)
     CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
-    MAIN_TABLE = next(iter(REPRODUCTION.tables.values()))
     # Of the tables that are made without being asked for
     ROWS = dict.fromkeys(
         row
@@ -150,12 +149,17 @@ def shared_training(name):
     return path
 
 
+def run_names(rows):
+    """Experiment and seed of every training that these rows rest on, each once."""
+    runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
+    return list(dict.fromkeys(runs))
+
+
 def trained(name, rows):
     """A file of every training that these rows rest on, each once."""
-    runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
     return [
         f"results/runs/{REPRODUCTION.corpus}/{row}/seed-{seed}/{name}"
-        for row, seed in dict.fromkeys(runs)
+        for row, seed in run_names(rows)
     ]
 
 
@@ -263,16 +267,24 @@ def scores_of_a_run(wildcards):
     return [f"{folder}/{split}.scores.json" for split in dict.fromkeys(splits)]
 
 
-# What each figure is drawn from: a file of every run in the first table.
-FIGURES = {
-    "learning-curves": "metrics.jsonl",
-    "learning-rate": "metrics.jsonl",
-    "positional-encodings": None,
-    "attention": "attention.json",
-    "bleu-by-length": f"{MAIN_TABLE.split}.scores.json",
-    "search": "dev.sweep.json",
-}
-FIGURES_ON_REQUEST = {"search"}  # which translate many times
+# The figures of every table, and those that the reproduction has once, of its first table's rows
+TABLE_FIGURES = [
+    "learning-curves",
+    "learning-rate",
+    "bleu-by-length",
+    "cost",
+    "parameters",
+    "speed",
+    "subword-lengths",
+]
+FIGURES_ONCE = [
+    "positional-encodings",
+    "attention",
+    "encoder-self-attention",
+    "decoder-self-attention",
+    "alignment",
+]
+FIRST_TABLE = next(iter(REPRODUCTION.tables))
 
 
 def tables():
@@ -282,16 +294,39 @@ def tables():
         for name, table in REPRODUCTION.tables.items()
         if not table.on_request
         for form in ("md", "csv", "html", "tex")
+    ] + [
+        f"results/{REPRODUCTION.name}/tables/corpora.{form}"
+        for form in ("md", "csv", "html", "tex")
     ]
 
 
-def figures():
-    """Both forms of every figure that is not made on request only."""
+def token_folders():
+    """Of the vocabularies of all rows that are made without being asked for."""
+    vocabularies = [CATALOG.experiment(name).vocabulary for name, _ in run_names(ROWS)]
     return [
-        f"results/{REPRODUCTION.name}/figures/{figure}.{form}"
-        for figure in FIGURES
-        if figure not in FIGURES_ON_REQUEST
-        for form in ("png", "pdf")
+        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/{split}"
+        for vocabulary in dict.fromkeys(vocabularies)
+        for split in ("train", "dev")
+    ]
+
+
+def figures_of(table):
+    return [*TABLE_FIGURES, *(FIGURES_ONCE if table == FIRST_TABLE else ())]
+
+
+def figure_path(figure, table, ending):
+    name = f"{table}.{figure}" if figure in TABLE_FIGURES else figure
+    return f"results/{REPRODUCTION.name}/figures/{name}.{ending}"
+
+
+def figures():
+    """All forms of every figure that is not made on request only."""
+    return [
+        figure_path(figure, name, form)
+        for name, table in REPRODUCTION.tables.items()
+        if not table.on_request
+        for figure in figures_of(name)
+        for form in ("png", "pdf", "csv")
     ]
 
 
@@ -384,6 +419,7 @@ def say_what_went_wrong():
 def table_inputs(wildcards):
     table = REPRODUCTION.tables[wildcards.table]
     needed = trained("training.json", table.experiments)
+    needed += trained("metrics.jsonl", table.experiments)
     needed += translated(f"{table.split}.scores.json", table.experiments)
     if "perplexity" in table.metrics:
         needed += trained("dev.perplexity.json", table.experiments)
@@ -422,11 +458,22 @@ def significance_of_a_table(wildcards):
     return f"results/{wildcards.reproduction}/tables/{wildcards.table}.significance.json"
 
 
-def figure_inputs(figure):
-    name, rows = FIGURES[figure], MAIN_TABLE.experiments
-    if name is None:
-        return []
-    if name.endswith(".scores.json"):
-        return translated(name, rows) + trained("training.json", rows)
-    alone = [row for row in rows if row not in CATALOG.ensembles]
-    return trained(name, alone) + trained("training.json", rows)
+def rows_alone(table):
+    """The rows of a table that are not ensembles."""
+    rows = REPRODUCTION.tables[table].experiments
+    return [row for row in rows if row not in CATALOG.ensembles]
+
+
+def figure_inputs(table):
+    """All that the figures of a table are drawn from."""
+    rows, split = REPRODUCTION.tables[table].experiments, REPRODUCTION.tables[table].split
+    alone = rows_alone(table)
+    needed = trained("training.json", rows) + trained("metrics.jsonl", rows)
+    needed += translated(f"{split}.scores.json", rows)
+    needed += [
+        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/train"
+        for vocabulary in dict.fromkeys(CATALOG.experiment(row).vocabulary for row in alone)
+    ]
+    if table == FIRST_TABLE:
+        needed += trained("attention.json", alone)
+    return needed

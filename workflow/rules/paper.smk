@@ -92,38 +92,130 @@ rule typeset:
         " --html {output.html} --latex {output.latex} --log {log}"
 
 
-# A caption's file name knows no wildcards, so that each figure has a rule, named like it.
-for figure in FIGURES:
+rule corpora:
+    input:
+        token_folders(),
+        configuration=f"results/{REPRODUCTION.name}/configuration.json",
+    output:
+        markdown=f"results/{REPRODUCTION.name}/tables/corpora.md",
+        csv=f"results/{REPRODUCTION.name}/tables/corpora.csv",
+        latex=f"results/{REPRODUCTION.name}/tables/corpora.tex",
+        html=report(
+            f"results/{REPRODUCTION.name}/tables/corpora.html",
+            caption="../report/corpora.rst",
+            category="Tables",
+            labels={"table": "corpora"},
+        ),
+    log:
+        f"results/logs/{REPRODUCTION.name}/typeset.corpora.log",
+    benchmark:
+        f"results/benchmarks/{REPRODUCTION.name}/typeset.corpora.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        titles=titles(),
+    shell:
+        f"python {SCRIPTS}/typeset.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --table corpora --markdown {output.markdown} --csv {output.csv} --latex {output.latex}"
+        " --html {output.html} --log {log}"
+
+
+# A caption's file name knows no wildcards, so that each table has a rule of its own for figures.
+for table in REPRODUCTION.tables:
 
     rule:
         name:
-            figure
+            f"figures-{table}"
         input:
-            figure_inputs(figure),
+            figure_inputs(table),
             configuration=f"results/{REPRODUCTION.name}/configuration.json",
         output:
-            pdf=f"results/{REPRODUCTION.name}/figures/{figure}.pdf",
-            png=report(
-                f"results/{REPRODUCTION.name}/figures/{figure}.png",
-                caption=f"../report/{figure}.rst",
-                category="Figures",
-                labels={"figure": figure},
-            ),
+            [
+                report(
+                    figure_path(figure, table, "png"),
+                    caption=f"../report/{figure}.rst",
+                    category="Figures",
+                    labels={"table": table, "figure": figure},
+                )
+                for figure in figures_of(table)
+            ],
+            [
+                figure_path(figure, table, ending)
+                for figure in figures_of(table)
+                for ending in ("pdf", "csv")
+            ],
         log:
-            f"results/logs/{REPRODUCTION.name}/plot.{figure}.log",
+            f"results/logs/{REPRODUCTION.name}/plot.{table}.log",
         benchmark:
-            f"results/benchmarks/{REPRODUCTION.name}/plot.{figure}.tsv"
+            f"results/benchmarks/{REPRODUCTION.name}/plot.{table}.tsv"
         conda:
             "../../envs/nmt.yaml"
         threads: 1
         resources:
-            mem_mb=memory(700),
+            mem_mb=memory(900),
             runtime=minutes(10),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
-            figure=figure,
+            table=table,
+            figures=figures_of(table),
+            folder=subpath(output[0], parent=True),
             titles=titles(),
         shell:
             f"python {SCRIPTS}/plot.py"
             " --catalog {params.catalog:q} --reproduction {input.configuration}"
-            " --figure {params.figure} --pdf {output.pdf} --png {output.png} --log {log}"
+            " --table {params.table} --figures {params.figures} --output {params.folder}"
+            " --log {log}"
+
+
+# Translates the dev set many times, so that it is drawn when asked for.
+rule search:
+    input:
+        trained("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
+        trained("dev.sweep.json", rows_alone(FIRST_TABLE)),
+        configuration=f"results/{REPRODUCTION.name}/configuration.json",
+    output:
+        report(
+            f"results/{REPRODUCTION.name}/figures/search.png",
+            caption="../report/search.rst",
+            category="Figures",
+            labels={"figure": "search"},
+        ),
+        f"results/{REPRODUCTION.name}/figures/search.pdf",
+        f"results/{REPRODUCTION.name}/figures/search.csv",
+        markdown=f"results/{REPRODUCTION.name}/tables/search.md",
+        csv=f"results/{REPRODUCTION.name}/tables/search.csv",
+        latex=f"results/{REPRODUCTION.name}/tables/search.tex",
+        html=report(
+            f"results/{REPRODUCTION.name}/tables/search.html",
+            caption="../report/search.rst",
+            category="Tables",
+            labels={"table": "search"},
+        ),
+    log:
+        f"results/logs/{REPRODUCTION.name}/plot.search.log",
+    benchmark:
+        f"results/benchmarks/{REPRODUCTION.name}/plot.search.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(700),
+        runtime=minutes(10),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        folder=subpath(output[0], parent=True),
+        titles=titles(),
+    shell:
+        f"python {SCRIPTS}/plot.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --figures search --output {params.folder} --log {log}"
+        f" && python {SCRIPTS}/typeset.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --table search --markdown {output.markdown} --csv {output.csv} --latex {output.latex}"
+        " --html {output.html} --log {log}"

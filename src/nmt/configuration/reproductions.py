@@ -29,6 +29,9 @@ class Table(Strict):
     """Split that the metrics are measured on."""
     metrics: Annotated[list[str], Field(min_length=1)]
     """Metrics, one per column."""
+    base: RowName | None = None
+    """Row whose settings the others vary: the table is printed as AIAYN's Table 3, each setting
+    blank where it is this row's."""
     on_request: bool = False
     """Whether the table is made only when asked for by its name, as in `snakemake table3`."""
 
@@ -42,6 +45,9 @@ class Table(Strict):
                 raise ValueError(f"unknown metric {metric!r}: {nearest(metric, METRICS)}")
             if metric == "perplexity" and self.split != "dev":
                 raise ValueError("perplexity is measured on the split dev alone")
+        if self.base is not None and self.base not in self.experiments:
+            hint = nearest(self.base, self.experiments)
+            raise ValueError(f"base: {self.base!r} is no row of the table: {hint}")
         return self
 
 
@@ -151,6 +157,8 @@ def check_tables(reproduction: Reproduction, catalog: Catalog, corpus: Corpus, w
         for row in table.experiments:
             check_positions(row, reproduction, catalog, here)
         check_titles(table, catalog, here)
+        if table.base in catalog.ensembles:
+            raise UserError(f"{here}: its base {table.base} is an ensemble, which has no settings.")
         if "perplexity" in table.metrics and catalog.ensembles.keys() & table.experiments:
             raise UserError(f"{here}: perplexity is measured of single models, not of ensembles.")
         lookup(tested, table.split, "split", here)
@@ -210,7 +218,12 @@ def overridden_reproduction(
             )
     renamed = {row: with_overrides(row, overrides, keys[row]) for row in keys}
     tables = {
-        name: table.model_copy(update={"experiments": [renamed[row] for row in table.experiments]})
+        name: table.model_copy(
+            update={
+                "experiments": [renamed[row] for row in table.experiments],
+                "base": None if table.base is None else renamed[table.base],
+            }
+        )
         for name, table in reproduction.tables.items()
     }
     name = with_overrides(reproduction.name, overrides, overrides)

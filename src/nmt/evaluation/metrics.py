@@ -20,6 +20,8 @@ class Metric:
     normalize: whether Moses's punctuation normalization is applied before tokenization.
     map_quotes: whether German and French quotation marks are mapped to `"` before tokenization.
     split_compounds: whether compounds are split at hyphens after tokenization.
+    published_as: the metric whose published numbers are set beside this one too, because papers do
+      not say which of the two theirs are.
     """
 
     label: str
@@ -30,6 +32,7 @@ class Metric:
     normalize: bool = False
     map_quotes: bool = False
     split_compounds: bool = False
+    published_as: str | None = None
 
 
 # BLEU on Moses tokens counts as Moses's multi-bleu.perl does, except that an n-gram order without
@@ -95,6 +98,7 @@ METRICS = {
         moses_tokens=True,
         map_quotes=True,
         split_compounds=True,
+        published_as="compound_split_bleu",
     ),
     "lowercased_tokenized_bleu": Metric(
         label="BLEU (lower-cased, tokenized)",

@@ -197,16 +197,18 @@ class DecoderLayer(nn.Module):
         source_mask: Tensor,
         target_mask: Tensor,
         maps: list[Tensor] | None,
+        self_maps: list[Tensor] | None = None,
     ) -> Tensor:
         """Transform the hidden states of all target positions: (B, T, D) -> (B, T, D).
 
         source_keys_values: the source's projected keys (B, H, S, d_k) and values (B, H, S, d_v).
         source_mask: (B, 1, 1, S), hides padding. target_mask: (T, T), hides later positions.
-        maps: a list to which the weights of cross-attention (B, H, T, S) are appended.
+        maps, self_maps: lists to which the weights of cross-attention (B, H, T, S) and of
+        self-attention (B, H, T, T) are appended.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, target_mask)
+            return apply_self_attention(self.self_attention, y, target_mask, maps=self_maps)
 
         def attend_to_source(y: Tensor) -> Tensor:
             queries = self.cross_attention.queries(y)
@@ -311,29 +313,38 @@ class Transformer(Model):
         """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
-    def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S)."""
+    def encode(self, source: Tensor, maps: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S).
+
+        maps: a list to which the weights of self-attention (B, H, S, S) are appended, layer by
+        layer.
+        """
         x = self.embed(source, self.source_embedding, self.source_positions)
         source_mask = padding_mask(source == PAD, x.dtype)
         for layer in self.encoder:
-            x = layer(x, source_mask)
+            x = layer(x, source_mask, maps=maps)
         return self.encoder_norm(x), source_mask
 
     def decode(
-        self, encoded: tuple[Tensor, Tensor], target_in: Tensor, maps: list[Tensor] | None = None
+        self,
+        encoded: tuple[Tensor, Tensor],
+        target_in: Tensor,
+        maps: list[Tensor] | None = None,
+        self_maps: list[Tensor] | None = None,
     ) -> Tensor:
         """Run teacher forcing: (B, T) -> (B, T, D).
 
-        encoded: what `encode` returned. maps: a list to which the weights of cross-attention
-        (B, H, T, S) are appended, layer by layer. Padding of the target needs no mask of its own:
-        it follows all tokens, so the causal mask hides it from them.
+        encoded: what `encode` returned. maps, self_maps: lists to which the weights of
+        cross-attention (B, H, T, S) and of self-attention (B, H, T, T) are appended, layer by
+        layer. Padding of the target needs no mask of its own: it follows all tokens, so the causal
+        mask hides it from them.
         """
         encoder_states, source_mask = encoded
         x = self.embed(target_in, self.target_embedding, self.target_positions)
         target_mask = causal_mask(target_in.size(1), x)
         for layer in self.decoder:
             source_keys_values = layer.cross_attention.keys_values(encoder_states)
-            x = layer(x, source_keys_values, source_mask, target_mask, maps)
+            x = layer(x, source_keys_values, source_mask, target_mask, maps, self_maps)
         return self.decoder_norm(x)
 
     def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
@@ -366,3 +377,15 @@ class Transformer(Model):
         maps: list[Tensor] = []
         self.decode(self.encode(source), target_in, maps)
         return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}
+
+    def self_attention_maps(
+        self, source: Tensor, target_in: Tensor
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Return self-attention of each layer: encoder (B, H, S, S) and decoder (B, H, T, T)."""
+        encoder: list[Tensor] = []
+        decoder: list[Tensor] = []
+        self.decode(self.encode(source, encoder), target_in, self_maps=decoder)
+        return (
+            {f"layer {number}": weights for number, weights in enumerate(encoder, start=1)},
+            {f"layer {number}": weights for number, weights in enumerate(decoder, start=1)},
+        )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -18,7 +19,8 @@ from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
-from nmt.paper.results import Run, find_runs
+from nmt.paper.notes import MARK
+from nmt.paper.results import Run, find_trained_runs
 
 # It reports every font that is embedded, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -27,10 +29,12 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)
 COLUMN = 3.4
 PAGE = 7.0
 SMALL_PRINT = 5.5  # points
-# The colors of Okabe and Ito, which any color vision can distinguish; when they are used up, the
-# same with other dashes.
+# The colors of Okabe and Ito, which any color vision can distinguish. Dashes and markers change
+# with them, so that rows differ in gray too; the numbers of these have no common divisor, so that
+# no two of many rows look the same.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 STYLE: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
@@ -56,6 +60,14 @@ STYLE: dict[RcKeyType, Any] = {
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure, and a line of data for each point, bar, line or cell that it shows."""
+
+    figure: Figure
+    data: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class Drawing:
     """What a figure shows: the rows of a reproduction's table, and the folder of all runs."""
 
@@ -66,11 +78,13 @@ class Drawing:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The runs of the table's rows in their order, with every seed of experiments.
+        """The trained runs of the table's rows in their order, with every seed of experiments.
 
-        Raises UserError as `find_runs` does.
+        Raises UserError as `find_trained_runs` does.
         """
-        return find_runs(self.folder, self.reproduction, self.catalog, self.table.experiments)
+        return find_trained_runs(
+            self.folder, self.reproduction, self.catalog, self.table.experiments
+        )
 
     @property
     def single_runs(self) -> list[Run]:
@@ -81,9 +95,16 @@ class Drawing:
         """Return the runs of one row."""
         return [run for run in self.runs if run.experiment == experiment]
 
+    @property
+    def rows(self) -> list[str]:
+        """The rows of the table of which at least one run is trained."""
+        return list(dict.fromkeys(run.experiment for run in self.runs))
+
     def title(self, experiment: str) -> str:
-        """Return the title of one row."""
-        return self.catalog.rows[experiment].title
+        """Return the title of one row, with a mark where it is stale."""
+        title = self.catalog.rows[experiment].title
+        is_stale = any(run.stale for run in self.runs_of(experiment))
+        return f"{title} {MARK}" if is_stale else title
 
     @property
     def lowercased_titles(self) -> list[str]:
@@ -105,22 +126,31 @@ class Drawing:
         """
         if not self.lowercased_titles:
             return ""
+        if len(self.lowercased_titles) == len(self.rows) > 1:
+            return " BLEU takes no account of case."
         return f" BLEU takes no account of case for: {'; '.join(self.lowercased_titles)}."
 
     def line_style(self, experiment: str) -> dict:
-        """Return a row's color and dashes, the same in every figure of a reproduction."""
-        number = self.reproduction.experiments.index(experiment)
+        """Return a row's color and dashes, the same in every figure of a table."""
+        number = self.table.experiments.index(experiment)
         return {
             "color": COLORS[number % len(COLORS)],
-            "linestyle": DASHES[number // len(COLORS) % len(DASHES)],
+            "linestyle": DASHES[number % len(DASHES)],
         }
+
+    def marker(self, experiment: str) -> str:
+        """Return a row's marker, the same in every figure of a table."""
+        return MARKERS[self.table.experiments.index(experiment) % len(MARKERS)]
 
     def small_print(self, split: str, runs: list[Run], note: str) -> str:
         """Return what data and seeds the figure shows, and what else a reader must know."""
         corpus = self.catalog.corpus(self.reproduction.corpus).title
         seeds = dict.fromkeys(str(trained.seed) for run in runs for trained in run.trained_runs)
         count = "Seed" if len(seeds) == 1 else "Seeds"
-        return f"{corpus}. {split}. {count} {', '.join(seeds)}. {note}"
+        text = f"{corpus}. {split}. {count} {', '.join(seeds)}. {note}"
+        if any(run.stale for run in runs):
+            text += f" {MARK} Trained with other settings or data than there are now."
+        return text
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -169,11 +199,24 @@ def add_legend(figure: Figure, axes: Axes) -> float:
     return 0.14 * rows
 
 
+def empty_figure(drawing: Drawing, sentence: str) -> Picture:
+    """Return a figure that says why there is nothing to draw."""
+    figure = new_figure(COLUMN, 0.5)
+    figure.text(0.5, 0.6, sentence, ha="center")
+    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
+    data = pd.DataFrame({"nothing_to_draw": [sentence]})
+    return Picture(finish(figure, f"{corpus}."), data)
+
+
 def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
     """Write both files, without the time of day or a program's version in them.
 
     origin: the commits that the figure's numbers come from, which the files' metadata have.
     """
+    with matplotlib.rc_context(STYLE):
+        # Once for both: it takes longer than to write a file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     unwanted = {"CreationDate": None, "Creator": None, "Producer": None}
     save_file(figure, pdf, "pdf", {"Subject": origin, **unwanted})
     save_file(figure, png, "png", {"Description": origin, "Software": None})

@@ -1,4 +1,4 @@
-"""The figures of matrices: positional encodings and attention."""
+"""The figures of attention from target to source: heat maps."""
 
 import math
 import textwrap
@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from nmt.configuration import SelfAttention
-from nmt.paper.drawing import COLORS, COLUMN, PAGE, Drawing, finish, new_figure
-
-POSITIONS = 100
-# The dimensions drawn as curves: d_model divided by these, so that their wavelengths are the same
-# for every d_model.
-CURVE_DIVISORS = (8, 4)
+from nmt.configuration import RNNSearch
+from nmt.paper.drawing import (
+    COLUMN,
+    PAGE,
+    Drawing,
+    Picture,
+    empty_figure,
+    finish,
+    new_figure,
+)
+from nmt.paper.results import Run
 
 # Heads drawn besides the mean of all.
 HEADS_DRAWN = 2
@@ -41,64 +46,14 @@ class AttentionPanel:
     weights: np.ndarray
 
 
-def positional_encodings(drawing: Drawing) -> Figure:
-    """Draw the sinusoids of the table's first Transformer that has them, and some as curves.
-
-    Needs no run: they are a formula. Where no row has any, the figure says so.
-    """
-    # Imported here because torch takes seconds to load, and no other figure needs it.
-    from nmt.models.positions import sinusoids
-
-    name = first_with_sinusoids(drawing)
-    if name is None:
-        return empty_figure(drawing, "No row of this table has sinusoids.")
-    model = drawing.catalog.experiments[name].model
-    assert isinstance(model, SelfAttention)
-    d_model = model.d_model
-    encodings = sinusoids(POSITIONS, d_model).numpy()
-
-    figure = new_figure(COLUMN, 3.8)
-    matrix_axes, curve_axes = figure.subplots(2, height_ratios=(1.4, 1))
-    image = heat_map(matrix_axes, encodings.T, "RdBu_r", (-1, 1), aspect="auto")
-    matrix_axes.set_ylabel("dimension\n(even: sine, odd: cosine)")
-    matrix_axes.set_xlabel("position")
-    figure.colorbar(image, ax=matrix_axes, ticks=(-1, 0, 1), aspect=15, pad=0.02)
-    for divisor, color in zip(CURVE_DIVISORS, COLORS, strict=False):
-        even = d_model // divisor // 2 * 2
-        odd = even + 1
-        curve_axes.plot(encodings[:, even], color=color, label=f"dimension {even}")
-        curve_axes.plot(encodings[:, odd], color=color, linestyle=":", label=f"dimension {odd}")
-    curve_axes.set_xlabel("position")
-    curve_axes.set_ylabel("encoding")
-    curve_axes.set_xlim(0, POSITIONS - 1)
-    curve_axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
-    note = (
-        f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.title(name)} has it. A formula:"
-        " no split, no seed."
-    )
-    return finish(figure, f"{corpus}. {note}")
-
-
-def first_with_sinusoids(drawing: Drawing) -> str | None:
-    """Return the table's first experiment with sinusoidal positions; None where none has any."""
-    experiments = drawing.catalog.experiments
-    for name in drawing.table.experiments:
-        model = experiments[name].model if name in experiments else None
-        if isinstance(model, SelfAttention) and model.positions == "sinusoidal":
-            return name
-    return None
-
-
-def attention(drawing: Drawing) -> Figure:
+def attention(drawing: Drawing) -> Picture:
     """Draw each row's attention from each subword of its own translation to the source.
 
-    Runs are those with the first seed. Of several heads, the last layer's mean and its first heads
+    Runs are the first of each row. Of several heads, the last layer's mean and its first heads
     are drawn; of many rows, the mean alone. Rows without attention have no panel; where none has
     any, the figure says so.
     """
-    first_seed = drawing.reproduction.seeds[0]
-    runs = [run for run in drawing.single_runs if run.seed == first_seed]
+    runs = first_runs(drawing)
     attentions = {drawing.title(run.experiment): run.attention() for run in runs}
     with_maps = {title: values for title, values in attentions.items() if values["maps"]}
     if not with_maps:
@@ -112,7 +67,63 @@ def attention(drawing: Drawing) -> Figure:
     note = (
         f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
     )
-    return finish(figure, drawing.small_print("One sentence", runs, note))
+    small_print = drawing.small_print("One sentence", runs, note)
+    return Picture(finish(figure, small_print), panel_data(panels))
+
+
+def first_runs(drawing: Drawing) -> list[Run]:
+    """Return the run with the first seed of each row that is not an ensemble."""
+    runs: dict[str, Run] = {}
+    for run in drawing.single_runs:
+        runs.setdefault(run.experiment, run)
+    return list(runs.values())
+
+
+def panel_data(panels: list[AttentionPanel]) -> pd.DataFrame:
+    """Return a line for each cell of each panel."""
+    return pd.DataFrame(
+        [
+            {
+                "panel": panel.title,
+                "target_position": row,
+                "target": panel.target[row],
+                "source_position": column,
+                "source": panel.source[column],
+                "weight": weight,
+            }
+            for panel in panels
+            for (row, column), weight in np.ndenumerate(panel.weights)
+        ]
+    )
+
+
+def alignment(drawing: Drawing) -> Picture:
+    """Draw the alignment of the table's RNN with attention, as Bahdanau et al. 2015 draw theirs.
+
+    Rows are the subwords of its translation, columns those of the source; white is a weight of 1.
+    """
+    for run in first_runs(drawing):
+        model = drawing.catalog.experiment(run.experiment).model
+        values = run.attention()
+        if isinstance(model, RNNSearch) and values["maps"]:
+            (panel,) = attention_panels(drawing.title(run.experiment), values, 0)
+            break
+    else:
+        return empty_figure(drawing, "No row of this table is an RNNsearch.")
+    size = 2.2 / max(len(panel.source), 12)  # inches of a cell
+    figure = new_figure(COLUMN, LABEL_HEIGHT + size * len(panel.target))
+    axes = figure.subplots()
+    image = heat_map(axes, panel.weights, "gray", (0, 1), aspect="equal")
+    font_size = min(6.5, size * 72 * 0.85)
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(len(panel.source)), panel.source, rotation=90, size=font_size)
+    axes.set_yticks(range(len(panel.target)), panel.target, size=font_size)
+    axes.tick_params(length=0, pad=2)
+    axes.set_title(panel.title)
+    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.5, aspect=20, pad=0.03)
+    note = f"The sentence: {drawing.reproduction.attention} As Bahdanau et al. 2015, figure 3."
+    small_print = drawing.small_print("One sentence", [run], note)
+    return Picture(finish(figure, small_print), panel_data([panel]))
 
 
 def attention_figure(panels: list[AttentionPanel], columns: int) -> Figure:
@@ -162,14 +173,6 @@ def attention_panels(title: str, values: dict, heads_drawn: int) -> list[Attenti
         head_title = f"{title}, {layer}: head {number}"
         panels.append(AttentionPanel(head_title, source, target, weights))
     return panels
-
-
-def empty_figure(drawing: Drawing, sentence: str) -> Figure:
-    """Return a figure that says why the table's rows have nothing to draw."""
-    figure = new_figure(COLUMN, 0.5)
-    figure.text(0.5, 0.6, sentence, ha="center")
-    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
-    return finish(figure, f"{corpus}.")
 
 
 def heat_map(

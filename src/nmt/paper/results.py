@@ -1,10 +1,8 @@
-"""The files that runs have left on disk, checked against the configuration printed beside them."""
+"""The files that runs have left on disk, compared with the configuration printed beside them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import pandas as pd
 
 from nmt.configuration import (
     CHECKPOINT_KEYS,
@@ -16,7 +14,6 @@ from nmt.configuration import (
     validated,
 )
 from nmt.errors import UserError
-from nmt.evaluation.cost import sustained_flops
 from nmt.files import read_json
 from nmt.training.metrics import read_metrics
 
@@ -39,12 +36,20 @@ class Run:
 
     An ensemble has members but no seed, and is in RUNS/CORPUS/ENSEMBLE/ensemble. Methods that read
     a file raise UserError when it does not exist or is damaged.
+
+    stale: why the run is not what the configuration and the data now describe; empty if it is.
     """
 
     folder: Path
     experiment: str
     seed: int | None
     members: tuple["Run", ...] = ()
+    stale: str = ""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether every training that the run rests on is there."""
+        return all((run.folder / "training.json").exists() for run in self.trained_runs)
 
     @property
     def trained_runs(self) -> tuple["Run", ...]:
@@ -86,6 +91,10 @@ class Run:
         """
         return read_json(self.path(name, prefix), keys, self.remedy_of_damage(name))
 
+    def has(self, name: str, prefix: str = "") -> bool:
+        """Return whether a file of the run exists."""
+        return (self.folder / f"{prefix}{name}").exists()
+
     def training(self) -> dict:
         """Return what train.py wrote about the run."""
         return present_spelling(self.read("training.json", TRAINING_KEYS))
@@ -119,36 +128,55 @@ class Run:
 def find_runs(
     folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
 ) -> list[Run]:
-    """Return the runs of `rows`, in their order.
+    """Return the runs of `rows`, in their order, whether they are there or not.
 
     An experiment has a run for each of its seeds; an ensemble is a single run. `folder` holds all
-    runs. Raises UserError for a run that is missing, or was trained with other settings than the
-    catalog's.
+    runs, and the folder "corpora" beside it their data.
     """
     corpus_folder = folder / reproduction.corpus
+    data = folder.parent / "corpora" / reproduction.corpus
+    first_tokens: dict[str, str] = {}
     runs = []
     for row in rows:
-        trained_runs = [
-            Run(corpus_folder / name / f"seed-{seed}", name, seed)
-            for name, seed in catalog.trainings(row, reproduction.seeds_for(row))
-        ]
-        for run in trained_runs:
-            check_settings(run, catalog.experiment(run.experiment))
+        trained_runs = []
+        for name, seed in catalog.trainings(row, reproduction.seeds_for(row)):
+            experiment = catalog.experiment(name)
+            run = Run(corpus_folder / name / f"seed-{seed}", name, seed)
+            if run.is_trained:
+                settings = run.training()["settings"]
+                stale = changed_setting(run, settings, experiment)
+                stale = stale or changed_data(settings, experiment.vocabulary, data, first_tokens)
+                run = replace(run, stale=stale)
+            trained_runs.append(run)
         if row in catalog.ensembles:
-            runs.append(Run(corpus_folder / row / "ensemble", row, None, tuple(trained_runs)))
+            stale = next((run.stale for run in trained_runs if run.stale), "")
+            members = tuple(trained_runs)
+            runs.append(Run(corpus_folder / row / "ensemble", row, None, members, stale))
         else:
             runs += trained_runs
     return runs
 
 
-def check_settings(run: Run, experiment: Experiment) -> None:
-    """Raise UserError when a run was trained with other settings than the experiment's.
+def find_trained_runs(
+    folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
+) -> list[Run]:
+    """Return those runs of `find_runs` that are trained.
 
-    A table's row must not show the numbers of another model than its configuration describes.
+    Raises UserError, which names the first file that is missing, when there are none.
     """
-    path = run.path("training.json")
-    settings = run.training()["settings"]
-    where = f"{path}, settings"
+    runs = find_runs(folder, reproduction, catalog, rows)
+    trained = [run for run in runs if run.is_trained]
+    if not trained:
+        runs[0].trainings()
+    return trained
+
+
+def changed_setting(run: Run, settings: dict, experiment: Experiment) -> str:
+    """Return which setting a run was trained with that is not the experiment's, or "".
+
+    A table's row must not pass for the numbers of another model than its configuration describes.
+    """
+    where = f"{run.folder / 'training.json'}, settings"
     trained = {
         "model": validated(type(experiment.model), settings["model"], where),
         "training": validated(Training, settings["training"], where),
@@ -158,10 +186,22 @@ def check_settings(run: Run, experiment: Experiment) -> None:
             configured = getattr(getattr(experiment, section), key)
             may_differ = key in CHECKPOINT_KEYS and experiment.trained_as
             if value != configured and not may_differ:
-                raise UserError(
-                    f"{path}: trained with {key} {value}, but the configuration says {configured}"
-                    f" for {run.experiment}: train it again, or take the change back."
-                )
+                return f"trained with {key} {value}, but the configuration says {configured}"
+    return ""
+
+
+def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict[str, str]) -> str:
+    """Return that a run was trained on other data than there is now, or "".
+
+    data: the corpus's folder of data. Where it does not hold the vocabulary's tokens, the data are
+    compared with those of the first run with this vocabulary, which `first_tokens` remembers.
+    """
+    meta = data / vocabulary / "tokens" / "train" / "meta.json"
+    if meta.exists():
+        first_tokens.setdefault(vocabulary, read_json(meta)["fingerprint"])
+    if settings["tokens"] != first_tokens.setdefault(vocabulary, settings["tokens"]):
+        return f"trained on other data than {vocabulary} has now"
+    return ""
 
 
 def provenance(trainings: list[dict], key: str) -> str:
@@ -176,62 +216,3 @@ def provenance(trainings: list[dict], key: str) -> str:
 def commits(runs: list[Run]) -> str:
     """Return the commits that trained the runs, with commas between them; mostly it is one."""
     return provenance([training for run in runs for training in run.trainings()], "commit")
-
-
-def run_results(runs: list[Run], split: str, metrics: list[str], catalog: Catalog) -> pd.DataFrame:
-    """Return one line for each run: its metrics, what it cost, and where it comes from.
-
-    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
-    flops_sustained AIAYN's estimate (empty for a device without a known rate); minutes are the
-    training loop's, validation included. An ensemble's are the sums of its members'. diverged:
-    whether a training has.
-
-    Raises UserError when runs with the same vocabulary were trained on different data.
-    """
-    check_same_data([trained for run in runs for trained in run.trained_runs], catalog)
-    return pd.DataFrame([run_result(run, split, metrics) for run in runs])
-
-
-def check_same_data(runs: list[Run], catalog: Catalog) -> None:
-    """Raise UserError when runs with the same vocabulary were trained on different data."""
-    first_runs: dict[str, Run] = {}
-    for run in runs:
-        vocabulary = catalog.experiment(run.experiment).vocabulary
-        first = first_runs.setdefault(vocabulary, run)
-        if run.training()["settings"]["tokens"] != first.training()["settings"]["tokens"]:
-            raise UserError(
-                f"{run.folder} was trained on other data than {first.folder}: train the older"
-                " again."
-            )
-
-
-def run_result(run: Run, split: str, metrics: list[str]) -> dict:
-    """Return the line of `run_results` for one run."""
-    result: dict = {"experiment": run.experiment, "seed": run.seeds, "sentences": None}
-    for metric in metrics:
-        if metric == "perplexity":
-            perplexity = run.perplexity()
-            result[metric] = perplexity["perplexity"]
-            result[f"{metric}_signature"] = f"{perplexity['tokens']} subwords"
-        else:
-            scores = run.scores(split, ["sentences", metric])
-            result["sentences"] = scores["sentences"]
-            result[metric] = scores[metric]["score"]
-            result[f"{metric}_signature"] = scores[metric]["signature"]
-    trainings = run.trainings()
-    sustained = [
-        sustained_flops(training["device_seconds"], provenance([training], "device"))
-        for training in trainings
-    ]
-    return result | {
-        "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
-        "flops_6nd": sum(training["flops"] for training in trainings),
-        "flops_sustained": None if None in sustained else sum(filter(None, sustained)),
-        "minutes": sum(training["seconds"] for training in trainings) / 60,
-        # Trainings of earlier versions do not say it.
-        "diverged": any(training.get("diverged") for training in trainings),
-        "device": provenance(trainings, "device"),
-        "processes": provenance(trainings, "processes"),
-        "threads": provenance(trainings, "threads"),
-        "commit": provenance(trainings, "commit"),
-    }

@@ -5,14 +5,36 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Published, Reproduction, Table, lookup
+from nmt.configuration import (
+    Catalog,
+    Ensemble,
+    Experiment,
+    Published,
+    Reproduction,
+    SelfAttention,
+    Table,
+    lookup,
+)
 from nmt.errors import UserError
 from nmt.evaluation.metrics import COSTS, METRICS
-from nmt.evaluation.significance import LEVEL
-from nmt.paper.results import Run, find_runs, run_results
+from nmt.paper.measurements import run_results
+from nmt.paper.notes import join_distinct, significance_notes, table_notes
+from nmt.paper.results import find_runs
 
 # The columns of the published costs that tables show.
 COST_COLUMNS = {name: cost.column for name, cost in COSTS.items() if cost.column}
+# The columns of settings in which the rows of AIAYN's Table 3 differ.
+SETTINGS = (
+    "layers",
+    "d_model",
+    "d_ff",
+    "heads",
+    "d_k",
+    "d_v",
+    "dropout",
+    "label_smoothing",
+    "updates",
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +42,7 @@ class ResultTable:
     """A table of results, ready to be written in any form.
 
     metrics: those that have columns.
+    base: the row whose settings the others vary, if they do.
     rows: one line for each row of the table, in order; see `make_table` for the columns.
     notes: what a reader has to know, one sentence or more each.
     sources: what the published numbers come from, each once; a cell refers to number i + 1.
@@ -27,6 +50,7 @@ class ResultTable:
 
     title: str
     metrics: list[str]
+    base: str | None
     rows: pd.DataFrame
     notes: list[str]
     sources: list[str]
@@ -44,15 +68,20 @@ def make_table(
     for the mean over seeds, _sd for the sample standard deviation (empty with one seed), _published
     and _source for what a paper prints and where, _difference for ours minus the published. There
     is no difference of FLOPs: papers count them otherwise. Metrics that were compared have
-    _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison.
+    _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison. With several
+    seeds the numbers of each are in _seed_1 and so on. A table with a base has the SETTINGS, and in
+    _to_base and _published_to_base the differences to the base's numbers.
 
-    Raises UserError for an unknown table, for runs that `find_runs` refuses, and for scores of
-    different signatures.
+    Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
+    Raises UserError for an unknown table, for one without any run, and for scores of different
+    signatures.
     """
     table = lookup(reproduction.tables, name, "table")
     corpus = catalog.corpus(reproduction.corpus)
     table_runs = find_runs(runs, reproduction, catalog, table.experiments)
-    results = run_results(table_runs, table.split, table.metrics, catalog)
+    if not any(run.is_trained for run in table_runs):
+        table_runs[0].trainings()  # raises the error that says what is missing
+    results = run_results(table_runs, table.split, table.metrics)
     signatures = {metric: common_signature(results, metric) for metric in table.metrics}
 
     published = published_numbers(reproduction.corpus, table, catalog)
@@ -61,6 +90,8 @@ def make_table(
     constants = {"corpus": reproduction.corpus, "corpus_title": corpus.title, "split": table.split}
     constants |= {f"{metric}_signature": text for metric, text in signatures.items()}
     rows = pd.DataFrame(cited + ours).assign(**constants)
+    if table.base:
+        rows = with_differences_to_base(rows, table)
     sources = [
         row[column]
         for row in cited + ours
@@ -70,7 +101,8 @@ def make_table(
     ensembles = [run for run in table_runs if run.members]
     notes = table_notes(rows, results, signatures, ensembles)
     notes += significance_notes(significance, several_rows=len(table.experiments) > 1)
-    return ResultTable(table.title, table.metrics, rows, notes, list(dict.fromkeys(sources)))
+    sources = list(dict.fromkeys(sources))
+    return ResultTable(table.title, table.metrics, table.base, rows, notes, sources)
 
 
 def common_signature(results: pd.DataFrame, metric: str) -> str:
@@ -80,7 +112,7 @@ def common_signature(results: pd.DataFrame, metric: str) -> str:
     signature of perplexity only tells over how many subwords it is a mean, which depends on the
     vocabulary.
     """
-    signatures = results[f"{metric}_signature"]
+    signatures = results.loc[results[metric].notna(), f"{metric}_signature"]
     text = join_distinct(signatures)
     if signatures.nunique() > 1 and metric != "perplexity":
         raise UserError(
@@ -94,15 +126,23 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> list[Publi
     """Return the published scores in the table's columns, then the published costs."""
     entries = [entry for entry in catalog.published if entry.corpus == corpus]
     scores = [
-        entry for entry in entries if entry.split == table.split and entry.metric in table.metrics
+        entry
+        for entry in entries
+        if entry.split == table.split and entry.metric in published_metrics(table.metrics)
     ]
     costs = [entry for entry in entries if entry.metric in COST_COLUMNS]
     return scores + costs
 
 
+def published_metrics(metrics: list[str]) -> list[str]:
+    """Return the metrics under which numbers are published that belong into these columns."""
+    return [METRICS[metric].published_as or metric for metric in metrics]
+
+
 def cited_rows(table: Table, published: list[Published]) -> list[dict]:
     """Return the rows of systems that are only cited: those with a score, in order."""
-    scores = [entry for entry in published if entry.metric in table.metrics]
+    metrics = published_metrics(table.metrics)
+    scores = [entry for entry in published if entry.metric in metrics]
     rows = []
     for system in dict.fromkeys(entry.system for entry in scores if entry.system):
         entries = [entry for entry in published if entry.system == system]
@@ -124,7 +164,11 @@ def our_rows(
         row_results = results[results.experiment == name]
         entries = [entry for entry in published if entry.experiment == name]
         row = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
+        row["state"] = row_state(row_results)
+        if table.base:
+            row |= setting_columns(catalog.rows[name])
         row |= number_columns(table.metrics, row_results, entries)
+        row |= seed_columns(table.metrics, row_results)
         row |= cost_columns(row_results)
         row |= significance_columns(name, significance)
         rows.append(row)
@@ -141,11 +185,12 @@ def number_columns(
     columns: dict = {}
     column_by_name = {metric: metric for metric in metrics} | COST_COLUMNS
     for name, column in column_by_name.items():
-        entry = next((entry for entry in published if entry.metric == name), None)
+        published_as = METRICS[name].published_as if name in METRICS else None
+        entry = next((entry for entry in published if entry.metric in (name, published_as)), None)
         scores = None if results is None else results[column]
-        mean = None if scores is None else scores.mean()
+        mean = None if scores is None or scores.isna().all() else scores.mean()
         columns[column] = mean
-        columns[f"{column}_sd"] = None if scores is None or len(scores) < 2 else scores.std()
+        columns[f"{column}_sd"] = None if scores is None or scores.count() < 2 else scores.std()
         columns[f"{column}_published"] = None if entry is None else entry.value
         columns[f"{column}_source"] = None if entry is None else entry.source
         if name != "flops":
@@ -154,18 +199,70 @@ def number_columns(
     return columns
 
 
+def row_state(results: pd.DataFrame) -> str:
+    """Return whether a row is stale or not complete, and "" when it is as configured."""
+    trained = int(results.is_trained.sum())
+    if not trained:
+        return "not run"
+    if results.stale.any():
+        return f"stale: {join_distinct(results.stale[results.stale != ''])}"
+    return "" if trained == len(results) else f"{trained} of {len(results)} seeds run"
+
+
+def setting_columns(experiment: Experiment | Ensemble) -> dict:
+    """Return the columns of SETTINGS; an ensemble has none, a recurrent model only two."""
+    if isinstance(experiment, Ensemble):
+        return {}
+    training = experiment.training
+    columns: dict = {"label_smoothing": training.label_smoothing, "updates": training.updates}
+    model = experiment.model
+    if isinstance(model, SelfAttention):
+        columns |= {key: getattr(model, key) for key in ("layers", "d_model", "d_ff", "heads")}
+        columns |= {"d_k": model.key_width, "d_v": model.value_width, "dropout": model.dropout}
+    return columns
+
+
+def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return the rows with the differences to the base's numbers, ours and published."""
+    base = rows[rows.get("experiment") == table.base].iloc[0]
+    differences = {}
+    for column in (*table.metrics, "parameters_millions"):
+        for suffix in ("", "_published"):
+            numbers = rows[f"{column}{suffix}"].astype(float)
+            difference = numbers - base[f"{column}{suffix}"]
+            is_variation = (rows.kind == "run") & (rows.experiment != table.base)
+            differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
+    return rows.assign(**differences)
+
+
+def seed_columns(metrics: list[str], results: pd.DataFrame) -> dict:
+    """Return the scores of each seed, where there are several."""
+    if len(results) < 2:
+        return {}
+    return {
+        f"{metric}_seed_{seed}": score
+        for metric in metrics
+        for seed, score in zip(results.seed, results[metric], strict=True)
+    }
+
+
 def cost_columns(results: pd.DataFrame) -> dict:
     """Return what a row's runs took, as the mean over seeds, and on which devices."""
+    trained = results[results.is_trained]
     return {
-        "flops_sustained": results.flops_sustained.mean(),
-        "minutes_per_seed": results.minutes.mean(),
-        "device": join_distinct(results.device),
-        "processes": join_distinct(results.processes),
-        "threads": join_distinct(results.threads),
-        "runs": len(results),
-        "diverged": int(results.diverged.sum()),
-        "seeds": join_distinct(results.seed),
-        "commit": join_distinct(results.commit),
+        "flops_device_time": trained.flops_device_time.mean(),
+        "target_tokens": trained.target_tokens.mean(),
+        "device_hours": trained.device_hours.mean(),
+        "flops_per_second": trained.flops_per_second.mean(),
+        "utilization": trained.utilization.mean(),
+        "minutes_per_seed": trained.minutes.mean(),
+        "device": join_distinct(trained.device),
+        "processes": join_distinct(trained.processes),
+        "threads": join_distinct(trained.threads),
+        "runs": len(trained),
+        "diverged": int(trained.diverged.sum()),
+        "seeds": join_distinct(trained.seed),
+        "commit": join_distinct(trained.commit),
     }
 
 
@@ -174,93 +271,6 @@ def significance_columns(row: str, significance: dict) -> dict:
     return {
         f"{metric}_{key}": comparisons["systems"][row][key]
         for metric, comparisons in significance.items()
+        if row in comparisons["systems"]
         for key in ("interval", "p_bootstrap", "p_randomization", "may_be_best")
     }
-
-
-def significance_notes(significance: dict, several_rows: bool) -> list[str]:
-    """Return the notes on intervals and bold numbers; none when nothing was compared."""
-    if not significance:
-        return []
-    first_metric = next(iter(significance))
-    signatures = "; ".join(significance[first_metric]["signatures"])
-    notes = [
-        "Interval (95%): of a run's score, ± half its width, by resampling sentences; of several"
-        f" seeds, the widest ({signatures})."
-    ]
-    if several_rows:
-        notes.append(
-            "Bold: the best row, and those that may be as good: a row is worse where paired"
-            " bootstrap resampling and approximate randomization over the sentences both say p <"
-            f" {LEVEL} divided by the number of the other rows, against the best and for every pair"
-            " of their seeds."
-        )
-    return notes
-
-
-def join_distinct(values: pd.Series) -> str:
-    """Return the values with commas between them, each once, in order of appearance.
-
-    A value may itself be several values with commas between them.
-    """
-    parts = [part for value in values for part in str(value).split(", ")]
-    return ", ".join(dict.fromkeys(parts))
-
-
-def table_notes(
-    rows: pd.DataFrame, results: pd.DataFrame, signatures: dict[str, str], ensembles: list[Run]
-) -> list[str]:
-    """Return the notes that every table has, and those on what only some tables show."""
-    notes = [data_note(rows, results), seeds_note(results, ensembles)]
-    for name, signature in signatures.items():
-        metric = METRICS[name]
-        notes.append(f"{metric.label}: {metric.description} ({signature})")
-    notes.append(
-        "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of"
-        " attention; N are the weights of matrices, the output projection among them but no"
-        " embedding tables, D the tokens that meet them, without padding (Kaplan et al. 2020)."
-        " Minutes: wall clock of one seed's training, validation included."
-    )
-    titles = dict(zip(rows.get("experiment", []), rows.title, strict=False))
-    for run in ensembles:
-        notes.append(
-            f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of"
-            " their probabilities; parameters, FLOPs and minutes are sums over them."
-        )
-    if rows.flops_sustained.notna().any():
-        notes.append(
-            "Sustained FLOPs: training time times the device's sustained rate (Vaswani et al. 2017,"
-            " section 6.1)."
-        )
-    if results.diverged.any():
-        notes.append(
-            "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
-            " times the number of subwords, which is worse than an untrained model's."
-        )
-    if rows.filter(regex="_published$").notna().any(axis=None):
-        notes.append(
-            "Differences: ours minus published. Published FLOPs are as their papers count them, not"
-            " as 6 N D."
-        )
-    return notes
-
-
-def data_note(rows: pd.DataFrame, results: pd.DataFrame) -> str:
-    """Return the note on corpus and split."""
-    first = rows.iloc[0]
-    sentences = ""
-    if results.sentences.notna().any():
-        sentences = f" ({results.sentences.max():.0f} sentences)"
-    return f"Corpus: {first.corpus_title}. Split: {first.split}{sentences}."
-
-
-def seeds_note(results: pd.DataFrame, ensembles: list[Run]) -> str:
-    """Return the note on seeds and commits."""
-    ensemble_names = [run.experiment for run in ensembles]
-    single_models = results[~results.experiment.isin(ensemble_names)]
-    seeds = list(dict.fromkeys(single_models.seed))
-    spread = "one run a row, so no spread is known"
-    if len(seeds) > 1:
-        spread = "mean ± sample standard deviation over them"
-    commits = join_distinct(results.commit)
-    return f"Seeds: {', '.join(seeds) or 'see below'}; {spread}. Trained at commit {commits}."

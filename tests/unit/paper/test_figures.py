@@ -6,6 +6,7 @@ from dataclasses import replace
 import matplotlib
 import numpy as np
 import pytest
+import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -13,8 +14,12 @@ from support import paper_runs
 
 from nmt.configuration import Table
 from nmt.files import write_lines
-from nmt.paper.drawing import STYLE, Drawing, save
-from nmt.paper.figures import FIGURES, bucket_label, draw
+from nmt.models.weights import save_tensors
+from nmt.paper import figures
+from nmt.paper.comparisons import bucket_label
+from nmt.paper.drawing import MARKERS, STYLE, Drawing, save
+from nmt.paper.figures import FIGURES
+from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
@@ -33,6 +38,10 @@ def made(tmp_path, root):
     return make
 
 
+def draw(name: str, drawing: Drawing) -> Figure:
+    return figures.draw(name, drawing).figure
+
+
 def small_print(figure: Figure) -> str:
     return " ".join(" ".join(text.get_text() for text in figure.texts).split())
 
@@ -49,7 +58,8 @@ def test_every_figure_says_where_it_comes_from(made, name):
     assert "Commit" not in text
     assert "abcdef0123" not in text
     if name != "positional-encodings":
-        assert ("Seed 1." if name == "attention" else "Seeds 1, 2.") in text
+        has_first_seed = "attention" in name or name == "alignment"
+        assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -70,28 +80,49 @@ def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name):
     assert all(box.y0 >= foot.y1 - 1 for box in boxes[1:])
 
 
-def test_learning_curves_have_a_line_for_each_run_and_one_label_for_each_row(made):
+def test_learning_curves_have_the_mean_and_a_band_against_four_axes(made):
     drawing = made()
-    figure = draw("learning-curves", drawing)
-    assert [axes.get_ylabel() for axes in figure.axes] == [
-        "training loss",
+    picture = figures.draw("learning-curves", drawing)
+    grid = np.reshape(picture.figure.axes, (3, 4))
+    assert [axes.get_ylabel() for axes in grid[:, 0]] == [
+        "training loss (nats)",
         "dev perplexity",
         "dev BLEU, greedy",
     ]
-    assert [len(axes.lines) for axes in figure.axes] == [6, 6, 6]
-    assert legend(figure) == TITLES
-    metrics = drawing.runs[0].metrics()
-    points = [(line["update"], line["nll"]) for line in metrics if "nll" in line]
-    assert np.allclose(figure.axes[0].lines[0].get_xydata(), points)
-    perplexity = [line["dev_perplexity"] for line in metrics if "dev_perplexity" in line]
-    assert np.allclose(figure.axes[1].lines[0].get_ydata(), perplexity)
+    assert [axes.get_xlabel() for axes in grid[-1]] == [
+        "updates",
+        "target tokens",
+        "device-seconds",
+        "training FLOPs",
+    ]
+    assert all(len(axes.lines) == len(axes.collections) == 3 for axes in grid.flat)
+    assert legend(picture.figure) == TITLES
+    runs = drawing.runs_of("demo-rnnencdec")
+    losses = [[line["nll"] for line in run.metrics() if "nll" in line] for run in runs]
+    curve = grid[0, 0].lines[0]
+    assert np.allclose(curve.get_xdata(), np.arange(20, 401, 20))
+    assert np.allclose(curve.get_ydata(), np.mean(losses, 0))
+    band = grid[0, 0].collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx((np.mean(losses, 0) + np.std(losses, 0, ddof=1)).max())
+    # Dev scores at update 200 are at the tokens, seconds and FLOPs of update 200.
+    at_200 = [axes.lines[0].get_xdata()[1] for axes in grid[1]]
+    assert at_200 == pytest.approx([200, 16_000, 50, 2e14])
+
+
+def test_a_row_whose_seeds_stop_apart_ends_with_the_first(made):
+    drawing = made(rows=["demo-transformer"])
+    run = drawing.runs[1]
+    write_lines(run.folder / "metrics.jsonl", map(json.dumps, run.metrics()[:5]))
+    data = figures.draw("learning-curves", drawing).data
+    assert data[data.metric == "nll"]["update"].max() == 100
+    assert set(data.seeds) == {2}
 
 
 def test_learning_curves_without_dev_bleu_have_no_empty_panel(made):
     drawing = made(seeds=[1])
     for path in drawing.folder.rglob("metrics.jsonl"):
         path.write_text("".join(line for line in path.open() if "dev_bleu" not in line))
-    assert len(draw("learning-curves", drawing).axes) == 2
+    assert len(draw("learning-curves", drawing).axes) == 2 * 4
 
 
 def test_a_training_of_few_updates_has_only_dev_losses(made):
@@ -99,6 +130,7 @@ def test_a_training_of_few_updates_has_only_dev_losses(made):
     for path in drawing.folder.rglob("metrics.jsonl"):
         path.write_text('{"update": 10, "dev_nll": 1.0, "dev_perplexity": 2.7}\n')
     figure = draw("learning-curves", drawing)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["updates"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["dev perplexity"]
     assert legend(figure) == TITLES
     assert legend(draw("learning-rate", drawing)) == ["; ".join(TITLES)]
@@ -111,7 +143,115 @@ def test_a_single_point_has_a_marker(made):
     for name in ("learning-curves", "learning-rate"):
         figure = draw(name, drawing)
         markers = {line.get_marker() for axes in figure.axes for line in axes.lines}
-        assert markers == {"."}
+        assert "" not in markers
+
+
+PLOTTED = ("learning-curves", "bleu-by-length", "cost", "parameters", "search", "subword-lengths")
+
+
+@pytest.mark.parametrize("name", PLOTTED)
+def test_the_data_are_what_is_drawn(made, name):
+    """Every number of the data is on a line or a marker."""
+    picture = figures.draw(name, made())
+    drawn = {
+        round(float(y), 6)
+        for axes in picture.figure.axes
+        for line in axes.lines
+        for y in line.get_ydata()
+    }
+    column = {"learning-curves": "mean", "subword-lengths": "share"}.get(name, "bleu")
+    factor = 100 if name == "subword-lengths" else 1
+    values = {round(factor * float(value), 6) for value in picture.data[column]}
+    assert values <= drawn
+
+
+def test_speed_is_tokens_by_device_time(made):
+    picture = figures.draw("speed", made(seeds=[1]))
+    assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
+    bars = [bar.get_width() for bar in picture.figure.axes[0].patches]
+    assert np.allclose(bars, picture.data.tokens_per_second)
+
+
+def test_cost_is_a_point_for_each_row(made):
+    drawing = made()
+    picture = figures.draw("cost", drawing)
+    row = picture.data.set_index("experiment").loc["demo-transformer"]
+    assert row.device_hours == pytest.approx(91.5 / 3600)
+    assert row.flops_6nd == 1.5e15
+    scores = [run.scores("test")["bleu"]["score"] for run in drawing.runs_of("demo-transformer")]
+    assert row.bleu == pytest.approx(np.mean(scores))
+    assert [axes.get_xlabel() for axes in picture.figure.axes] == [
+        "device-hours of training",
+        "training FLOPs (6 N D + attention)",
+    ]
+
+
+def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
+    drawing = made(seeds=[1])
+    folder = drawing.folder / "demo"
+    (folder / "demo-rnnsearch" / "seed-1" / "training.json").unlink()
+    path = folder / "demo-transformer" / "seed-1" / "training.json"
+    training = json.loads(path.read_text(encoding="utf-8"))
+    training["settings"]["tokens"] = "0" * 64
+    path.write_text(json.dumps(training), encoding="utf-8")
+    for name in ("learning-curves", "bleu-by-length", "cost"):
+        figure = draw(name, drawing)
+        assert legend(figure) == ["RNN without attention", "Transformer †"]
+        assert "† Trained with other settings or data" in small_print(figure)
+
+
+def test_self_attention_is_drawn_as_lines_of_the_weights(made):
+    drawing = made(seeds=[1])
+    (run,) = drawing.runs_of("demo-transformer")
+    values = run.attention()
+    for part, words in (
+        ("encoder", values["source"]),
+        ("decoder", ["<s>", *values["target"][:-1]]),
+    ):
+        data = figures.draw(f"{part}-self-attention", drawing).data
+        heads = np.array(values[part]["layer 1"])
+        query = farthest_looking(heads, words)
+        first = data[data.panel == f"layer 1, all heads: {words[query].removeprefix('▁')}"]
+        assert set(first["query"]) == {words[query]}
+        for head, rows in first.groupby("head"):
+            weights = heads[int(head.split()[1]) - 1][query]
+            assert list(rows.weight) == [weight for weight in weights if weight >= LEAST_WEIGHT]
+
+
+def test_heads_are_found_by_their_role():
+    before = np.eye(6, k=-1)
+    before[0, 0] = 1
+    last = np.zeros((6, 6))
+    last[:, -1] = 1
+    other = np.full((6, 6), 0.02)
+    other[:, 2] = 0.9
+    panels = role_panels({"layer 1": np.array([last, other]), "layer 2": np.array([before])})
+    assert [panel.title for panel in panels] == [
+        "the subword before: layer 2, head 1 (1.00)",
+        "the last subword: layer 1, head 1 (1.00)",
+        "another head: layer 1, head 2 (0.90)",
+    ]
+
+
+def test_files_without_self_attention_are_said_to_have_none(made):
+    drawing = made(seeds=[1])
+    for path in drawing.folder.rglob("attention.json"):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        del values["encoder"], values["decoder"]
+        path.write_text(json.dumps(values), encoding="utf-8")
+    figure = draw("encoder-self-attention", drawing)
+    texts = [text.get_text() for text in figure.texts]
+    assert "No row of this table has recorded encoder self-attention." in texts
+    assert draw("attention", drawing)
+
+
+def test_alignment_is_that_of_the_rnn_with_attention(made):
+    drawing = made(seeds=[1])
+    picture = figures.draw("alignment", drawing)
+    (run,) = drawing.runs_of("demo-rnnsearch")
+    weights = run.attention()["maps"]["attention"][0]
+    assert np.allclose(picture.figure.axes[0].images[0].get_array(), weights)
+    assert np.allclose(picture.data.weight, np.ravel(weights))
 
 
 def test_dollar_signs_are_not_math(made):
@@ -145,6 +285,7 @@ def test_more_rows_than_colors_still_look_different(made):
     drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
     styles = {tuple(drawing.line_style(name).values()) for name in names}
     assert len(styles) == len(names)
+    assert len({drawing.marker(name) for name in names}) == len(MARKERS)
 
 
 def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
@@ -166,6 +307,16 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
     assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
     ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
     assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
+
+
+def test_without_enough_sentences_of_any_length_the_figure_says_so(made):
+    drawing = made(seeds=[1], rows=["demo-transformer"])
+    path = drawing.runs[0].path("scores.json", "test.")
+    scores = json.loads(path.read_text(encoding="utf-8"))
+    scores["bleu_by_source_length"] = scores["bleu_by_source_length"][3:]
+    path.write_text(json.dumps(scores), encoding="utf-8")
+    figure = draw("bleu-by-length", drawing)
+    assert "No range of lengths has 10 sentences." in [text.get_text() for text in figure.texts]
 
 
 def test_rows_without_capitals_are_drawn_without_case(made):
@@ -236,23 +387,43 @@ def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("attention", "attention"), ("positional-encodings", "sinusoids")]
+    ("name", "sentence"),
+    [
+        ("attention", "has attention."),
+        ("positional-encodings", "has self-attention."),
+        ("decoder-self-attention", "has recorded decoder self-attention."),
+        ("alignment", "is an RNNsearch."),
+    ],
 )
-def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name, kind):
+def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name, sentence):
     figure = draw(name, made(rows=["demo-rnnencdec"]))
-    assert f"No row of this table has {kind}." in [text.get_text() for text in figure.texts]
+    assert f"No row of this table {sentence}" in [text.get_text() for text in figure.texts]
 
 
-def test_sinusoids_are_those_of_the_first_transformer_that_has_them(made):
-    rows = ["demo-rnnencdec", "learned-positions", "demo-transformer"]
-    figure = draw("positional-encodings", made(rows=rows))
-    assert "d_model = 128" in small_print(figure)
-    matrix = figure.axes[0].images[0].get_array()
+def test_positions_are_those_of_the_first_transformer(made):
+    picture = figures.draw("positional-encodings", made())
+    assert "d_model = 128" in small_print(picture.figure)
+    matrix = picture.figure.axes[0].images[0].get_array()
     assert matrix.shape == (128, 100)  # (dimensions, positions)
     assert matrix[16, 7] == pytest.approx(np.sin(7 / 10000 ** (16 / 128)), abs=1e-6)
     assert matrix[17, 7] == pytest.approx(np.cos(7 / 10000 ** (16 / 128)), abs=1e-6)
-    labels = [line.get_label() for line in figure.axes[1].lines]
-    assert labels == ["dimension 16", "dimension 17", "dimension 32", "dimension 33"]
+    products = picture.figure.axes[1].lines[0].get_ydata()
+    expected = [matrix[:, 0] @ matrix[:, distance] / 64 for distance in range(100)]
+    assert np.allclose(products, expected, atol=1e-5)
+    slopes = [-line.get_ydata()[1] for line in picture.figure.axes[2].lines]
+    assert slopes == [2**-2, 2**-4, 2**-6, 2**-8]
+
+
+def test_learned_positions_of_a_trained_row_stand_beside_sinusoids(made):
+    drawing = made(seeds=[1], rows=["demo-transformer", "learned-positions"])
+    model = drawing.folder / "demo" / "learned-positions" / "seed-1" / "model"
+    model.mkdir()
+    table = torch.eye(50, 60)
+    save_tensors(model / "model.safetensors", {"source_positions.table": table})
+    figure = draw("positional-encodings", drawing)
+    labels = [line.get_label() for line in figure.axes[1].lines[:3]]
+    assert labels[2] == "learned: (E) learned positions"
+    assert np.allclose(figure.axes[3].images[0].get_array(), np.eye(40))
 
 
 def test_positional_encodings_need_no_run(made, tmp_path):

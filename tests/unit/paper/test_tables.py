@@ -11,7 +11,9 @@ from support import paper_runs
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
-from nmt.paper.markup import csv, escape_latex, html, latex, markdown
+from nmt.paper import markup
+from nmt.paper.cells import result_sheet
+from nmt.paper.markup import escape_latex
 from nmt.paper.tables import ResultTable, make_table
 
 PAPER = "Somebody et al. 2017, Table 2"
@@ -75,6 +77,22 @@ def made(tmp_path, root):
 def table(made, name="systems", significance=None) -> ResultTable:
     folder, reproduction, catalog = made
     return make_table(name, reproduction, catalog, folder / "runs", significance or {})
+
+
+def csv(table: ResultTable) -> str:
+    return markup.csv(result_sheet(table))
+
+
+def html(table: ResultTable) -> str:
+    return markup.html(result_sheet(table))
+
+
+def markdown(table: ResultTable) -> str:
+    return markup.markdown(result_sheet(table))
+
+
+def latex(table: ResultTable, label: str) -> str:
+    return markup.latex(result_sheet(table), label)
 
 
 # The Transformer is the best, and the RNN with attention may be. TER was not compared.
@@ -159,7 +177,7 @@ def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
     catalog = catalog.model_copy(update={"published": scores})
     text = markdown(table((folder, reproduction, catalog)))
     assert text.count("| Their_system") == 1
-    assert text.count("| Transformer ") == 2
+    assert text.count("| Transformer ") == 4  # scores, costs, speed and seeds
 
 
 def test_csv_keeps_every_digit_and_says_where_numbers_come_from(made):
@@ -235,14 +253,14 @@ def test_latex_would_compile(made):
     tabulars = re.findall(
         r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, flags=re.DOTALL
     )
-    assert len(tabulars) == 2
-    for columns, body in tabulars:
+    assert len(tabulars) == 4
+    for cited, (columns, body) in zip((1, 1, 0, 0), tabulars, strict=True):
         rows = [line for line in body.splitlines() if line.endswith(r" \\")]
-        assert len(rows) == 1 + 4
+        assert len(rows) == 1 + cited + 3
         for row in rows:
             assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1
         # Under the header, and between rows that are published only and ours.
-        assert body.count(r"\midrule") == 2
+        assert body.count(r"\midrule") == 1 + cited
         assert body.count(r"\toprule") == 1
         assert body.count(r"\bottomrule") == 1
     assert r"\caption{Systems \& scores, 100\% made up}" in text
@@ -332,6 +350,125 @@ def test_html_has_the_cells_of_markdown_and_escapes_them(made):
     assert page.count("<li>") == len(re.findall("^- ", text, re.MULTILINE))
 
 
+def part(text: str, number: int) -> list[list[str]]:
+    """Return the cells of a part of a table in Markdown, header first."""
+    blocks = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    lines = blocks[number].splitlines()
+    del lines[1]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
+    folder, reproduction, catalog = made()
+    for seed in (1, 2):
+        path = folder / "runs" / "demo" / "demo-rnnsearch" / f"seed-{seed}" / "training.json"
+        path.unlink()
+    (folder / "runs" / "demo" / "demo-transformer" / "seed-2" / "training.json").unlink()
+    scores = folder / "runs" / "demo" / "demo-rnnencdec"
+    for seed in (1, 2):
+        (scores / f"seed-{seed}" / "test.scores.json").unlink()
+    systems = table((folder, reproduction, catalog))
+    rows = systems.rows.set_index("experiment")
+    assert rows.state["demo-rnnsearch"] == "not run"
+    assert rows.state["demo-transformer"] == "1 of 2 seeds run"
+    assert rows.loc["demo-rnnsearch", ["bleu", "ter", "minutes_per_seed"]].isna().all()
+    text = markdown(systems)
+    cells = {row[0]: row[1:] for row in part(text, 0)}
+    assert cells["RNN with attention"][0] == "not run"
+    assert cells["RNN without attention"][0] == "not scored"
+    assert "Transformer †" in cells
+    assert "Transformer †: 1 of 2 seeds run." in text
+    assert "RNN with attention: not run." in text
+    assert "RNN with attention" not in [row[0] for row in part(text, 2)]
+    assert r"$\dagger$" in latex(systems, "x")
+
+
+def test_a_stale_row_is_marked(made):
+    folder, reproduction, catalog = made()
+    path = folder / "runs" / "demo" / "demo-transformer" / "seed-1" / "training.json"
+    training = read_json(path)
+    training["settings"]["model"]["layers"] = 99
+    write_json(path, training)
+    text = markdown(table((folder, reproduction, catalog)))
+    reason = "stale: trained with layers 99, but the configuration says 2."
+    assert f"Transformer †: {reason}" in text
+    assert part(text, 0)[-1][0] == "Transformer †"
+
+
+def test_every_seed_has_its_score_beside_the_mean(made):
+    folder, reproduction, catalog = made()
+    systems = table((folder, reproduction, catalog))
+    seeds = part(markdown(systems), 3)
+    bleu = "BLEU (sacreBLEU)"
+    assert seeds[0] == ["system", bleu, "seed 1", "seed 2", "TER", "seed 1", "seed 2"]
+    row = systems.rows.set_index("experiment").loc["demo-transformer"]
+    scores = [
+        read_json(
+            folder / "runs" / "demo" / "demo-transformer" / f"seed-{seed}" / "test.scores.json"
+        )
+        for seed in (1, 2)
+    ]
+    expected = [score["bleu"]["score"] for score in scores]
+    assert [row.bleu_seed_1, row.bleu_seed_2] == expected
+    assert seeds[-1][2:4] == [f"{score:.2f}" for score in expected]
+
+
+def variations(tmp_path, root, corpus="wmt14-en-de"):
+    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "learned-positions"]
+    table3 = Table(
+        title="Table 3",
+        experiments=rows,
+        split="dev",
+        metrics=["perplexity", "tokenized_bleu"],
+        base="table3-base",
+    )
+    reproduction = paper_runs.reproduction((1,), corpus, table3=table3)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    return table((tmp_path, reproduction, catalog), "table3")
+
+
+def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
+    header, *rows = part(markdown(variations(tmp_path, root)), 0)
+    settings = ["N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "updates"]
+    assert header[1:10] == settings
+    assert header[10:] == ["perplexity", "BLEU (tokenized)", "parameters (millions)"]
+    assert [row[1:10] for row in rows] == [
+        ["6", "512", "2048", "8", "64", "64", "0.1", "0.1", "100,000"],
+        ["", "", "", "1", "512", "512", "", "", ""],
+        ["", "256", "", "", "32", "32", "", "", ""],
+        ["", "", "", "", "", "", "0.2", "", ""],
+        ["", "", "", "", "", "", "", "", ""],
+    ]
+
+
+def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_path, root):
+    variation = variations(tmp_path, root)
+    rows = variation.rows.set_index("experiment")
+    expected = rows.perplexity["heads-1"] - rows.perplexity["table3-base"]
+    assert rows.perplexity_to_base["heads-1"] == pytest.approx(expected)
+    assert rows.perplexity_published_to_base["heads-1"] == pytest.approx(5.29 - 4.92)
+    assert rows.tokenized_bleu_published_to_base["width-256"] == pytest.approx(24.5 - 25.8)
+    assert rows.parameters_millions_published_to_base["width-256"] == 28 - 65
+    header, base, heads, *_ = part(markdown(variation), 1)
+    assert header[1:5] == ["perplexity", "Δ base", "published", "Δ base, published"]
+    assert base[2] == base[4] == ""
+    assert heads[3:5] == ["5.29 [1]", "+0.37"]
+
+
+def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
+    metrics = ["compound_split_bleu", "quotes_mapped_compound_split_bleu"]
+    table2 = Table(
+        title="Table 2", experiments=["transformer-base"], split="newstest2014", metrics=metrics
+    )
+    reproduction = paper_runs.reproduction((1,), "wmt14-en-de", table2=table2)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    systems = table((tmp_path, reproduction, catalog), "table2")
+    row = systems.rows.set_index("experiment").loc["transformer-base"]
+    assert [row[f"{metric}_published"] for metric in metrics] == [27.3, 27.3]
+    text = markdown(systems)
+    assert "the papers do not say how quotation marks were tokenized" in text
+
+
 @pytest.mark.parametrize(("seeds", "mark"), [((1,), "diverged"), ((1, 2), "1 of 2 diverged")])
 def test_a_training_that_has_diverged_is_marked_in_its_cells(made, seeds, mark):
     made_runs = made(seeds)
@@ -346,7 +483,7 @@ def test_a_training_that_has_diverged_is_marked_in_its_cells(made, seeds, mark):
     marked = table(made_runs)
     lines = markdown(marked).splitlines()
     rows = [line for line in lines if f"({mark})" in line]
-    (row,) = rows
+    row = rows[0]  # a second part of the table has each seed's score
     assert row.startswith("| Transformer ")
     assert row.count(mark) == 2
     assert "e37" in row

@@ -1,0 +1,179 @@
+"""The figures of what was recorded while training: learning curves and the learning rate."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, finish, new_figure
+from nmt.paper.results import Run
+
+# The rows of panels of learning curves, by the key in metrics.jsonl.
+PANELS = {
+    "nll": "training loss (nats)",
+    "dev_perplexity": "dev perplexity",
+    "dev_bleu": "dev BLEU, greedy",
+}
+# The columns of panels, and what metrics.jsonl calls them.
+AXES = {
+    "update": "updates",
+    "target_tokens": "target tokens",
+    "device_seconds": "device-seconds",
+    "flops": "training FLOPs",
+}
+# Of rows with the same learning rate, the legend names so many.
+MOST_NAMED = 3
+
+
+def learning_curves(drawing: Drawing) -> Picture:
+    """Draw loss, dev perplexity and dev BLEU against updates, tokens, device-seconds and FLOPs.
+
+    A row is the mean over its seeds, in a band of one standard deviation.
+    """
+    points = curve_points(drawing)
+    panels = {key: label for key, label in PANELS.items() if key in set(points.metric)}
+    axes_drawn = {key: label for key, label in AXES.items() if points[key].notna().all()}
+    figure = new_figure(PAGE, 0.3 + 1.25 * len(panels))
+    grid = figure.subplots(len(panels), len(axes_drawn), sharex="col", sharey="row", squeeze=False)
+    for row, (metric, label) in zip(grid, panels.items(), strict=True):
+        for axes, key in zip(row, axes_drawn, strict=True):
+            draw_curves(axes, drawing, points[points.metric == metric], key)
+        row[0].set_ylabel(label)
+        if metric == "dev_perplexity":
+            set_logarithmic(row[0])
+    for axes, label in zip(grid[-1], axes_drawn.values(), strict=True):
+        axes.set_xlabel(label)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.align_ylabels()
+    note = (
+        "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and"
+        " perplexity compare only rows with the same vocabulary. FLOPs: 6 N D plus attention."
+    )
+    if points.seeds.max() > 1:
+        note += " Lines: mean over seeds. Bands: one standard deviation."
+    if "dev_bleu" in panels:
+        note += drawing.case_note()
+    small_print = drawing.small_print("Training set and split dev", drawing.single_runs, note)
+    return Picture(finish(figure, small_print, grid[0, 0]), points)
+
+
+def curve_points(drawing: Drawing) -> pd.DataFrame:
+    """Return the points of all curves: one line for each row, metric and update.
+
+    Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
+    """
+    parts = []
+    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
+        runs = drawing.runs_of(experiment)
+        recorded = pd.concat([recorded_points(run) for run in runs])
+        by_update = recorded.groupby(["metric", "update"], sort=False)
+        means = by_update.mean()
+        means["sd"] = by_update["value"].std()
+        means["seeds"] = by_update.size()
+        means = means[means.seeds == len(runs)].reset_index()
+        means.insert(0, "title", drawing.title(experiment))
+        means.insert(0, "experiment", experiment)
+        parts.append(means.rename(columns={"value": "mean"}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def recorded_points(run: Run) -> pd.DataFrame:
+    """Return what one run recorded: a line for each metric and update, with tokens, time, FLOPs.
+
+    Lines of dev scores give only the update: the rest is that of the training line before.
+    """
+    lines = run.metrics()
+    training = run.training()
+    devices = training["device_seconds"] / training["seconds"] if training["seconds"] else 1
+    points = [
+        {"metric": metric, "update": line["update"], "value": line[metric]}
+        for metric in PANELS
+        for line in lines
+        if metric in line
+    ]
+    frame = pd.DataFrame(points, columns=["metric", "update", "value"])
+    for key, name, factor in (
+        ("target_tokens", "target_tokens", 1),
+        ("device_seconds", "seconds", devices),
+        ("flops", "flops", 1),
+    ):
+        known = np.array([(line["update"], line[name]) for line in lines if name in line])
+        frame[key] = factor * np.interp(frame["update"], *known.T) if len(known) else np.nan
+    return frame
+
+
+def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) -> None:
+    """Draw each row's mean and band of one metric against one of AXES."""
+    for experiment, curve in points.groupby("experiment", sort=False):
+        style = drawing.line_style(str(experiment))
+        # Dev scores are far apart, and a single point has no line.
+        has_marker = (curve.metric != "nll").all() or len(curve) <= 1
+        axes.plot(
+            curve[key],
+            curve["mean"],
+            **style,
+            label=drawing.title(str(experiment)),
+            marker=drawing.marker(str(experiment)) if has_marker else "",
+            markersize=2.2,
+        )
+        low = curve["mean"] - curve.sd
+        high = curve["mean"] + curve.sd
+        axes.fill_between(curve[key], low, high, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def set_logarithmic(axes: Axes) -> None:
+    """Make the y axis logarithmic, with plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def learning_rate(drawing: Drawing) -> Picture:
+    """Draw the learning rate as it was used; rows that used the same share a line."""
+    order = {run.experiment: number for number, run in enumerate(drawing.single_runs)}
+    figure = new_figure(COLUMN, 2.0)
+    axes = figure.subplots()
+    data = []
+    for points, experiments in learning_rate_schedules(drawing.single_runs):
+        names = sorted(set(experiments), key=order.__getitem__)
+        label = "; ".join(map(drawing.title, names[:MOST_NAMED]))
+        if len(names) > MOST_NAMED:
+            label += f" and {len(names) - MOST_NAMED} more"
+        marker = "" if points.shape[1] > 1 else "."
+        axes.plot(*points, **drawing.line_style(names[0]), label=label, marker=marker)
+        schedule = pd.DataFrame(points.T, columns=["update", "learning_rate"])
+        data.append(schedule.assign(experiments=", ".join(names)))
+    axes.set_xlabel("updates")
+    axes.set_ylabel("learning rate")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+    small_print = drawing.small_print(
+        "Training set", drawing.single_runs, "As recorded while training."
+    )
+    return Picture(finish(figure, small_print, axes), pd.concat(data, ignore_index=True))
+
+
+def learning_rate_schedules(runs: list[Run]) -> list[tuple[np.ndarray, list[str]]]:
+    """Return each learning rate's points (2, n), and the experiments of the runs that used it.
+
+    Of runs that stopped at different updates, the points are those of the longest.
+    """
+    recorded = []
+    for run in runs:
+        lines = [line for line in run.metrics() if "learning_rate" in line]
+        pairs = [(line["update"], line["learning_rate"]) for line in lines]
+        recorded.append((np.reshape(pairs, (-1, 2)).T, run.experiment))
+    longest_first = sorted(recorded, key=lambda points_and_name: -points_and_name[0].shape[1])
+    schedules: list[tuple[np.ndarray, list[str]]] = []
+    for points, experiment in longest_first:
+        for longer, experiments in schedules:
+            if np.array_equal(longer[:, : points.shape[1]], points):
+                experiments.append(experiment)
+                break
+        else:
+            schedules.append((points, [experiment]))
+    return schedules

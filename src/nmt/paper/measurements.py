@@ -1,0 +1,126 @@
+"""What runs scored and what they cost, one line for each."""
+
+import pandas as pd
+
+from nmt.evaluation.cost import sustained_flops
+from nmt.paper.results import Run, provenance
+
+# The columns of costs in `run_results`.
+COSTS = (
+    "parameters_millions",
+    "flops_6nd",
+    "flops_device_time",
+    "target_tokens",
+    "device_hours",
+    "flops_per_second",
+    "utilization",
+    "minutes",
+)
+
+
+def run_results(runs: list[Run], split: str, metrics: list[str]) -> pd.DataFrame:
+    """Return one line for each run: its metrics, what it cost, and where it comes from.
+
+    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
+    flops_device_time AIAYN's estimate; device_hours are the training loop's, validation included.
+    utilization is the share of the device's rate of large matrix products. An ensemble's costs are
+    the sums of its members'. diverged: whether a training has. What is not on disk is empty:
+    is_trained tells whether anything is.
+    """
+    results = pd.DataFrame([run_result(run, split, metrics) for run in runs])
+    numbers = [*metrics, *COSTS]
+    return results.assign(**{name: results[name].astype(float) for name in numbers})
+
+
+def run_result(run: Run, split: str, metrics: list[str]) -> dict:
+    """Return the line of `run_results` for one run."""
+    result: dict = {
+        "experiment": run.experiment,
+        "seed": run.seeds,
+        "is_trained": run.is_trained,
+        "stale": run.stale,
+        "sentences": None,
+        "diverged": False,
+    }
+    result |= dict.fromkeys(metrics)
+    result |= {f"{metric}_signature": "" for metric in metrics}
+    result |= dict.fromkeys((*COSTS, "device", "processes", "threads", "commit"))
+    if not run.is_trained:
+        return result
+    for metric in metrics:
+        result |= score_columns(run, split, metric)
+    return result | cost_columns(run)
+
+
+def score_columns(run: Run, split: str, metric: str) -> dict:
+    """Return a metric's columns; none when it was not measured."""
+    if metric == "perplexity":
+        if not run.has("dev.perplexity.json"):
+            return {}
+        perplexity = run.perplexity()
+        signature = f"{perplexity['tokens']} subwords"
+        return {metric: perplexity["perplexity"], f"{metric}_signature": signature}
+    if not run.has("scores.json", f"{split}."):
+        return {}
+    scores = run.scores(split, ["sentences", metric])
+    return {
+        metric: scores[metric]["score"],
+        f"{metric}_signature": scores[metric]["signature"],
+        "sentences": scores["sentences"],
+    }
+
+
+def cost_columns(run: Run) -> dict:
+    """Return what the run's trainings cost, and on which devices they ran."""
+    trainings = run.trainings()
+    flops = sum(training["flops"] for training in trainings)
+    device_seconds = sum(training["device_seconds"] for training in trainings)
+    estimates = [device_time_flops(trained) for trained in run.trained_runs]
+    peak_flops = [measured_peak_flops(trained) for trained in run.trained_runs]
+    return {
+        "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
+        "flops_6nd": flops,
+        "flops_device_time": None if None in estimates else sum(filter(None, estimates)),
+        "target_tokens": sum(training["target_tokens"] for training in trainings),
+        "device_hours": device_seconds / 3600,
+        "flops_per_second": flops / device_seconds if device_seconds else None,
+        "utilization": None if None in peak_flops else flops / sum(filter(None, peak_flops)),
+        "minutes": sum(training["seconds"] for training in trainings) / 60,
+        # Trainings of earlier versions do not say it.
+        "diverged": any(training.get("diverged") for training in trainings),
+        "device": provenance(trainings, "device"),
+        "processes": provenance(trainings, "processes"),
+        "threads": provenance(trainings, "threads"),
+        "commit": provenance(trainings, "commit"),
+    }
+
+
+def device_time_flops(run: Run) -> float | None:
+    """Return AIAYN's estimate (section 6.1) of a training: device time times the device's rate.
+
+    On a device of which AIAYN gives no rate it is the rate of large matrix products that training
+    measured, and None where that was not recorded.
+    """
+    training = run.training()
+    estimate = sustained_flops(training["device_seconds"], provenance([training], "device"))
+    return measured_peak_flops(run) if estimate is None else estimate
+
+
+def measured_peak_flops(run: Run) -> float | None:
+    """Return the FLOPs of large matrix products in a training's device time, or None if unknown.
+
+    Each line of metrics gives the FLOPs since the line before, and which share of the device's
+    rate they were ("mfu"). A rate that is below the training's own was measured while the device
+    was busy with other work, and says nothing.
+    """
+    if not run.has("metrics.jsonl"):
+        return None
+    counted = 0.0
+    possible = 0.0
+    for line in run.metrics():
+        if line.get("mfu"):
+            possible += (line["flops"] - counted) / line["mfu"]
+            counted = line["flops"]
+    if not counted or possible < counted:
+        return None
+    return possible * run.training()["flops"] / counted
