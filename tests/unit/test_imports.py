@@ -17,6 +17,7 @@ LAYERS = [
     {"models"},
     {"decoding"},
     {"training"},
+    {"planning"},
     {"serving"},
     {"paper"},
     {"benchmarks"},
