@@ -22,8 +22,8 @@ SMALL_TOKEN = np.dtype("<u2")
 TOKEN = np.dtype("<u4")
 OFFSET = np.dtype("<i8")
 REMEDY = (
-    "delete {folder} and make it again, which takes minutes: snakemake does, and no training that"
-    " was finished is repeated"
+    "delete {folder} and make it again in minutes, by `snakemake {folder}`: no training that was"
+    " finished is repeated"
 )
 PAIRS_AT_A_TIME = 20_000
 TOKENS_AT_A_TIME = 10_000_000

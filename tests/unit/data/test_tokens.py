@@ -184,7 +184,9 @@ def change_last(path, value):
 def test_damaged_folders_are_refused(write, damage):
     folder = write()
     damage(folder)
-    with pytest.raises(UserError, match=f"{folder}.*: delete {folder} and make it again, which"):
+    with pytest.raises(
+        UserError, match=f"{folder}.*: delete {folder} and make it again in minutes"
+    ):
         ParallelTokens.load(folder)
 
 
