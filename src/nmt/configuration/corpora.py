@@ -1,5 +1,6 @@
 """What a corpus is: the entries of corpora.yaml."""
 
+from os.path import normpath
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -51,7 +52,8 @@ class Part(Strict):
     @model_validator(mode="after")
     def check(self) -> "Part":
         """Refuse one text for both sides."""
-        if self.format != "tsv" and self.source == self.target:
+        same = normpath(self.source) == normpath(self.target)
+        if self.format != "tsv" and same:
             raise ValueError(
                 f"source and target are both {self.source}: give each side its own, or format tsv"
                 " for the columns of one file"

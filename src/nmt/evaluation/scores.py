@@ -26,7 +26,7 @@ ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
 # error: a model may learn a few from its data.
 MAX_ESCAPED_FRACTION = 0.005
 # Of a line: time and memory of TER grow with its square, and 2,000 take minutes.
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def check_scorable(
 
     names: what errors call the translations and each reference, in this order: their files, where
     there are any. Errors are missing references, texts that are not parallel (`check_parallel`),
-    lines of more than MOST_WORDS words, and escaped translations (`check_unescaped`).
+    lines of more than MAX_WORDS words, and escaped translations (`check_unescaped`).
     """
     if not references:
         raise UserError(
@@ -223,12 +223,12 @@ def check_scorable(
 
 
 def check_words(name: str, lines: list[str]) -> None:
-    """Raise UserError when a line has more than MOST_WORDS words."""
+    """Raise UserError when a line has more than MAX_WORDS words."""
     for number, line in enumerate(lines, start=1):
         words = len(line.split())
-        if words > MOST_WORDS:
+        if words > MAX_WORDS:
             raise UserError(
-                f"{name}, line {number}: has {words} words, up to {MOST_WORDS} can be scored: split"
+                f"{name}, line {number}: has {words} words, up to {MAX_WORDS} can be scored: split"
                 " it into sentences in all texts."
             )
 

@@ -109,6 +109,8 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
 def test_both_sides_are_not_the_same_text(text_format):
     with pytest.raises(ValueError, match=r"source and target are both a\.tgz:x\.en: give each"):
         Part(source="a.tgz:x.en", target="a.tgz:x.en", format=text_format)
+    with pytest.raises(ValueError, match="source and target are both data/x: give each"):
+        Part(source="data/x", target="./data/x", format=text_format)
     Part(source="a.tgz:x.en", target="a.tgz:x.de", format=text_format)
     Part(source="a.tgz:x", target="a.tgz:x", format="tsv")
 
