@@ -154,8 +154,6 @@ for table in REPRODUCTION.tables:
             f"results/logs/{REPRODUCTION.name}/plot.{table}.log",
         benchmark:
             f"results/benchmarks/{REPRODUCTION.name}/plot.{table}.tsv"
-        group:
-            "tabulate"  # as the profile for SLURM has it for tables
         conda:
             "../../envs/nmt.yaml"
         threads: 1
