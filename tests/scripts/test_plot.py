@@ -64,9 +64,10 @@ def test_several_figures_at_once_of_a_table_by_its_name(plot, run_script, tmp_pa
     [("learning-rate", "Commit abcdef0123"), ("positional-encodings", f"Commit {commit()}")],
 )
 def test_metadata_name_the_commit(plot, run_script, tmp_path, figure, origin):
-    assert run_script(*plot(figure=figure)).returncode == 0
-    assert Image.open(tmp_path / "figures" / "attention.png").text["Description"] == origin
-    pdf = (tmp_path / "figures" / "attention.pdf").read_bytes()
+    assert run_script(*plot(figures=figure)).returncode == 0
+    (picture,) = (tmp_path / "figures").glob("*.png")
+    assert Image.open(picture).text["Description"] == origin
+    pdf = picture.with_suffix(".pdf").read_bytes()
     assert f"/Subject ({origin})".encode() in pdf
 
 
@@ -95,7 +96,7 @@ def test_errors_write_nothing(plot, run_failing, tmp_path, changes, message):
 def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, content):
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / name
     path.write_bytes(content)
-    error = run_failing(*plot(figure=figure))
+    error = run_failing(*plot(figures=figure))
     assert f"error: {path} is damaged" in error
     assert "delete it and let snakemake make it" in error
 
