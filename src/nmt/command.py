@@ -109,6 +109,9 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
+    for argument in sys.argv:
+        if not is_utf8(argument):
+            parser.error(f"{argument!a} is not valid UTF-8")
     args = parser.parse_args()
     # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -135,6 +138,15 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
         code = 1
     sys.exit(code)
+
+
+def is_utf8(argument: str) -> bool:
+    """Return whether an argument was valid UTF-8: nothing else can be printed or translated."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_outputs(values: dict) -> None:

@@ -6,6 +6,7 @@ Unknown keys are errors that name the nearest known one.
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from reprlib import Repr
 from typing import Annotated
 
 import yaml
@@ -46,7 +47,10 @@ Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
 ROW_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(\+[a-z_]+-[A-Za-z0-9_.-]+)*$"
 RowName = Annotated[str, Field(pattern=ROW_NAME)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-NO_NAME = "{!r} is no name: take letters, digits, _ . and -, no sign at the start"
+NO_NAME = "{} is no name: take letters, digits, _ . and -, no sign at the start"
+# Of a value in a message: YAML's references can make it as large as one likes.
+BRIEF = Repr()
+BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = 200
 # pydantic's kinds of faults, where its own words are a programmer's
 EXPECTED = {
     "int_": "expected a whole number",
@@ -91,7 +95,7 @@ def check_names(names: Iterable[object], where: str) -> None:
     """Raises UserError for what cannot be a part of a file's name."""
     for name in names:
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
-            raise UserError(f"{where}: {NO_NAME.format(name)}")
+            raise UserError(f"{where}: {NO_NAME.format(brief(name))}")
 
 
 def validated(cls: type[Strict], values: object, where: str):
@@ -123,17 +127,22 @@ def validated(cls: type[Strict], values: object, where: str):
             or first["type"] == "invalid_key"
             or "[key]" in first["loc"]
         ):
-            fault = NO_NAME.format(first["input"])
+            fault = NO_NAME.format(brief(first["input"]))
         else:
             message = next(
                 (what for kind, what in EXPECTED.items() if first["type"].startswith(kind)),
                 first["msg"],
             )
             if not first["type"].startswith(("value_error", "too_", "literal_")):
-                message += f", not {first['input']!r}"
+                message += f", not {brief(first['input'])}"
             message = message.removeprefix("Value error, ")
             fault = f"{last}: {message}" if last else message
         raise UserError(f"{where}{inside}: {fault}") from None
+
+
+def brief(value: object) -> str:
+    """Return a value as Python writes it, without most of it where it is large."""
+    return BRIEF.repr(value)
 
 
 def known_keys(cls: type[Strict], path: list[str]) -> list[str]:
@@ -187,8 +196,12 @@ def read_yaml(path: Path, kind: type):
         raise UserError(
             f"{path} is not valid YAML: line {error.problem_mark.line + 1}: {error.problem}."
         ) from None
+    except RecursionError:
+        raise UserError(f"{path} is not valid YAML: it is nested too deep.") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
+    except ValueError as error:  # a number of more digits, or a date with more days, than there are
+        raise UserError(f"{path} is not valid YAML: {error}.") from None
     if values is None:
         raise UserError(f"{path} is empty.")
     if not isinstance(values, kind):

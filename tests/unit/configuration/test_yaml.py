@@ -1,8 +1,9 @@
 """What is said of files that cannot be read."""
 
 import pytest
+import yaml
 
-from nmt.configuration import read_yaml
+from nmt.configuration import Ensemble, read_yaml, validated
 from nmt.errors import UserError
 
 
@@ -19,6 +20,10 @@ from nmt.errors import UserError
             b"a: \x01\n",
             "is not valid YAML: unacceptable character #x0001: special characters are not allowed",
         ),
+        (b"a: " + b"[" * 3000 + b"]" * 3000, "is not valid YAML: it is nested too deep."),
+        (b"a: " + b"9" * 5000, "is not valid YAML: Exceeds the limit (4300 digits) for integer"),
+        (b"a: 2020-02-31\n", "is not valid YAML: day is out of range for month."),
+        (b"a: !!python/name:os.system\n", "could not determine a constructor for the tag"),
         (b"# nothing\n", " is empty."),
         (b"- a\n", ": expected keys and values."),
     ],
@@ -53,3 +58,12 @@ def test_a_merged_key_may_be_given_anew(tmp_path):
     file = tmp_path / "file.yaml"
     file.write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")
     assert read_yaml(file, dict)["b"] == {"x": 1, "y": 3}
+
+
+def test_a_value_that_grows_by_references_is_shown_in_brief():
+    bomb = "[&a0 [x, x]" + "".join(f", &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)) + "]"
+    with pytest.raises(
+        UserError, match=r"entry: title: expected text, not \[\['x', 'x'\], "
+    ) as error:
+        validated(Ensemble, {"title": yaml.safe_load(bomb), "members": {"a": [1, 2]}}, "entry")
+    assert len(str(error.value)) < 2000
