@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nmt.errors import UserError
+from nmt.files import resolved
 
 # More is a typing error: torch would start them all, and crash.
 MOST_THREADS = 4096
@@ -161,7 +162,7 @@ def check_outputs(values: dict) -> None:
     outputs = [(name, path) for name, path in paths if name in OUTPUTS]
     for output, output_path in outputs:
         for name, path in paths:
-            if name != output and path.resolve() == output_path.resolve():
+            if name != output and resolved(path) == resolved(output_path):
                 raise UserError(
                     f"--{output} {output_path} would overwrite the file of"
                     f" --{name.replace('_', '-')}: choose another path."

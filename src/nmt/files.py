@@ -35,7 +35,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
         return
-    path = path.resolve()
+    path = resolved(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.partial")
@@ -59,6 +59,14 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
             os.replace(old, path)
         remove(temporary)
         remove(old)
+
+
+def resolved(path: Path) -> Path:
+    """Return the absolute path that links lead to. Raises OSError when they lead in a circle."""
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return real
 
 
 def remove_leftovers(path: Path) -> None:

@@ -72,6 +72,14 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     assert names_below(target.parent) == ["target"]
 
 
+def test_links_in_a_circle_are_an_error_and_stay(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        files.write_text(tmp_path / "a", "new")
+    assert sorted(names_below(tmp_path)) == ["a", "b"]
+
+
 def test_a_pipe_is_written_to_and_stays(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
