@@ -426,8 +426,8 @@ def table_inputs(wildcards):
     return needed
 
 
-def titles():
-    """What tables and figures call the corpus and the rows."""
+def titles(wildcards):
+    """What tables and figures call the corpus and the rows: as a function, which may return braces."""
     return [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
 
 

@@ -15,7 +15,7 @@ rule resolve_configuration:
         mem_mb=memory(200),
         runtime=minutes(10),
     params:
-        values=REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
+        values=lambda wildcards: REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
         f"python {SCRIPTS}/resolve_configuration.py"
         " --values {params.values:q} --output {output} --log {log}"
@@ -83,7 +83,7 @@ rule typeset:
             f"--significance {input.significance}" if input.significance else ""
         ),
         published=published_digest(),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/typeset.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
@@ -118,7 +118,7 @@ rule corpora:
         runtime=minutes(10),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/typeset.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
@@ -165,7 +165,7 @@ for table in REPRODUCTION.tables:
             table=table,
             figures=figures_of(table),
             folder=subpath(output[0], parent=True),
-            titles=titles(),
+            titles=titles,
         shell:
             f"python {SCRIPTS}/plot.py"
             " --catalog {params.catalog:q} --reproduction {input.configuration}"
@@ -210,7 +210,7 @@ rule search:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output[0], parent=True),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/plot.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"

@@ -112,7 +112,7 @@ rule attend:
         gpu=0,
         runtime=minutes(10),
     params:
-        sentence=REPRODUCTION.attention,
+        sentence=lambda wildcards: REPRODUCTION.attention,
     shell:
         f"python {SCRIPTS}/attend.py"
         " --model {input} --sentence {params.sentence:q} --gpus {resources.gpu} --output {output}"
