@@ -74,6 +74,8 @@ def adopt() -> tuple[list[str], list[str]]:
         differing = [file for file, (_, _, digest) in files.items() if present.get(file) != digest]
         if differing:
             changed += differing
+            for file in present:  # newer than what was made from it
+                os.utime(file)
             continue
         for file, (_, time, _) in files.items():
             os.utime(file, ns=(time, time))

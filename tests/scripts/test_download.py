@@ -201,7 +201,10 @@ def entry(**archives: Archive) -> dict:
             "archives": {
                 name: value.model_dump(exclude_none=True) for name, value in archives.items()
             },
-            "splits": {split: [{"source": "file", "target": "file", "format": "tsv"}] for split in ("train", "dev")},
+            "splits": {
+                split: [{"source": "file", "target": "file", "format": "tsv"}]
+                for split in ("train", "dev")
+            },
         }
     }
 
