@@ -18,6 +18,7 @@ include: "workflow/rules/vocabulary.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/translate.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/pages.smk"
 include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
 
@@ -33,6 +34,7 @@ rule all:
         figures(),
         models_and_cards(),
         translations_and_scores(),
+        pages(),
 
 
 for table in REPRODUCTION.tables:

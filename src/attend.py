@@ -16,16 +16,11 @@ import torch
 from torch import Tensor
 
 from nmt import command
-from nmt.data.batches import pad_sources
-from nmt.decoding.translator import in_order, translate_tokens
-from nmt.errors import UserError
 from nmt.files import write_json
-from nmt.models.protocol import BOS, EOS
+from nmt.serving.attention import CROSS, DECODER, ENCODER, MOST_SUBWORDS, all_attention, attend
 from nmt.serving.folder import TranslationModel
 
 DECIMALS = 5
-# Of a sentence: maps grow with the square, and nobody can read larger ones.
-MOST_SUBWORDS = 250
 
 
 def main(args: argparse.Namespace) -> None:
@@ -33,32 +28,22 @@ def main(args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
-    (source,) = model.encode([args.sentence])
-    if not source:
-        raise UserError("the sentence is empty: give one with words in it.")
-    batches = translate_tokens(model.model, [source], model.experiment.decoding)
-    ((best,),) = in_order(batches, 1)
-    logging.info(f"{args.sentence} -> {model.decode(best.tokens)}")
-
-    device = next(model.model.parameters()).device
-    source_batch = pad_sources([source]).to(device)
-    target_in = torch.tensor([[BOS, *best.tokens]]).to(device)
-    with torch.inference_mode():
-        maps = model.single.attention(source_batch, target_in)
-        encoder, decoder = model.single.self_attention_maps(source_batch, target_in)
+    attended = attend(model, args.sentence)
+    logging.info(f"{args.sentence} -> {model.decode(attended.best.tokens)}")
+    maps = all_attention(model, attended)
     attention = {
-        "source": model.subwords.source.pieces([*source, EOS]),
-        "target": model.subwords.target.pieces([*best.tokens, EOS]),
-        "maps": rounded_maps(maps),
-        "encoder": rounded_maps(encoder),
-        "decoder": rounded_maps(decoder),
+        "source": attended.source,
+        "target": attended.target,
+        "maps": rounded_maps(maps.get(CROSS, {})),
+        "encoder": rounded_maps(maps.get(ENCODER, {})),
+        "decoder": rounded_maps(maps.get(DECODER, {})),
     }
     write_json(args.output, attention)
 
 
 def rounded_maps(maps: dict[str, Tensor]) -> dict[str, list]:
-    """Return the maps of the only sentence of a batch as lists."""
-    return {name: rounded(weights[0].tolist()) for name, weights in maps.items()}
+    """Return the maps as lists."""
+    return {name: rounded(weights.tolist()) for name, weights in maps.items()}
 
 
 def rounded(heads: list[list[list[float]]]) -> list[list[list[float]]]:

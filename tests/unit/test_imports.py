@@ -20,6 +20,7 @@ LAYERS = [
     {"planning"},
     {"serving"},
     {"paper"},
+    {"pages"},
     {"benchmarks"},
 ]
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -76,6 +76,20 @@ def test_every_table_and_figure_is_made(made):
     assert [name for name, path in made_files.items() if path.stat().st_size < 20] == []
 
 
+def test_every_page_is_made(made):
+    pages = {path.name for path in made.glob("results/tiny/*.html")}
+    assert pages == {
+        "index.html",
+        "explorer.html",
+        *(f"translations-{name}.html" for name in TABLES),
+    }
+    index = (made / "results/tiny/index.html").read_text(encoding="utf-8")
+    addresses = [name.partition("#")[0] for name in re.findall(r'href="([^"]+)"', index)]
+    files = {name for name in addresses if name and not name.startswith(("https:", "data:"))}
+    assert len(files) > 30
+    assert [name for name in files if not (made / "results/tiny" / name).exists()] == []
+
+
 def test_every_step_has_a_log_and_a_benchmark(made):
     logs, benchmarks = (
         {
@@ -133,9 +147,13 @@ def check_that_a_changed_row_alone_reruns(folder):
         jobs = planned_jobs(folder)
     translated = "corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test"
     assert jobs == {
-        *(f"{rule} {run}" for rule in ("train", "average", "attend", "describe")),
+        *(
+            f"{rule} {run}"
+            for rule in ("train", "average", "attend", "record_attention", "describe")
+        ),
         *(f"{rule} {translated}" for rule in ("translate", "score")),
-        *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset")),
+        *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset", "browse")),
+        *(f"{rule} reproduction=tiny" for rule in ("explore", "publish")),
         "figures-systems",
         "all",
     }

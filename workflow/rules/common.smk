@@ -330,6 +330,34 @@ def figures():
     ]
 
 
+def translation_pages():
+    """Those of tables with scores of translations."""
+    return [
+        f"results/{REPRODUCTION.name}/translations-{name}.html"
+        for name, table in REPRODUCTION.tables.items()
+        if not table.on_request and compared_metrics(name)
+    ]
+
+
+def pages():
+    folder = f"results/{REPRODUCTION.name}"
+    return [f"{folder}/index.html", f"{folder}/explorer.html", *translation_pages()]
+
+
+def recorded_attention():
+    """That of the first table's models, each with its first seed."""
+    rows = [row for row in MAIN_TABLE.experiments if row not in CATALOG.ensembles]
+    folder = f"results/runs/{REPRODUCTION.corpus}"
+    return [
+        f"{folder}/{row}/seed-{REPRODUCTION.seeds_for(row)[0]}/attention-maps.json" for row in rows
+    ]
+
+
+def first_translations_of_a_table(wildcards):
+    """Of each row, those of the first seed."""
+    return [files[0] for files in translations_of_a_table(wildcards).values()]
+
+
 def models_and_cards():
     rows = [row for row in ROWS if row not in CATALOG.ensembles]
     return trained("model", rows) + trained("card.md", rows)
@@ -393,17 +421,23 @@ def record_results():
 
 
 def say_what_was_made():
-    """Print the first table, where all tables and figures are, and how to get the report."""
+    """Print the first table, where everything is, and how to talk to a model."""
     folder = f"results/{REPRODUCTION.name}"
+    page = Path(f"{folder}/index.html")
     first = Path(f"{folder}/tables/{next(iter(REPRODUCTION.tables))}.md")
-    if not first.exists() or first.stat().st_mtime < STARTED:
+    made = [path for path in (page, first) if path.exists() and path.stat().st_mtime >= STARTED]
+    if not made or not first.exists():
         return
     table = first.read_text(encoding="utf-8").partition("\n\n- ")[0]
     print(f"\n{table}\n", file=sys.stderr)
     print(f"Tables:  {folder}/tables", file=sys.stderr)
     print(f"Figures: {folder}/figures", file=sys.stderr)
     print("Models:  results/runs, each with a card.md", file=sys.stderr)
-    print("One page with all of it: snakemake --report results/report.html", file=sys.stderr)
+    print("Snakemake's report: snakemake --report results/report.html", file=sys.stderr)
+    model = Path(recorded_attention()[-1]).with_name("model")
+    print(f"Try a model: python src/explore.py --model {model}", file=sys.stderr)
+    if page in made:
+        print(f"All on one page: {page}", file=sys.stderr)
 
 
 def say_what_went_wrong():

@@ -86,12 +86,10 @@ class Model(StepModel):
         Each holds the weights of every target position over the source.
         """
 
-    def self_attention_maps(
-        self, source: Tensor, target_in: Tensor
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return named maps of self-attention in the encoder and in the decoder.
+    def self_attention(self, source: Tensor, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
+        """Return named self-attention maps of "encoder" and "decoder", {} without self-attention.
 
-        (B, heads, S, S) and (B, heads, T, T), the weights of every position over its own side; {}
-        of a model without an encoder or a decoder of self-attention.
+        The encoder's are (B, heads, S, S), the decoder's (B, heads, T, T): the weights of every
+        target position over the target inputs up to it.
         """
-        return {}, {}
+        return {}

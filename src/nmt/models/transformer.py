@@ -376,16 +376,16 @@ class Transformer(Model):
         """
         maps: list[Tensor] = []
         self.decode(self.encode(source), target_in, maps)
-        return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}
+        return by_layer(maps)
 
-    def self_attention_maps(
-        self, source: Tensor, target_in: Tensor
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return self-attention of each layer: encoder (B, H, S, S) and decoder (B, H, T, T)."""
-        encoder: list[Tensor] = []
-        decoder: list[Tensor] = []
-        self.decode(self.encode(source, encoder), target_in, self_maps=decoder)
-        return (
-            {f"layer {number}": weights for number, weights in enumerate(encoder, start=1)},
-            {f"layer {number}": weights for number, weights in enumerate(decoder, start=1)},
-        )
+    def self_attention(self, source: Tensor, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
+        """Return the encoder's self-attention (B, H, S, S) and the decoder's (B, H, T, T)."""
+        encoder_maps: list[Tensor] = []
+        decoder_maps: list[Tensor] = []
+        self.decode(self.encode(source, encoder_maps), target_in, self_maps=decoder_maps)
+        return {"encoder": by_layer(encoder_maps), "decoder": by_layer(decoder_maps)}
+
+
+def by_layer(maps: list[Tensor]) -> dict[str, Tensor]:
+    """Return the maps of all layers by name: "layer 1" and so on."""
+    return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}

@@ -1,0 +1,53 @@
+"""Make the page of a table's translations: source, reference and all systems side by side."""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.configuration import load_reproduction, lookup, read_yaml
+from nmt.errors import UserError
+from nmt.files import read_json, write_text
+from nmt.pages.translations import translations_page
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the page."""
+    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
+    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    table = lookup(reproduction.tables, args.table, "table")
+    if len(args.translations) != len(table.experiments):
+        raise UserError(
+            f"table {args.table} has {len(table.experiments)} rows: give a file of translations for"
+            " each, in their order."
+        )
+    page = translations_page(
+        args.table,
+        reproduction,
+        catalog,
+        dict(zip(table.experiments, args.translations, strict=True)),
+        args.source,
+        args.references,
+        read_json(args.significance) if args.significance else {},
+    )
+    write_text(args.output, page)
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    command.add_reproduction(parser)
+    parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
+    parser.add_argument(
+        "--translations",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="of each row of the table, in their order",
+    )
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--references", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "--significance", type=Path, metavar="FILE", help="the output of compare.py for the rows"
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    command.run(main, parser)

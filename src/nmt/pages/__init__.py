@@ -1,0 +1,1 @@
+"""Self-contained pages of a reproduction: tables and figures, attention, translations."""

@@ -1,0 +1,37 @@
+"""Make one page of a reproduction's tables, figures and runs, with everything in it."""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.configuration import load_reproduction, read_yaml
+from nmt.files import write_text
+from nmt.pages.index import index_page
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the page beside the tables and figures that it shows."""
+    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
+    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    folder = args.output.parent
+    write_text(args.output, index_page(reproduction, catalog, folder, args.runs, args.captions))
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    command.add_reproduction(parser)
+    parser.add_argument(
+        "--captions",
+        type=Path,
+        default=Path("workflow/report"),
+        metavar="FOLDER",
+        help="of figures",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="index.html in the folder that has tables and figures",
+    )
+    command.run(main, parser)

@@ -1,0 +1,155 @@
+"""explore.py through its command line, and what it serves."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.client import HTTPConnection
+
+import pytest
+from support import tiny_models
+from support.browser import DESKTOP, PHONE, chromium, opened
+from support.files import SOURCE
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    """The port of a served model."""
+    folder = tiny_models.make_model(tmp_path_factory.mktemp("served"), "transformer")
+    with served(folder) as number:
+        yield number
+
+
+@contextmanager
+def served(folder):
+    command = [sys.executable, SOURCE / "explore.py", "--model", folder, "--port=0", "--threads=1"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ
+    )
+    try:
+        line = process.stdout.readline()
+        yield int(re.match(r"Open http://127\.0\.0\.1:(\d+)/ in a browser", line)[1])
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    assert (process.returncode, rest) == (0, "Ended.\n")
+
+
+def ask(port, method, path, body=None, headers=None):
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, headers or {})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_the_page_and_a_translation(port):
+    status, page = ask(port, "GET", "/")
+    assert (status, page.startswith("<!doctype html>")) == (200, True)
+    body = json.dumps({"sentence": tiny_models.SOURCE[0]})
+    status, answer = ask(port, "POST", "/translate", body, JSON)
+    assert status == 200
+    answer = json.loads(answer)
+    assert answer["sentence"] == tiny_models.SOURCE[0]
+    assert list(answer["maps"]) == [
+        "cross-attention",
+        "encoder self-attention",
+        "decoder self-attention",
+    ]
+    assert len(answer["translations"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status", "sentence"),
+    [
+        ("GET", "/../../etc/passwd", None, {}, 404, "there is only the page at /."),
+        ("GET", "/", None, {"Host": "evil.example"}, 403, "instead."),
+        ("POST", "/translate", "{}", JSON | {"Host": "evil.example:80"}, 403, "instead."),
+        ("POST", "/", "{}", JSON, 404, "at /translate."),
+        ("POST", "/translate", '{"sentence": "a"}', {"Content-Type": "text/plain"}, 415, "JSON."),
+        ("POST", "/translate", "{", JSON, 400, "as JSON."),
+        ("POST", "/translate", "[" * 9000, JSON, 400, "as JSON."),
+        ("POST", "/translate", b"\xff", JSON, 400, "as JSON."),
+        ("POST", "/translate", '{"sentence": 3}', JSON, 400, "no text."),
+        ("POST", "/translate", '{"sentence": "  "}', JSON, 400, "the sentence is empty: give one"),
+        ("POST", "/translate", '{"sentence": "a\\nb"}', JSON, 400, "line ends"),
+        (
+            "POST",
+            "/translate",
+            '{"sentence": "' + 2000 * "a" + '"}',
+            JSON,
+            400,
+            "1000 are the most",
+        ),
+        ("POST", "/translate", 20_000 * "a", JSON, 413, "too long"),
+        ("POST", "/translate", None, JSON | {"Content-Length": "-1"}, 411, "no length"),
+    ],
+)
+def test_bad_requests_get_a_sentence(port, method, path, body, headers, status, sentence):
+    code, answer = ask(port, method, path, body, headers)
+    assert code == status
+    assert sentence in json.loads(answer)["error"]
+
+
+def test_only_this_machine_is_served(port):
+    if not os.path.exists("/proc/net/tcp"):
+        pytest.skip("only Linux lists sockets in /proc.")
+    with open("/proc/net/tcp") as file:
+        sockets = [line.split()[1] for line in file if f":{port:04X} 00000000:0000" in line]
+    assert sockets == [f"0100007F:{port:04X}"]
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_a_sentence_is_typed_and_explored(port, width):
+    with chromium() as browser, opened(browser, f"http://127.0.0.1:{port}/", width) as page:
+        page.get_by_label("A sentence to translate (en to de)").focus()
+        page.keyboard.type("two dogs run .")
+        page.keyboard.press("Enter")
+        page.locator("#translations li").first.wait_for()
+        assert page.locator("#keys button").count() > 3
+        assert page.locator("#kind option").count() == 3
+
+
+def test_an_empty_sentence_is_explained_in_the_page(port):
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}/")
+        page.get_by_role("button", name="Translate").click()
+        page.get_by_text("the sentence is empty").wait_for()
+        assert not page.locator("#chosen").is_visible()
+
+
+def test_a_port_that_is_taken_is_an_error(tmp_path, port, run_failing):
+    folder = tiny_models.make_model(tmp_path, "rnnsearch")
+    error = run_failing("explore", "--model", folder, "--port", port)
+    assert f"port {port} cannot be had" in error
+
+
+def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
+    folder = tiny_models.make_model(tmp_path, "rnnsearch")
+    recorded = tmp_path / "maps.json"
+    process = run_script(
+        "record_attention",
+        *("--model", folder, "--sentence", "a dog runs .", "--threads", 1),
+        *("--source", tmp_path / "text.en", "--output", recorded),
+    )
+    assert process.returncode == 0, process.stderr
+    value = json.loads(recorded.read_text(encoding="utf-8"))
+    # "a man sits on a bench ." and "two men sit on two benches ." are long enough.
+    assert [item["sentence"] for item in value["sentences"]] == [
+        "a dog runs .",
+        tiny_models.SOURCE[0],
+        tiny_models.SOURCE[3],
+    ]
+    output = tmp_path / "out" / "page.html"
+    process = run_script("explore", "--recorded", recorded, "--output", output)
+    assert process.returncode == 0, process.stderr
+    assert "a dog runs ." in output.read_text(encoding="utf-8")
+    assert "--output" in run_failing("explore", "--recorded", recorded)

@@ -1,0 +1,104 @@
+"""The page of a whole reproduction, of runs that are made up."""
+
+import re
+import shutil
+
+import matplotlib.pyplot as plt
+import pytest
+from support import paper_runs
+from support.browser import DESKTOP, PHONE, opened
+
+from nmt.errors import UserError
+from nmt.files import write_text
+from nmt.pages.index import index_page
+from nmt.pages.tables import linked_table
+from nmt.paper.markup import csv, html
+from nmt.paper.tables import make_table
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, root):
+    """A results folder with a table, two figures and the page."""
+    results = tmp_path_factory.mktemp("index")
+    chosen = paper_runs.reproduction()
+    catalog = paper_runs.make_runs(results, root, chosen)
+    folder = results / chosen.name
+    table = make_table("systems", chosen, catalog, results / "runs", {})
+    write_text(folder / "tables" / "systems.html", html(table))
+    write_text(folder / "tables" / "systems.csv", csv(table))
+    (folder / "figures").mkdir()
+    for name in ("learning-curves", "bleu-by-length", "attention"):
+        figure, axes = plt.subplots(figsize=(12, 4))
+        axes.plot([1, 2])
+        figure.savefig(folder / "figures" / f"{name}.png")
+        plt.close(figure)
+    page = index_page(chosen, catalog, folder, results / "runs", root / "workflow" / "report")
+    write_text(folder / "index.html", page)
+    return folder
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_a_number_leads_to_its_run(browser, made, width):
+    with opened(browser, (made / "index.html").as_uri(), width) as page:
+        links = page.locator("#results td a")
+        assert links.count() > 10
+        target = links.first.get_attribute("href")
+        links.first.focus()
+        page.keyboard.press("Enter")
+        assert page.url.endswith(target)
+        place = page.locator(f"[id='{target[1:]}']")
+        text = place.inner_text()
+        for fact in ("abcdef0123 (clean tree)", "f" * 64, "made-up CPU", "Seed 1", "Seed 2"):
+            assert fact in text
+        place.get_by_text("Configuration and command").first.click()
+        assert '"d_hidden"' in place.inner_text()
+
+
+def test_sections_are_in_the_papers_order(made):
+    page = (made / "index.html").read_text(encoding="utf-8")
+    headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
+    assert headings == ["Training", "Results", "Attention", "Runs"]
+    figures = re.findall('<figure id="figure-(.*?)"', page)
+    assert figures == ["learning-curves", "bleu-by-length", "attention"]
+    assert "100% made up" in page
+    assert "<strong>Learning curves</strong>" in page
+
+
+def test_every_address_of_a_file_is_right(made):
+    page = (made / "index.html").read_text(encoding="utf-8")
+    addresses = re.findall(r'href="(\.\./[^"]+)"', page)
+    assert len(addresses) > 5
+    assert [name for name in addresses if not (made / name).exists()] == []
+
+
+def test_a_row_that_is_only_cited_has_no_link(tmp_path):
+    path = tmp_path / "table.html"
+    path.write_text(
+        "<body><table><tr><th>system</th></tr><tr><td>A &amp; B</td><td>1</td></tr>"
+        "<tr><td>C</td><td>2</td></tr></table></body>"
+    )
+    content = linked_table(path, {"A & B": "row-ab"})
+    assert '<a href="#row-ab">1</a>' in content
+    assert "<td>2</td>" in content
+
+
+def test_a_damaged_table_is_an_error(tmp_path):
+    (tmp_path / "table.html").write_text("<table>")
+    with pytest.raises(UserError, match="is no HTML page"):
+        linked_table(tmp_path / "table.html", {})
+
+
+def test_publish_writes_the_same_page(tmp_path, made, root, run_script):
+    results = tmp_path / "results"
+    shutil.copytree(made.parent, results)
+    chosen = paper_runs.reproduction()
+    write_text(results / "reproduction.json", chosen.model_dump_json(exclude={"mirror"}))
+    page = results / chosen.name / "index.html"
+    page.unlink()
+    process = run_script(
+        "publish",
+        *("--reproduction", results / "reproduction.json", "--runs", results / "runs"),
+        *("--output", page),
+    )
+    assert process.returncode == 0, process.stderr
+    assert page.read_bytes() == (made / "index.html").read_bytes()

@@ -1,0 +1,110 @@
+# Pages that need nothing but a browser: all on one, attention, translations.
+
+
+rule record_attention:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/attention-maps.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/record_attention.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/record_attention.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(800, per_parameter=8),
+        gpu=0,
+        runtime=minutes(10),
+    params:
+        sentence=REPRODUCTION.attention,
+    shell:
+        f"python {SCRIPTS}/record_attention.py"
+        " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
+
+
+rule explore:
+    input:
+        recorded_attention(),
+    output:
+        "results/{reproduction}/explorer.html",
+    log:
+        "results/logs/{reproduction}/explore.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/explore.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        title=REPRODUCTION.title,
+    shell:
+        f"python {SCRIPTS}/explore.py"
+        " --recorded {input} --title {params.title:q} --output {output} --log {log}"
+
+
+rule browse:
+    input:
+        translations=first_translations_of_a_table,
+        source=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
+        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.source}",
+        references=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
+        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.target}",
+        significance="results/{reproduction}/tables/{table}.significance.json",
+        configuration="results/{reproduction}/configuration.json",
+    output:
+        "results/{reproduction}/translations-{table}.html",
+    log:
+        "results/logs/{reproduction}/browse.{table}.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/browse.{table}.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(20),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        titles=titles(),
+    shell:
+        f"python {SCRIPTS}/browse.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --table {wildcards.table} --translations {input.translations} --source {input.source}"
+        " --references {input.references} --significance {input.significance}"
+        " --output {output} --log {log}"
+
+
+rule publish:
+    input:
+        tables(),
+        figures(),
+        translation_pages(),
+        translated("card.md", [row for row in ROWS if row not in CATALOG.ensembles]),
+        explorer="results/{reproduction}/explorer.html",
+        configuration="results/{reproduction}/configuration.json",
+    output:
+        "results/{reproduction}/index.html",
+    log:
+        "results/logs/{reproduction}/publish.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/publish.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        captions=in_repository("workflow/report"),
+        titles=titles(),
+    shell:
+        f"python {SCRIPTS}/publish.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --captions {params.captions:q} --output {output} --log {log}"
