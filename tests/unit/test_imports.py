@@ -21,6 +21,7 @@ LAYERS = [
     {"serving"},
     {"paper"},
     {"pages"},
+    {"archive"},
     {"benchmarks"},
 ]
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -341,7 +341,8 @@ def translation_pages():
 
 def pages():
     folder = f"results/{REPRODUCTION.name}"
-    return [f"{folder}/index.html", f"{folder}/explorer.html", *translation_pages()]
+    names = ("index.html", "explorer.html", "manifest.json")
+    return [*(f"{folder}/{name}" for name in names), *translation_pages()]
 
 
 def recorded_attention():

@@ -108,3 +108,29 @@ rule publish:
         f"python {SCRIPTS}/publish.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
         " --captions {params.captions:q} --output {output} --log {log}"
+
+
+rule trace:
+    input:
+        models_and_cards(),
+        index="results/{reproduction}/index.html",
+        configuration="results/{reproduction}/configuration.json",
+    output:
+        "results/{reproduction}/manifest.json",
+    log:
+        "results/logs/{reproduction}/trace.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/trace.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(60),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        drawn_from=[f"{figure}={file}" for figure, file in FIGURES.items() if file],
+    shell:
+        f"python {SCRIPTS}/trace.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --drawn-from {params.drawn_from} --output {output} --log {log}"

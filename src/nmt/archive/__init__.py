@@ -1,0 +1,1 @@
+"""The files that a reproduction rests on: their checksums, verification and packing."""

@@ -1,0 +1,178 @@
+"""Which files of a results folder a reproduction has, and what each was made from.
+
+Paths are relative to the folder of results, with "/" between their parts; one that ends with "/"
+means all files in that folder.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt.configuration import Catalog, Reproduction
+
+# Files of a run that its training itself leaves
+TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
+# Files of a run that only need its model
+OF_MODEL = ("attention.json", "attention-maps.json", "dev.perplexity.json", "dev.sweep.json")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A reproduction's files below the folder of results.
+
+    drawn_from: the file of each run that a figure shows, by the figure's name.
+    """
+
+    results: Path
+    reproduction: Reproduction
+    catalog: Catalog
+    drawn_from: dict[str, str]
+
+    @property
+    def corpus(self) -> str:
+        """The corpus's folder."""
+        return f"corpora/{self.reproduction.corpus}"
+
+    def run_folders(self, row: str) -> list[str]:
+        """Return the folders of a row's runs: those of its seeds, or an ensemble's one."""
+        if row in self.catalog.ensembles:
+            return [f"runs/{self.reproduction.corpus}/{row}/ensemble"]
+        return self.trained_folders(row)
+
+    def trained_folders(self, row: str) -> list[str]:
+        """Return the folders of the trainings that a row rests on."""
+        trainings = self.catalog.trainings(row, self.reproduction.seeds_for(row))
+        corpus = self.reproduction.corpus
+        return [f"runs/{corpus}/{name}/seed-{seed}" for name, seed in trainings]
+
+    def all_run_folders(self) -> list[str]:
+        """Return every folder of a run once: the tables' rows, members, and shared trainings."""
+        rows = self.reproduction.experiments
+        folders = [folder for row in rows for folder in self.run_folders(row)]
+        folders += [folder for row in rows for folder in self.trained_folders(row)]
+        shared = [self.shared_folder(folder) for folder in folders]
+        return list(dict.fromkeys(folders + [folder for folder in shared if folder]))
+
+    def shared_folder(self, folder: str) -> str | None:
+        """Return the run whose training a run takes, where it is not its own."""
+        _, corpus, row, run = folder.split("/")
+        if row in self.catalog.ensembles:
+            return None
+        shared = self.catalog.experiment(row).trained_as
+        return f"runs/{corpus}/{shared}/{run}" if shared else None
+
+    def vocabulary_folder(self, folder: str) -> str:
+        """Return the folder of the vocabulary that a run uses."""
+        vocabulary = self.catalog.experiment(folder.split("/")[2]).vocabulary
+        return f"{self.corpus}/{vocabulary}"
+
+    def files(self) -> Iterator[str]:
+        """Yield every file: the corpus, the runs, and the reproduction's own folder."""
+        runs = self.all_run_folders()
+        trained = [folder for folder in runs if not folder.endswith("/ensemble")]
+        vocabularies = dict.fromkeys(self.vocabulary_folder(folder) for folder in trained)
+        folders = [f"{self.corpus}/raw", f"{self.corpus}/text", *vocabularies, *runs]
+        for folder in [*folders, self.reproduction.name]:
+            yield from self.files_below(folder)
+
+    def files_below(self, folder: str) -> Iterator[str]:
+        """Yield the files in a folder, without hidden ones, the manifest and training's state."""
+        manifest = f"{self.reproduction.name}/manifest.json"
+        for path in sorted((self.results / folder).rglob("*")):
+            name = path.relative_to(self.results).as_posix()
+            left_out = re.search(r"/\.|/state-[0-9a-f]{12}/", name)
+            if path.is_file() and not left_out and name != manifest:
+                yield name
+
+    def made_from(self, path: str) -> list[str]:
+        """Return the files and folders that a file was made from: the inputs of its rule."""
+        if path.startswith("corpora/"):
+            return self.corpus_inputs(path)
+        if path.startswith("runs/"):
+            return self.run_inputs(path)
+        return self.paper_inputs(path)
+
+    def corpus_inputs(self, path: str) -> list[str]:
+        """Return what tokens, subwords and preprocessed text were made from."""
+        parts = path.removeprefix(f"{self.corpus}/").split("/")
+        if parts[0] == "raw":
+            return []
+        if parts[0] == "text":
+            return [f"{self.corpus}/raw/{parts[-1]}"]
+        steps = "-".join(self.catalog.vocabulary(parts[0]).preprocessing) or "spacing"
+        split = parts[2] if parts[1] == "tokens" else "train"
+        corpus = self.catalog.corpus(self.reproduction.corpus)
+        text = [
+            f"{self.corpus}/text/{steps}/{split}.{language}"
+            for language in (corpus.source, corpus.target)
+        ]
+        return text + ([f"{self.corpus}/{parts[0]}/subwords/"] if parts[1] == "tokens" else [])
+
+    def run_inputs(self, path: str) -> list[str]:
+        """Return what a file of a run was made from."""
+        folder, name = "/".join(path.split("/")[:4]), "/".join(path.split("/")[4:])
+        corpus = self.catalog.corpus(self.reproduction.corpus)
+        raw = f"{self.corpus}/raw"
+        split = name.partition(".")[0]
+        if name.endswith(".scores.json"):
+            texts = [f"{raw}/{split}.{language}" for language in (corpus.target, corpus.source)]
+            return [f"{folder}/{split}.translations.txt", *texts]
+        if name.endswith(".translations.txt"):
+            row = folder.split("/")[2]
+            ensemble = row in self.catalog.ensembles
+            members = self.trained_folders(row) if ensemble else [folder]
+            return [*(f"{member}/model/" for member in members), f"{raw}/{split}.{corpus.source}"]
+        vocabulary = self.vocabulary_folder(folder)
+        if name.startswith("model/"):
+            return [f"{folder}/checkpoints/", f"{folder}/training.json", f"{vocabulary}/subwords/"]
+        if name == "dev.perplexity.json":
+            return [f"{folder}/model/", f"{vocabulary}/tokens/dev/"]
+        if name in OF_MODEL or name == "card.md":
+            return [f"{folder}/model/"]
+        shared = self.shared_folder(folder)
+        if shared:
+            return [f"{shared}/{part}" for part in TRAINED]
+        tokens = [f"{vocabulary}/{part}/" for part in ("tokens/train", "tokens/dev", "subwords")]
+        return [*tokens, f"{raw}/dev.{corpus.target}"]
+
+    def paper_inputs(self, path: str) -> list[str]:
+        """Return what a table, a figure or a page was made from."""
+        own = self.reproduction.name
+        folder, _, name = path.removeprefix(f"{own}/").rpartition("/")
+        stem = name.partition(".")[0].removeprefix("translations-" if not folder else "")
+        configuration = [f"{own}/configuration.json"]
+        if folder == "figures":
+            table = next(iter(self.reproduction.tables))
+            return self.files_of_rows(table, self.drawn_from.get(stem)) + configuration
+        if stem in self.reproduction.tables:
+            split = self.reproduction.tables[stem].split
+            if not folder or name.endswith(".significance.json"):
+                return self.files_of_rows(stem, f"{split}.translations.txt")
+            inputs = self.files_of_rows(stem, f"{split}.scores.json")
+            inputs += self.files_of_rows(stem, "dev.perplexity.json")
+            significance = f"{own}/tables/{stem}.significance.json"
+            return inputs + self.existing([significance]) + configuration
+        if name == "explorer.html":
+            return self.files_of_rows(next(iter(self.reproduction.tables)), "attention-maps.json")
+        if name == "index.html":
+            return [f"{own}/tables/", f"{own}/figures/", *configuration]
+        return []
+
+    def files_of_rows(self, table: str, name: str | None) -> list[str]:
+        """Return a file of every run of a table that has it, and training.json of what was trained.
+
+        name: None for a figure that shows no run.
+        """
+        if name is None:
+            return []
+        rows = self.reproduction.tables[table].experiments
+        own = [f"{folder}/{name}" for row in rows for folder in self.run_folders(row)]
+        trained = [
+            f"{folder}/training.json" for row in rows for folder in self.trained_folders(row)
+        ]
+        return self.existing(own + trained)
+
+    def existing(self, paths: list[str]) -> list[str]:
+        """Return the paths of files that are there, each once."""
+        return [path for path in dict.fromkeys(paths) if (self.results / path).exists()]
