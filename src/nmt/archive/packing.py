@@ -100,7 +100,8 @@ def unpack_opened(
     opened: tarfile.TarFile, archive: Path, results: Path, run: str | None
 ) -> list[str]:
     """Take files of an open archive, as `unpack` does."""
-    first = opened.next()
+    members = iter(opened)
+    first = next(members, None)
     if first is None or not re.fullmatch(rf"[\w.+,=-]+/{MANIFEST}", first.name):
         raise UserError(f"{archive} is no archive of pack.py: it does not begin with a manifest.")
     results.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,7 @@ def unpack_opened(
         copy(opened, first, folder)
         manifest = read_manifest(folder / first.name)
         names = [first.name]
-        for member in opened:
+        for member in members:
             if member.name not in manifest["files"] or not member.isreg():
                 raise UserError(f"{archive}: {member.name!r} is not in its manifest.")
             copy(opened, member, folder)
