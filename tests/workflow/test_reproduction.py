@@ -17,6 +17,9 @@ import torch
 from support.scripts import run_program
 from support.workflows import copy_repository, environment, planned_jobs, snakemake
 
+from nmt.archive.manifest import read_manifest
+from nmt.archive.verification import Verification
+from nmt.errors import UserError
 from nmt.models.weights import load_tensors
 
 TABLES = ("systems", "dev")
@@ -153,7 +156,7 @@ def check_that_a_changed_row_alone_reruns(folder):
         ),
         *(f"{rule} {translated}" for rule in ("translate", "score")),
         *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset", "browse")),
-        *(f"{rule} reproduction=tiny" for rule in ("explore", "publish")),
+        *(f"{rule} reproduction=tiny" for rule in ("explore", "publish", "trace")),
         "figures-systems",
         "all",
     }
@@ -377,3 +380,130 @@ def test_the_model_translates_plain_text(made):
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout.count("\n") == 3
     assert process.stdout.split("\n")[1] == ""
+
+
+def script(folder, name, *arguments):
+    return subprocess.run(
+        [sys.executable, f"src/{name}.py", *map(str, arguments)],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=600,
+    )
+
+
+def test_an_untouched_reproduction_is_verified(made):
+    process = script(made, "verify", "--folder", "results/tiny", "--lines", 2, "--threads", 1)
+    assert (process.returncode, process.stderr) == (0, "")
+    lines = process.stdout.splitlines()
+    assert lines[-1].endswith("0 differs, 0 not here")
+    assert not any(line.startswith("differs") for line in lines)
+    run = "confirmed: runs/tiny/tiny-transformer/seed-1"
+    assert f"{run}/model/model.safetensors: the average of 2 checkpoints" in lines
+    assert f"{run}/test.scores.json: scores of the translations" in lines
+    assert f"{run}/test.translations.txt: translations of 2 lines by the model" in lines
+    ensemble = "confirmed: runs/tiny/tiny-ensemble/ensemble/test.translations.txt"
+    assert f"{ensemble}: translations of 2 lines by the model" in lines
+
+
+@contextmanager
+def changed_byte(path, place):
+    before = path.read_bytes()
+    index = int(place * (len(before) - 1))
+    path.write_bytes(before[:index] + bytes([before[index] ^ 1]) + before[index + 1 :])
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("corpora/tiny/raw/test.de", 0.5),
+        ("corpora/tiny/text/spacing/train.en", 1),
+        ("corpora/tiny/tiny-bpe/subwords/source.model", 0.5),
+        ("corpora/tiny/tiny-bpe/tokens/train/source.npy", 0.9),
+        ("runs/tiny/tiny-rnnsearch/seed-1/checkpoints/00000010.safetensors", 0.7),
+        ("runs/tiny/tiny-seq2seq/seed-1/model/model.safetensors", 0.99),
+        ("runs/tiny/tiny-transformer/seed-1/training.json", 0.1),
+        ("runs/tiny/tiny-ensemble/ensemble/test.translations.txt", 0.3),
+        ("tiny/tables/systems.csv", 0.8),
+        ("tiny/figures/attention.pdf", 0.5),
+        ("tiny/index.html", 0.5),
+    ],
+)
+def test_a_changed_byte_is_named(made, name, place):
+    results = made / "results"
+    verification = Verification(results, read_manifest(results / "tiny" / "manifest.json"))
+    with changed_byte(results / name, place):
+        texts = [item.text for item in verification.checksums() if item.outcome == "differs"]
+    assert texts == [f"{name} is not the file of the manifest"]
+
+
+@pytest.mark.parametrize("place", [0, 0.1, 0.9, 1])
+def test_a_changed_byte_of_the_manifest_is_named(made, place):
+    manifest = made / "results/tiny/manifest.json"
+    with changed_byte(manifest, place), pytest.raises(UserError, match=r"manifest\.json"):
+        read_manifest(manifest)
+
+
+def test_what_is_computed_again_differs_where_inputs_do(made):
+    scores = made / "results/runs/tiny/tiny-rnnsearch/seed-1/test.scores.json"
+    text = scores.read_text(encoding="utf-8")
+    changed = re.sub(r'("chrf": {\s+"score": )', r"\g<1>1", text)
+    table = made / "results/tiny/tables/dev.csv"
+    lines = table.read_text(encoding="utf-8")
+    try:
+        scores.write_text(changed, encoding="utf-8")
+        table.write_text(lines.replace("0.", "0.1"), encoding="utf-8")
+        process = script(made, "verify", "--folder", "results/tiny", "--lines", 0, "--threads", 1)
+    finally:
+        scores.write_text(text, encoding="utf-8")
+        table.write_text(lines, encoding="utf-8")
+    assert process.returncode == 1
+    run = "differs: runs/tiny/tiny-rnnsearch/seed-1/test.scores.json"
+    assert f"{run}: scores of the translations: chrf" in process.stdout
+    assert "differs: tiny/tables/systems.csv: " in process.stdout
+    assert "differs: tiny/tables/dev.csv: " in process.stdout
+
+
+def test_a_reproduction_is_packed_and_made_elsewhere_without_training(made, tmp_path):
+    archives = [tmp_path / name for name in ("once.tar.gz", "again.tar.gz")]
+    for archive in archives:
+        process = script(made, "pack", "--folder", "results/tiny", "--output", archive)
+        assert process.returncode == 0, process.stderr
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+
+    other = copy_repository(tmp_path / "other")
+    assert script(other, "unpack", "--archive", archives[0]).returncode == 0
+    assert not list(other.glob("results/runs/**/*.safetensors"))
+    process = script(other, "verify", "--folder", "results/tiny")
+    assert process.returncode == 0
+    assert "scores of the translations" in process.stdout
+    assert planned_jobs(other, "results/tiny/index.html") == set()
+    forced = ("--forcerun", "compare", "browse", "explore", *FIGURES)
+    jobs = {job.split()[0] for job in planned_jobs(other, "results/tiny/index.html", *forced)}
+    assert jobs == {"compare", "typeset", "browse", "explore", "publish", *FIGURES}
+    index = other / "results/tiny/index.html"
+    assert index.read_bytes() == (made / "results/tiny/index.html").read_bytes()
+
+
+def test_a_training_is_taken_from_an_archive(made, tmp_path):
+    archive = tmp_path / "tiny.tar.gz"
+    options = ("--folder", "results/tiny", "--with", "checkpoints", "--output", archive)
+    assert script(made, "pack", *options).returncode == 0
+    other = copy_repository(tmp_path / "other")
+    take = ("unpack", "--archive", archive, "--run", "tiny-rnnsearch/seed-1")
+    assert "snakemake --until binarize" in script(other, *take).stderr
+    assert not (other / "results/runs").exists()
+    assert snakemake(other, "--until", "binarize").returncode == 0
+    process = script(other, *take)
+    assert process.returncode == 0, process.stderr
+    jobs = {job.partition(", seed")[0] for job in planned_jobs(other)}
+    assert "train corpus=tiny, experiment=tiny-transformer" in jobs
+    assert "train corpus=tiny, experiment=tiny-rnnsearch" not in jobs
+    assert "average corpus=tiny, experiment=tiny-rnnsearch" in jobs
+    error = script(other, *take[:-1], "tiny-rnnserch/seed-1").stderr
+    assert "did you mean 'tiny-rnnsearch/seed-1'?" in error

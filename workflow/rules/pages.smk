@@ -134,3 +134,37 @@ rule trace:
         f"python {SCRIPTS}/trace.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
         " --drawn-from {params.drawn_from} --output {output} --log {log}"
+
+
+rule set_article:
+    input:
+        tables(),
+        figures(),
+        index="results/{reproduction}/index.html",
+        configuration="results/{reproduction}/configuration.json",
+    output:
+        pdf="results/{reproduction}/article.pdf",
+        text="results/{reproduction}/article.tex",
+    log:
+        "results/logs/{reproduction}/set_article.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/set_article.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(20),
+    params:
+        catalog=in_repository(REPRODUCTION.catalog),
+        captions=in_repository("workflow/report"),
+        titles=titles(),
+    shell:
+        f"python {SCRIPTS}/set_article.py"
+        " --catalog {params.catalog:q} --reproduction {input.configuration}"
+        " --captions {params.captions:q} --output {output.pdf} --log {log}"
+
+
+rule article:
+    input:
+        f"results/{REPRODUCTION.name}/article.pdf",

@@ -3,36 +3,24 @@
 import re
 import shutil
 
-import matplotlib.pyplot as plt
 import pytest
 from support import paper_runs
 from support.browser import DESKTOP, PHONE, opened
+from support.made_up_folder import make_folder
 
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.pages.index import index_page
 from nmt.pages.tables import linked_table
-from nmt.paper.markup import csv, html
-from nmt.paper.tables import make_table
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, root):
-    """A results folder with a table, two figures and the page."""
-    results = tmp_path_factory.mktemp("index")
+    """A results folder with a table, figures and the page."""
+    folder, catalog = make_folder(tmp_path_factory.mktemp("index"), root)
+    captions = root / "workflow" / "report"
     chosen = paper_runs.reproduction()
-    catalog = paper_runs.make_runs(results, root, chosen)
-    folder = results / chosen.name
-    table = make_table("systems", chosen, catalog, results / "runs", {})
-    write_text(folder / "tables" / "systems.html", html(table))
-    write_text(folder / "tables" / "systems.csv", csv(table))
-    (folder / "figures").mkdir()
-    for name in ("learning-curves", "bleu-by-length", "attention"):
-        figure, axes = plt.subplots(figsize=(12, 4))
-        axes.plot([1, 2])
-        figure.savefig(folder / "figures" / f"{name}.png")
-        plt.close(figure)
-    page = index_page(chosen, catalog, folder, results / "runs", root / "workflow" / "report")
+    page = index_page(chosen, catalog, folder, folder.parent / "runs", captions)
     write_text(folder / "index.html", page)
     return folder
 
@@ -91,9 +79,7 @@ def test_a_damaged_table_is_an_error(tmp_path):
 def test_publish_writes_the_same_page(tmp_path, made, root, run_script):
     results = tmp_path / "results"
     shutil.copytree(made.parent, results)
-    chosen = paper_runs.reproduction()
-    write_text(results / "reproduction.json", chosen.model_dump_json(exclude={"mirror"}))
-    page = results / chosen.name / "index.html"
+    page = results / made.name / "index.html"
     page.unlink()
     process = run_script(
         "publish",
