@@ -41,6 +41,7 @@ function fillSelect(id, options, selected) {
 function chooseSentence() {
   const { models } = DATA;
   fillSelect("model", models.map((model, number) => [number, model.title]), state.model);
+  get("model").parentElement.hidden = models.length < 2;
   const { sentences } = models[state.model];
   state.sentence = Math.min(state.sentence, sentences.length - 1);
   fillSelect("sentence", sentences.map((item, number) => [number, item.sentence]), state.sentence);
@@ -96,7 +97,7 @@ function chooseHeads() { showHeads(); drawAll(); }
 
 function drawAll() {
   const names = { [CROSS]: ["written", "source"], [ENCODER]: ["source", "source"] };
-  const [query, key] = names[state.kind] ?? ["written", "read so far"];
+  const [query, key] = names[state.kind] ?? ["written", "read"];
   get("query-title").textContent = `Subword (${query})`;
   get("key-title").textContent = `looks at (${key})`;
   drawWords("queries", queries(), "query");
