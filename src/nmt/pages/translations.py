@@ -7,7 +7,7 @@ from sacrebleu.metrics import CHRF
 
 from nmt.configuration import Catalog, Reproduction
 from nmt.evaluation.metrics import METRICS
-from nmt.evaluation.scores import check, check_parallel
+from nmt.evaluation.scores import check_parallel, check_scorable
 from nmt.files import read_lines
 from nmt.pages.render import embedded, render
 from nmt.pages.runs import anchor
@@ -48,7 +48,7 @@ def translations_page(
     check_parallel([(str(source), sources), (str(reference), references)])
     systems = [read_system(name, path, catalog) for name, path in files.items()]
     for system, path in zip(systems, files.values(), strict=True):
-        check(system.translations, [references], [str(path), str(reference)])
+        check_scorable(system.translations, [references], [str(path), str(reference)])
     columns = [
         {
             "title": system.title,
