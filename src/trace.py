@@ -22,27 +22,11 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(
             f"{args.output} is not in {results / reproduction.name}, where tables and figures are."
         )
-    drawn_from = dict(pair.split("=", 1) for pair in args.drawn_from)
-    write_manifest(args.output, make_manifest(Chain(results, reproduction, catalog, drawn_from)))
-
-
-def figure_and_file(text: str) -> str:
-    """Return FIGURE=FILE as it is."""
-    if not all(text.partition("=")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIGURE=FILE")
-    return text
+    write_manifest(args.output, make_manifest(Chain(results, reproduction, catalog)))
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
-    parser.add_argument(
-        "--drawn-from",
-        type=figure_and_file,
-        nargs="*",
-        default=[],
-        metavar="FIGURE=FILE",
-        help="the file of each run of the first table that a figure shows",
-    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -7,10 +7,11 @@ from support import paper_runs
 
 from nmt.configuration import Catalog
 from nmt.files import write_text
+from nmt.paper.cells import result_sheet
 from nmt.paper.markup import csv, html, latex, markdown
 from nmt.paper.tables import make_table
 
-FIGURES = ("learning-curves", "bleu-by-length", "attention")
+FIGURES = ("systems.learning-curves", "systems.bleu-by-length", "attention")
 
 
 def make_folder(results: Path, root: Path) -> tuple[Path, Catalog]:
@@ -18,7 +19,7 @@ def make_folder(results: Path, root: Path) -> tuple[Path, Catalog]:
     chosen = paper_runs.reproduction()
     catalog = paper_runs.make_runs(results, root, chosen)
     folder = results / chosen.name
-    table = make_table("systems", chosen, catalog, results / "runs", {})
+    table = result_sheet(make_table("systems", chosen, catalog, results / "runs", {}))
     forms = {
         "csv": csv(table),
         "html": html(table),

@@ -129,11 +129,10 @@ rule trace:
         runtime=minutes(60),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        drawn_from=[f"{figure}={file}" for figure, file in FIGURES.items() if file],
     shell:
         f"python {SCRIPTS}/trace.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --drawn-from {params.drawn_from} --output {output} --log {log}"
+        " --output {output} --log {log}"
 
 
 rule set_article:

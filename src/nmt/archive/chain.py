@@ -17,17 +17,28 @@ TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
 OF_MODEL = ("attention.json", "attention-maps.json", "dev.perplexity.json", "dev.sweep.json")
 
 
+# The file of each run that figures show, where it is not the scores
+DRAWN_FROM: dict[str, tuple[str, ...]] = {
+    "positional-encodings": (),
+    "learning-curves": ("metrics.jsonl",),
+    "learning-rate": ("metrics.jsonl",),
+    "speed": ("metrics.jsonl",),
+    "subword-lengths": (),
+    "search": ("dev.sweep.json",),
+    **dict.fromkeys(
+        ("attention", "encoder-self-attention", "decoder-self-attention", "alignment"),
+        ("attention.json",),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Chain:
-    """A reproduction's files below the folder of results.
-
-    drawn_from: the file of each run that a figure shows, by the figure's name.
-    """
+    """A reproduction's files below the folder of results."""
 
     results: Path
     reproduction: Reproduction
     catalog: Catalog
-    drawn_from: dict[str, str]
 
     @property
     def corpus(self) -> str:
@@ -143,8 +154,13 @@ class Chain:
         stem = name.partition(".")[0].removeprefix("translations-" if not folder else "")
         configuration = [f"{own}/configuration.json"]
         if folder == "figures":
-            table = next(iter(self.reproduction.tables))
-            return self.files_of_rows(table, self.drawn_from.get(stem)) + configuration
+            figure = name.rpartition(".")[0]
+            kind = figure.rpartition(".")[2]
+            table = stem if stem != kind else next(iter(self.reproduction.tables))
+            split = self.reproduction.tables[table].split
+            files = DRAWN_FROM.get(kind, (f"{split}.scores.json",))
+            inputs = [path for name in files for path in self.files_of_rows(table, name)]
+            return list(dict.fromkeys(inputs)) + configuration
         if stem in self.reproduction.tables:
             split = self.reproduction.tables[stem].split
             if not folder or name.endswith(".significance.json"):
@@ -159,13 +175,8 @@ class Chain:
             return [f"{own}/tables/", f"{own}/figures/", *configuration]
         return []
 
-    def files_of_rows(self, table: str, name: str | None) -> list[str]:
-        """Return a file of every run of a table that has it, and training.json of what was trained.
-
-        name: None for a figure that shows no run.
-        """
-        if name is None:
-            return []
+    def files_of_rows(self, table: str, name: str) -> list[str]:
+        """Return a file of every run of a table that has it, and its training.json."""
         rows = self.reproduction.tables[table].experiments
         own = [f"{folder}/{name}" for row in rows for folder in self.run_folders(row)]
         trained = [

@@ -14,7 +14,7 @@ from nmt.configuration import Catalog, Reproduction
 from nmt.errors import UserError
 from nmt.files import atomic_write
 from nmt.pages.captions import caption
-from nmt.pages.index import sections, tables_in_order
+from nmt.pages.index import kind_of, sections, tables_in_order
 from nmt.pages.render import TEMPLATES
 from nmt.paper.markup import escape_latex
 
@@ -48,7 +48,7 @@ def article_text(
     figures = {
         path.stem: {
             "name": path.stem,
-            "caption": latex(caption(captions / f"{path.stem}.rst", reproduction)),
+            "caption": latex(caption(captions / f"{kind_of(path.stem)}.rst", reproduction)),
             "data": data_of(path),
             "wide": path.stem == "attention",
         }

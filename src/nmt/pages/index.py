@@ -12,10 +12,10 @@ from nmt.pages.render import picture, render
 from nmt.pages.runs import described_rows
 from nmt.pages.tables import linked_table
 
-# Figures by AIAYN's sections; those of no section come last.
+# Figures by AIAYN's sections; those of no section stand beside the tables.
 MODEL = ("positional-encodings",)
 TRAINING = ("learning-rate", "learning-curves")
-ATTENTION = ("attention",)
+ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def index_page(
         path.stem: {
             "name": path.stem,
             "image": picture(path),
-            "caption": caption(captions / f"{path.stem}.rst", reproduction),
-            "alt": alternative(captions / f"{path.stem}.rst", reproduction, path.stem),
+            "caption": caption(captions / f"{kind_of(path.stem)}.rst", reproduction),
+            "alt": alternative(captions / f"{kind_of(path.stem)}.rst", reproduction, path.stem),
             "forms": [kind for kind in ("pdf", "csv") if path.with_suffix(f".{kind}").exists()],
         }
         for path in sorted((folder / "figures").glob("*.png"))
@@ -74,6 +74,11 @@ def tables_in_order(folder: Path, reproduction: Reproduction) -> list[Path]:
     return [path for path in paths if path.exists()]
 
 
+def kind_of(figure: str) -> str:
+    """Return what a figure shows: "learning-curves" of "systems.learning-curves"."""
+    return figure.rpartition(".")[2]
+
+
 def alternative(path: Path, reproduction: Reproduction, name: str) -> str:
     """Return a text for those who do not see the figure: its caption's first sentence."""
     text = Markup(caption(path, reproduction)).striptags()
@@ -82,7 +87,10 @@ def alternative(path: Path, reproduction: Reproduction, name: str) -> str:
 
 def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> Iterator[Section]:
     """Yield the sections that have something to show."""
-    others = [name for name in figures if name not in (*MODEL, *TRAINING, *ATTENTION)]
+    kinds: dict[str, list[str]] = {}
+    for name in figures:
+        kinds.setdefault(kind_of(name), []).append(name)
+    others = [kind for kind in kinds if kind not in (*MODEL, *TRAINING, *ATTENTION)]
     seeds = len(reproduction.seeds)
     several = "" if seeds == 1 else f" Rows have {seeds} seeds, and the mean over them is shown."
     plan: list[tuple[str, str, str, list[dict], tuple[str, ...]]] = [
@@ -96,7 +104,7 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
         (
             "training",
             "Training",
-            "How the rows of the first table were trained (section 5).",
+            "How the rows of each table were trained (section 5).",
             [],
             TRAINING,
         ),
@@ -115,7 +123,7 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
             ATTENTION,
         ),
     ]
-    for place, title, text, its_tables, names in plan:
-        its_figures = [figures[name] for name in names if name in figures]
+    for place, title, text, its_tables, its_kinds in plan:
+        its_figures = [figures[name] for kind in its_kinds for name in kinds.get(kind, [])]
         if its_tables or its_figures:
             yield Section(place, title, text, its_tables, its_figures)

@@ -7,6 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from nmt.errors import UserError
+from nmt.paper.notes import MARK
 
 ROW = re.compile(r"<tr\b([^>]*)>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"(<td\b[^>]*>)(.*?)(</td>)", re.DOTALL)
@@ -36,7 +37,8 @@ def linked_table(path: Path, anchors: dict[str, str]) -> Markup:
 def linked_row(row: re.Match, anchors: dict[str, str]) -> str:
     """Return a row of HTML, with a link in every cell that is not empty where it has an anchor."""
     cells = CELL.findall(row[2])
-    title = unescape(TAG.sub("", cells[0][1])).strip() if cells else ""
+    text = unescape(TAG.sub("", cells[0][1])) if cells else ""
+    title = text.strip().removesuffix(MARK).strip()
     if title not in anchors:
         return row[0]
     anchor = anchors[title]

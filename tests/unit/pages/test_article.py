@@ -29,9 +29,9 @@ def test_every_table_and_figure_is_there_by_file_with_links(made, root):
     text = article_text(paper_runs.reproduction(), catalog, folder, captions, root / "src")
     inputs = re.findall(r"\\(?:input|includegraphics\[[^]]*\]){(.+?)}", text)
     assert inputs == [
-        "figures/learning-curves.pdf",
+        "figures/systems.learning-curves.pdf",
         "tables/systems.tex",
-        "figures/bleu-by-length.pdf",
+        "figures/systems.bleu-by-length.pdf",
         "figures/attention.pdf",
     ]
     assert all((folder / name).exists() for name in inputs)

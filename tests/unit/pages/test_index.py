@@ -47,7 +47,7 @@ def test_sections_are_in_the_papers_order(made):
     headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
     assert headings == ["Training", "Results", "Attention", "Runs"]
     figures = re.findall('<figure id="figure-(.*?)"', page)
-    assert figures == ["learning-curves", "bleu-by-length", "attention"]
+    assert figures == ["systems.learning-curves", "systems.bleu-by-length", "attention"]
     assert "100% made up" in page
     assert "<strong>Learning curves</strong>" in page
 
