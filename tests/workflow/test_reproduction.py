@@ -483,9 +483,10 @@ def test_a_reproduction_is_packed_and_made_elsewhere_without_training(made, tmp_
     assert process.returncode == 0
     assert "scores of the translations" in process.stdout
     assert planned_jobs(other, "results/tiny/index.html") == set()
-    forced = ("--forcerun", "compare", "browse", "explore", *FIGURES)
+    figures = [f"figures-{name}" for name in TABLES]
+    forced = ("--forcerun", "compare", "browse", "explore", "corpora", *figures)
     jobs = {job.split()[0] for job in planned_jobs(other, "results/tiny/index.html", *forced)}
-    assert jobs == {"compare", "typeset", "browse", "explore", "publish", *FIGURES}
+    assert jobs == {"compare", "typeset", "browse", "explore", "publish", "corpora", *figures}
     index = other / "results/tiny/index.html"
     assert index.read_bytes() == (made / "results/tiny/index.html").read_bytes()
 

@@ -347,12 +347,10 @@ def pages():
 
 def recorded_attention():
     """That of the first table's models, each with its first seed."""
-    rows = [
-        row for row in REPRODUCTION.tables[FIRST_TABLE].experiments if row not in CATALOG.ensembles
-    ]
     folder = f"results/runs/{REPRODUCTION.corpus}"
     return [
-        f"{folder}/{row}/seed-{REPRODUCTION.seeds_for(row)[0]}/attention-maps.json" for row in rows
+        f"{folder}/{row}/seed-{REPRODUCTION.seeds_for(row)[0]}/attention-maps.json"
+        for row in rows_alone(FIRST_TABLE)
     ]
 
 

@@ -19,7 +19,7 @@ rule record_attention:
         gpu=0,
         runtime=minutes(10),
     params:
-        sentence=REPRODUCTION.attention,
+        sentence=lambda wildcards: REPRODUCTION.attention,
     shell:
         f"python {SCRIPTS}/record_attention.py"
         " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
@@ -42,7 +42,7 @@ rule explore:
         mem_mb=memory(500),
         runtime=minutes(10),
     params:
-        title=REPRODUCTION.title,
+        title=lambda wildcards: REPRODUCTION.title,
     shell:
         f"python {SCRIPTS}/explore.py"
         " --recorded {input} --title {params.title:q} --output {output} --log {log}"
@@ -71,7 +71,7 @@ rule browse:
         runtime=minutes(20),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/browse.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
@@ -103,7 +103,7 @@ rule publish:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         captions=in_repository("workflow/report"),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/publish.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"
@@ -157,7 +157,7 @@ rule set_article:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         captions=in_repository("workflow/report"),
-        titles=titles(),
+        titles=titles,
     shell:
         f"python {SCRIPTS}/set_article.py"
         " --catalog {params.catalog:q} --reproduction {input.configuration}"

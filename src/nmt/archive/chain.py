@@ -13,23 +13,10 @@ from nmt.configuration import Catalog, Reproduction
 
 # Files of a run that its training itself leaves
 TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
+# Figures of attention
+ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
 # Files of a run that only need its model
 OF_MODEL = ("attention.json", "attention-maps.json", "dev.perplexity.json", "dev.sweep.json")
-
-
-# The file of each run that figures show, where it is not the scores
-DRAWN_FROM: dict[str, tuple[str, ...]] = {
-    "positional-encodings": (),
-    "learning-curves": ("metrics.jsonl",),
-    "learning-rate": ("metrics.jsonl",),
-    "speed": ("metrics.jsonl",),
-    "subword-lengths": (),
-    "search": ("dev.sweep.json",),
-    **dict.fromkeys(
-        ("attention", "encoder-self-attention", "decoder-self-attention", "alignment"),
-        ("attention.json",),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -78,12 +65,15 @@ class Chain:
         vocabulary = self.catalog.experiment(folder.split("/")[2]).vocabulary
         return f"{self.corpus}/{vocabulary}"
 
+    def vocabularies(self) -> list[str]:
+        """Return the folders of all vocabularies."""
+        trained = [name for name in self.all_run_folders() if not name.endswith("/ensemble")]
+        return list(dict.fromkeys(self.vocabulary_folder(folder) for folder in trained))
+
     def files(self) -> Iterator[str]:
         """Yield every file: the corpus, the runs, and the reproduction's own folder."""
         runs = self.all_run_folders()
-        trained = [folder for folder in runs if not folder.endswith("/ensemble")]
-        vocabularies = dict.fromkeys(self.vocabulary_folder(folder) for folder in trained)
-        folders = [f"{self.corpus}/raw", f"{self.corpus}/text", *vocabularies, *runs]
+        folders = [f"{self.corpus}/raw", f"{self.corpus}/text", *self.vocabularies(), *runs]
         for folder in [*folders, self.reproduction.name]:
             yield from self.files_below(folder)
 
@@ -154,19 +144,17 @@ class Chain:
         stem = name.partition(".")[0].removeprefix("translations-" if not folder else "")
         configuration = [f"{own}/configuration.json"]
         if folder == "figures":
-            figure = name.rpartition(".")[0]
-            kind = figure.rpartition(".")[2]
-            table = stem if stem != kind else next(iter(self.reproduction.tables))
-            split = self.reproduction.tables[table].split
-            files = DRAWN_FROM.get(kind, (f"{split}.scores.json",))
-            inputs = [path for name in files for path in self.files_of_rows(table, name)]
-            return list(dict.fromkeys(inputs)) + configuration
+            return self.figure_inputs(Path(name).stem) + configuration
+        if stem == "corpora":
+            return [f"{vocabulary}/tokens/" for vocabulary in self.vocabularies()] + configuration
         if stem in self.reproduction.tables:
             split = self.reproduction.tables[stem].split
             if not folder or name.endswith(".significance.json"):
                 return self.files_of_rows(stem, f"{split}.translations.txt")
             inputs = self.files_of_rows(stem, f"{split}.scores.json")
             inputs += self.files_of_rows(stem, "dev.perplexity.json")
+            inputs += self.files_of_rows(stem, "metrics.jsonl")
+            inputs = list(dict.fromkeys(inputs))
             significance = f"{own}/tables/{stem}.significance.json"
             return inputs + self.existing([significance]) + configuration
         if name == "explorer.html":
@@ -175,8 +163,24 @@ class Chain:
             return [f"{own}/tables/", f"{own}/figures/", *configuration]
         return []
 
+    def figure_inputs(self, figure: str) -> list[str]:
+        """Return what a figure was drawn from: TABLE.KIND, or KIND of the first table's rows."""
+        table, _, kind = figure.rpartition(".")
+        table = table or next(iter(self.reproduction.tables))
+        if kind == "positional-encodings":  # a formula
+            return []
+        if kind == "search":
+            return self.files_of_rows(table, "dev.sweep.json")
+        if kind in ATTENTION:
+            return self.files_of_rows(table, "attention.json")
+        split = self.reproduction.tables[table].split
+        inputs = self.files_of_rows(table, "metrics.jsonl")
+        inputs += self.files_of_rows(table, f"{split}.scores.json")
+        tokens = [f"{vocabulary}/tokens/train/" for vocabulary in self.vocabularies()]
+        return list(dict.fromkeys(inputs)) + (tokens if kind == "subword-lengths" else [])
+
     def files_of_rows(self, table: str, name: str) -> list[str]:
-        """Return a file of every run of a table that has it, and its training.json."""
+        """Return a file of every run of a table that has it, and their training.json."""
         rows = self.reproduction.tables[table].experiments
         own = [f"{folder}/{name}" for row in rows for folder in self.run_folders(row)]
         trained = [

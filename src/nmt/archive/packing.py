@@ -27,8 +27,10 @@ def part_of(name: str, manifest: dict) -> str | None:
     """Return the part of PARTS that a file belongs to.
 
     None is for all that tables, figures and pages are made from, which an archive always has: the
-    text of the splits that a table shows is among it.
+    text of the splits that a table shows is among it, and the lengths of training sentences.
     """
+    if re.fullmatch(r"corpora/[^/]+/[^/]+/tokens/[^/]+/(meta\.json|\w+_offsets\.npy)", name):
+        return None
     tables = manifest["configuration"]["tables"].values()
     splits = "|".join(re.escape(table["split"]) for table in tables)
     if re.fullmatch(rf"corpora/[^/]+/raw/({splits})\.[^/.]+", name):

@@ -14,7 +14,13 @@ from nmt.configuration import Catalog, Reproduction
 from nmt.errors import UserError
 from nmt.files import atomic_write
 from nmt.pages.captions import caption
-from nmt.pages.index import kind_of, sections, tables_in_order
+from nmt.pages.index import (
+    ATTENTION,
+    figures_in_order,
+    kind_of,
+    sections,
+    tables_in_order,
+)
 from nmt.pages.render import TEMPLATES
 from nmt.paper.markup import escape_latex
 
@@ -50,9 +56,9 @@ def article_text(
             "name": path.stem,
             "caption": latex(caption(captions / f"{kind_of(path.stem)}.rst", reproduction)),
             "data": data_of(path),
-            "wide": path.stem == "attention",
+            "wide": kind_of(path.stem) in ATTENTION,
         }
-        for path in sorted((folder / "figures").glob("*.pdf"))
+        for path in figures_in_order(folder, reproduction, "pdf")
     }
     corpus = catalog.corpus(reproduction.corpus)
     return LATEX.get_template("article.tex.j2").render(

@@ -1,5 +1,6 @@
 """The page with all of a reproduction, in the order of AIAYN."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from nmt.pages.render import picture, render
 from nmt.pages.runs import described_rows
 from nmt.pages.tables import linked_table
 
-# Figures by AIAYN's sections; those of no section stand beside the tables.
+# Figures by AIAYN's sections; those of no section come last.
 MODEL = ("positional-encodings",)
-TRAINING = ("learning-rate", "learning-curves")
-ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
+TRAINING = ("learning-rate", "learning-curves", "subword-lengths", "speed")
+ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
+DATA_TABLES = ("corpora",)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def index_page(
     tables = [
         {
             "name": path.stem,
-            "title": reproduction.tables[path.stem].title,
+            "title": table_title(path),
             "content": linked_table(path, anchors),
             "translations": (folder / f"translations-{path.stem}.html").exists(),
         }
@@ -55,7 +57,7 @@ def index_page(
             "alt": alternative(captions / f"{kind_of(path.stem)}.rst", reproduction, path.stem),
             "forms": [kind for kind in ("pdf", "csv") if path.with_suffix(f".{kind}").exists()],
         }
-        for path in sorted((folder / "figures").glob("*.png"))
+        for path in figures_in_order(folder, reproduction, "png")
     }
     corpus = catalog.corpus(reproduction.corpus)
     return render(
@@ -69,14 +71,32 @@ def index_page(
 
 
 def tables_in_order(folder: Path, reproduction: Reproduction) -> list[Path]:
-    """Return the tables that have been made, in the order of the configuration."""
+    """Return the tables that have been made: the configuration's in its order, then others."""
     paths = [folder / "tables" / f"{name}.html" for name in reproduction.tables]
-    return [path for path in paths if path.exists()]
+    others = sorted((folder / "tables").glob("*.html"))
+    return [path for path in dict.fromkeys(paths + others) if path.exists()]
+
+
+def table_title(path: Path) -> str:
+    """Return the heading of a table."""
+    heading = re.search(r"<h1>(.*?)</h1>", path.read_text(encoding="utf-8"), re.DOTALL)
+    return Markup(heading[1]).unescape() if heading else path.stem
 
 
 def kind_of(figure: str) -> str:
-    """Return what a figure shows: "learning-curves" of "systems.learning-curves"."""
+    """Return what a figure shows: TABLE.KIND is the name of one that each table has."""
     return figure.rpartition(".")[2]
+
+
+def figures_in_order(folder: Path, reproduction: Reproduction, form: str) -> list[Path]:
+    """Return the files of all figures in a form: of the tables in their order, then others."""
+    tables = list(reproduction.tables)
+
+    def place(path: Path) -> tuple[int, str]:
+        table, _, _ = path.stem.rpartition(".")
+        return (tables.index(table) if table in tables else len(tables), path.name)
+
+    return sorted((folder / "figures").glob(f"*.{form}"), key=place)
 
 
 def alternative(path: Path, reproduction: Reproduction, name: str) -> str:
@@ -87,12 +107,10 @@ def alternative(path: Path, reproduction: Reproduction, name: str) -> str:
 
 def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> Iterator[Section]:
     """Yield the sections that have something to show."""
-    kinds: dict[str, list[str]] = {}
-    for name in figures:
-        kinds.setdefault(kind_of(name), []).append(name)
-    others = [kind for kind in kinds if kind not in (*MODEL, *TRAINING, *ATTENTION)]
     seeds = len(reproduction.seeds)
     several = "" if seeds == 1 else f" Rows have {seeds} seeds, and the mean over them is shown."
+    data = [table for table in tables if table["name"] in DATA_TABLES]
+    results = [table for table in tables if table["name"] not in DATA_TABLES]
     plan: list[tuple[str, str, str, list[dict], tuple[str, ...]]] = [
         (
             "model",
@@ -104,16 +122,16 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
         (
             "training",
             "Training",
-            "How the rows of each table were trained (section 5).",
-            [],
+            "On what data, and how, the rows were trained (section 5).",
+            data,
             TRAINING,
         ),
         (
             "results",
             "Results",
             f"Every number leads to the run that it comes from.{several}",
-            tables,
-            tuple(others),
+            results,
+            (),
         ),
         (
             "attention",
@@ -123,7 +141,12 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
             ATTENTION,
         ),
     ]
-    for place, title, text, its_tables, its_kinds in plan:
-        its_figures = [figures[name] for kind in its_kinds for name in kinds.get(kind, [])]
+    elsewhere = (*MODEL, *TRAINING, *ATTENTION)
+    for place, title, text, its_tables, kinds in plan:
+        its_figures = [
+            figure
+            for name, figure in figures.items()
+            if (kind_of(name) in kinds if kinds else kind_of(name) not in elsewhere)
+        ]
         if its_tables or its_figures:
             yield Section(place, title, text, its_tables, its_figures)
