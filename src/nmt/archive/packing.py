@@ -170,7 +170,7 @@ def require_same_data(training: str, manifest: dict, folder: Path, results: Path
 
 
 def move(names: list[str], folder: Path, results: Path) -> None:
-    """Give all files their places, with one time.
+    """Give all files their places, and them and their folders one time.
 
     Raises UserError, before the first is moved, when another file is in a place.
     """
@@ -184,3 +184,6 @@ def move(names: list[str], folder: Path, results: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         os.utime(folder / name, (now, now))
         (folder / name).replace(place)
+    # To Snakemake a folder that is an output is as old as itself.
+    for place in {(results / name).parent for name in names}:
+        os.utime(place, (now, now))
