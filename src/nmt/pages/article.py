@@ -15,13 +15,13 @@ from nmt.errors import UserError
 from nmt.files import atomic_write
 from nmt.pages.captions import caption
 from nmt.pages.index import (
-    ATTENTION,
     figures_in_order,
     kind_of,
     sections,
+    table_of,
     tables_in_order,
 )
-from nmt.pages.render import TEMPLATES
+from nmt.pages.render import TEMPLATES, is_wide
 from nmt.paper.markup import escape_latex
 
 # LaTeX has braces and percent signs of its own.
@@ -54,9 +54,9 @@ def article_text(
     figures = {
         path.stem: {
             "name": path.stem,
-            "caption": latex(caption(captions / f"{kind_of(path.stem)}.rst", reproduction)),
+            "caption": figure_caption(path.stem, captions, reproduction),
             "data": data_of(path),
-            "wide": kind_of(path.stem) in ATTENTION,
+            "wide": is_wide(path.with_suffix(".png")),
         }
         for path in figures_in_order(folder, reproduction, "pdf")
     }
@@ -70,6 +70,13 @@ def article_text(
         sections=list(sections(tables, figures, reproduction)),
         scripts=Path(os.path.relpath(scripts, folder)).as_posix(),
     )
+
+
+def figure_caption(figure: str, captions: Path, reproduction: Reproduction) -> str:
+    """Return a figure's caption, with the title of the table whose rows it shows."""
+    text = latex(caption(captions / f"{kind_of(figure)}.rst", reproduction))
+    table = table_of(figure, reproduction)
+    return f"{text} Rows: {escape_latex(table['title'])}." if table else text
 
 
 def data_of(figure: Path) -> str:

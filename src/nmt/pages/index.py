@@ -9,14 +9,15 @@ from markupsafe import Markup
 
 from nmt.configuration import Catalog, Reproduction
 from nmt.pages.captions import caption
-from nmt.pages.render import picture, render
+from nmt.pages.render import is_wide, picture, render
 from nmt.pages.runs import described_rows
 from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
 MODEL = ("positional-encodings",)
-TRAINING = ("learning-rate", "learning-curves", "subword-lengths", "speed")
-ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
+TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "speed")
+ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
+ORDER = (*MODEL, *TRAINING, *ATTENTION)
 DATA_TABLES = ("corpora",)
 
 
@@ -53,6 +54,8 @@ def index_page(
         path.stem: {
             "name": path.stem,
             "image": picture(path),
+            "wide": is_wide(path),
+            "table": table_of(path.stem, reproduction),
             "caption": caption(captions / f"{kind_of(path.stem)}.rst", reproduction),
             "alt": alternative(captions / f"{kind_of(path.stem)}.rst", reproduction, path.stem),
             "forms": [kind for kind in ("pdf", "csv") if path.with_suffix(f".{kind}").exists()],
@@ -88,13 +91,22 @@ def kind_of(figure: str) -> str:
     return figure.rpartition(".")[2]
 
 
+def table_of(figure: str, reproduction: Reproduction) -> dict | None:
+    """Return name and title of the table whose rows a figure shows, if it is named after one."""
+    name, _, _ = figure.rpartition(".")
+    table = reproduction.tables.get(name)
+    return {"name": name, "title": table.title} if table else None
+
+
 def figures_in_order(folder: Path, reproduction: Reproduction, form: str) -> list[Path]:
-    """Return the files of all figures in a form: of the tables in their order, then others."""
+    """Return the files of all figures in a form: table by table, then those of none."""
     tables = list(reproduction.tables)
 
-    def place(path: Path) -> tuple[int, str]:
-        table, _, _ = path.stem.rpartition(".")
-        return (tables.index(table) if table in tables else len(tables), path.name)
+    def place(path: Path) -> tuple[int, int, str]:
+        table, _, kind = path.stem.rpartition(".")
+        table_number = tables.index(table) if table in tables else len(tables)
+        kind_number = ORDER.index(kind) if kind in ORDER else len(ORDER)
+        return (table_number, kind_number, path.name)
 
     return sorted((folder / "figures").glob(f"*.{form}"), key=place)
 
@@ -141,12 +153,11 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
             ATTENTION,
         ),
     ]
-    elsewhere = (*MODEL, *TRAINING, *ATTENTION)
     for place, title, text, its_tables, kinds in plan:
         its_figures = [
             figure
             for name, figure in figures.items()
-            if (kind_of(name) in kinds if kinds else kind_of(name) not in elsewhere)
+            if (kind_of(name) in kinds if kinds else kind_of(name) not in ORDER)
         ]
         if its_tables or its_figures:
             yield Section(place, title, text, its_tables, its_figures)

@@ -7,6 +7,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from nmt.paper.drawing import COLUMN, STYLE
+
 TEMPLATES = Path(__file__).parent / "templates"
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(TEMPLATES),
@@ -27,6 +29,12 @@ def embedded(value: object) -> Markup:
     """Return a value as JSON for a script element, which none of its texts can end."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
+
+
+def is_wide(path: Path) -> bool:
+    """Return whether the figure of a PNG is wider than a column of a paper."""
+    pixels = int.from_bytes(path.read_bytes()[16:20], "big")
+    return pixels > 1.5 * COLUMN * STYLE["savefig.dpi"]
 
 
 def picture(path: Path) -> str:

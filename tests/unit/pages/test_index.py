@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+from matplotlib.figure import Figure
 from support import paper_runs
 from support.browser import DESKTOP, PHONE, opened
 from support.made_up_folder import make_folder
@@ -11,7 +12,9 @@ from support.made_up_folder import make_folder
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.pages.index import index_page
+from nmt.pages.render import is_wide
 from nmt.pages.tables import linked_table
+from nmt.paper.drawing import COLUMN, PAGE, STYLE
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,7 @@ def test_sections_are_in_the_papers_order(made):
     assert figures == ["systems.learning-curves", "systems.bleu-by-length", "attention"]
     assert "100% made up" in page
     assert "<strong>Learning curves</strong>" in page
+    assert re.search(r'Learning curves.*?Rows: <a href="#table-systems">', page, re.DOTALL)
 
 
 def test_every_address_of_a_file_is_right(made):
@@ -88,3 +92,9 @@ def test_publish_writes_the_same_page(tmp_path, made, root, run_script):
     )
     assert process.returncode == 0, process.stderr
     assert page.read_bytes() == (made / "index.html").read_bytes()
+
+
+@pytest.mark.parametrize(("inches", "wide"), [(COLUMN, False), (PAGE, True)])
+def test_figures_of_two_columns_are_wide(tmp_path, inches, wide):
+    Figure(figsize=(inches, 1)).savefig(tmp_path / "figure.png", dpi=STYLE["savefig.dpi"])
+    assert is_wide(tmp_path / "figure.png") == wide

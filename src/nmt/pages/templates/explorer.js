@@ -45,6 +45,7 @@ function chooseSentence() {
   const { sentences } = models[state.model];
   state.sentence = Math.min(state.sentence, sentences.length - 1);
   fillSelect("sentence", sentences.map((item, number) => [number, item.sentence]), state.sentence);
+  get("whole").textContent = current().sentence;
   const kinds = Object.keys(current().maps);
   if (!kinds.includes(state.kind)) state.kind = kinds[0] ?? CROSS;
   fillSelect("kind", kinds.map((kind) => [kind, kind]), state.kind);
