@@ -15,6 +15,8 @@ from nmt.configuration import Catalog, Reproduction
 TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
 # Figures of attention
 ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
+# Files of a reproduction that may be made after the others
+LATER = ("manifest.json", "article.pdf", "article.tex")
 # Files of a run that only need its model
 OF_MODEL = ("attention.json", "attention-maps.json", "dev.perplexity.json", "dev.sweep.json")
 
@@ -78,12 +80,16 @@ class Chain:
             yield from self.files_below(folder)
 
     def files_below(self, folder: str) -> Iterator[str]:
-        """Yield the files in a folder, without hidden ones, the manifest and training's state."""
-        manifest = f"{self.reproduction.name}/manifest.json"
+        """Yield the files in a folder, without hidden ones and training's state.
+
+        Nor the manifest and the article, which may be made after the manifest: all that it shows is
+        in the manifest.
+        """
+        own = [f"{self.reproduction.name}/{name}" for name in LATER]
         for path in sorted((self.results / folder).rglob("*")):
             name = path.relative_to(self.results).as_posix()
             left_out = re.search(r"/\.|/state-[0-9a-f]{12}/", name)
-            if path.is_file() and not left_out and name != manifest:
+            if path.is_file() and not left_out and name not in own:
                 yield name
 
     def made_from(self, path: str) -> list[str]:

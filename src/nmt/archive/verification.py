@@ -51,7 +51,7 @@ class Verification:
         return [file for file in self.manifest["files"] if file.startswith(name)] or [name]
 
     def checksums(self) -> Iterator[Finding]:
-        """Compare the bytes of every file; name those that the manifest does not know."""
+        """Compare the bytes of every file that the manifest lists."""
         listed = self.manifest["files"]
         confirmed = 0
         for name, entry in listed.items():
