@@ -23,6 +23,10 @@ include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
 
 
+# What Snakemake's own report begins with
+report: "workflow/report/overview.rst"
+
+
 # For --sdm apptainer alone: docs/cluster.md says how it is built.
 container: in_repository("envs/nmt.sif")
 

@@ -15,7 +15,7 @@ import torch
 from nmt import command
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
 from nmt.benchmarks.report import ratio, rounds, spread
-from nmt.benchmarks.worker import run_worker
+from nmt.benchmarks.worker import busy_processes, run_worker
 from nmt.device import choose_device
 from nmt.files import write_text
 from nmt.progress import progress
@@ -40,7 +40,8 @@ def main(args: argparse.Namespace) -> None:
     for toolkit in progress(turns, "benchmark", len(turns), "measurements"):
         python = args.peers_python if toolkit in TOOLKITS else sys.executable
         worker = [python, "-m", SEARCH, f"--toolkit={toolkit}"]
-        records.append({"toolkit": toolkit} | run_worker(toolkit, worker, options))
+        with busy_processes(args.busy):
+            records.append({"toolkit": toolkit} | run_worker(toolkit, worker, options))
         measurements = pd.DataFrame(records)
         # Written after every measurement, because a later one may fail
         write_text(args.csv, measurements.to_csv(index=False))
@@ -59,10 +60,11 @@ def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
     cells = pd.DataFrame(columns, rates.columns)
     text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
-        f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}: beam"
-        f" {args.beam}, batches of {args.sentences} sentences. Medians; rounds: {args.rounds},"
-        " interleaved; in brackets are the lowest and the highest. To this: the ratio of this"
-        " project's sentences a second, in float32, to theirs, of the medians and round by round."
+        f"{device_name(choose_device())}, threads {args.threads}, busy processes beside it"
+        f" {args.busy}, commit {commit()}: beam {args.beam}, batches of {args.sentences} sentences."
+        f" Medians; rounds: {args.rounds}, interleaved; in brackets are the lowest and the highest."
+        " To this: the ratio of this project's sentences a second, in float32, to theirs, of the"
+        " medians and round by round."
     )
     return f"{text}\n\n{about}\n"
 
@@ -94,6 +96,12 @@ if __name__ == "__main__":
     parser.add_argument("--beam", type=command.whole_number(1), default=4)
     parser.add_argument("--sentences", type=command.whole_number(1), default=100, help="of a batch")
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
+    parser.add_argument(
+        "--busy",
+        type=command.whole_number(0),
+        default=0,
+        help="processes that compute all the time beside it",
+    )
     for name in ("csv", "markdown"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -78,7 +78,10 @@ def add_references(parser: argparse.ArgumentParser, action: str = "store") -> No
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add --threads, which is None when it is not given."""
     parser.add_argument(
-        "--threads", type=whole_number(1, MOST_THREADS), help="CPU threads; all without it"
+        "--threads",
+        type=whole_number(1, MOST_THREADS),
+        help="CPU threads, all without it; no more than there are idle cores, as threads wait for"
+        " each other: with one core taken, two threads are slower than one",
     )
 
 

@@ -364,6 +364,7 @@ def test_the_report_is_one_file_with_all_in_it(made):
         "One training on the dev set, averaged and not",
     ):
         assert f"<strong>{caption}</strong>" in report
+    assert "under <strong>Workflow</strong> every step with its command" in report
 
 
 def test_the_model_translates_plain_text(made):

@@ -37,7 +37,7 @@ rule compare:
     threads: 1
     resources:
         mem_mb=memory(500),
-        runtime=minutes(60),
+        runtime=minutes(30),
     params:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs

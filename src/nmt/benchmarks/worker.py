@@ -3,6 +3,9 @@
 import json
 import os
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nmt.environment import SETTINGS
@@ -28,3 +31,16 @@ def run_worker(name: str, command: list, options: dict, source: Path = SOURCE) -
             f"{name} could not be measured by {' '.join(map(str, command))}: see above."
         )
     return json.loads(process.stdout.splitlines()[-1])
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """Run processes that compute all the time, as others do on a shared machine."""
+    endless = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(endless) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
