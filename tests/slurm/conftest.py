@@ -1,8 +1,6 @@
 """A SLURM of our own, for all tests of this process."""
 
-import os
 import shutil
-import signal
 import tempfile
 from pathlib import Path
 
@@ -51,8 +49,5 @@ def workplace(tmp_path, cluster, undisturbed):
 
     yield make
     for place in places:
-        for number, _ in place.queue():
-            cluster.run("scancel", number)
-        for number in place.trainers():
-            os.kill(number, signal.SIGKILL)
+        place.stop()
         shutil.rmtree(place.folder, ignore_errors=True)

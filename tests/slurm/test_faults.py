@@ -72,8 +72,10 @@ def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, 
     place.wait_for_updates()
     node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
     cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    assert process.wait(timeout=120) == 0, place.messages
-    cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
+    try:
+        assert process.wait(timeout=120) == 0, place.messages
+    finally:
+        cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
     assert same(place.weights(), undisturbed.weights())
 
 

@@ -1,6 +1,7 @@
 """A copy of the repository whose jobs go through a SLURM of our own."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ class Workplace:
         self.folder = copy_repository(folder)
         self.cluster = cluster
         self.updates = updates
+        self.processes: list[subprocess.Popen] = []
         self.environment = environment(self.folder) | {
             key: cluster.environment[key] for key in ("SLURM_CONF", "PATH")
         }
@@ -80,7 +82,19 @@ class Workplace:
                 stderr=log,
                 start_new_session=True,
             )
+        self.processes.append(self.process)
         return self.process
+
+    def stop(self) -> None:
+        """End whatever still runs here: snakemake, its jobs and trainers that were left alone."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        for number, _ in self.queue():
+            self.cluster.run("scancel", number)
+        for number in self.trainers():
+            os.kill(number, signal.SIGKILL)
 
     def train(self) -> subprocess.Popen:
         """Start snakemake on the row's training alone."""

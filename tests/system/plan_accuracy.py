@@ -19,9 +19,8 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("src", "tests")]
 from tabulate import tabulate  # noqa: E402
 
 from nmt import command  # noqa: E402
-from nmt.configuration import load_reproduction  # noqa: E402
+from nmt.configuration import load_reproduction, read_yaml  # noqa: E402
 from nmt.errors import UserError  # noqa: E402
-from nmt.files import read_json  # noqa: E402
 from nmt.planning.plan import plan  # noqa: E402
 
 ALLOWED = 0.2
@@ -56,8 +55,9 @@ def compare(folder: Path, configuration: Path, args: argparse.Namespace) -> list
     )
     if process.returncode:
         raise UserError(f"{configuration} was not trained: see above.")
-    (path,) = folder.glob(f"results/{configuration.stem}*updates*/configuration.json")
-    reproduction, catalog = load_reproduction(read_json(path), str(path))
+    values = read_yaml(configuration, dict)
+    values |= {"updates": args.updates, "catalog": str(ROOT / "config")}
+    reproduction, catalog = load_reproduction(values, str(configuration))
     tables = [name for name, table in reproduction.tables.items() if not table.on_request]
     trainings = plan(
         reproduction,
@@ -71,7 +71,7 @@ def compare(folder: Path, configuration: Path, args: argparse.Namespace) -> list
     )
     return [
         [
-            path.parent.name,
+            reproduction.name,
             training.name,
             sum(training.measured) / len(training.measured),
             training.seconds,

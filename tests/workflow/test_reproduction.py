@@ -53,14 +53,24 @@ def made(tmp_path_factory):
 
 
 @contextmanager
-def edited(path, old, new):
-    before = path.read_text(encoding="utf-8")
-    assert before.count(old) == 1
-    path.write_text(before.replace(old, new), encoding="utf-8")
+def restored(*paths):
+    """Gives files back their bytes and times in the end."""
+    before = [(path, path.read_bytes(), path.stat()) for path in paths]
     try:
         yield
     finally:
-        path.write_text(before, encoding="utf-8")
+        for path, content, status in before:
+            path.write_bytes(content)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@contextmanager
+def edited(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    with restored(path):
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        yield
 
 
 def test_every_table_and_figure_is_made(made):
@@ -297,14 +307,9 @@ def test_a_table_on_request_is_made_when_asked_for(made):
 def test_an_error_is_said_last(made):
     model = made / "results/runs/tiny/tiny-seq2seq/seed-1/model/model.safetensors"
     record = made / "results/record.json"
-    whole, times, recorded = model.read_bytes(), model.stat(), record.read_bytes()
-    model.write_bytes(whole[:-1])
-    try:
+    with restored(model, record):
+        model.write_bytes(model.read_bytes()[:-1])
         process = snakemake(made, "results/runs/tiny/tiny-seq2seq/seed-1/dev.sweep.json")
-    finally:
-        model.write_bytes(whole)
-        os.utime(model, ns=(times.st_atime_ns, times.st_mtime_ns))
-        record.write_bytes(recorded)
     assert process.returncode == 1
     sentence, log = process.stdout.splitlines()[-2:]
     assert sentence.startswith(f"{model.relative_to(made)} is damaged (")
@@ -410,13 +415,11 @@ def test_an_untouched_reproduction_is_verified(made):
 
 @contextmanager
 def changed_byte(path, place):
-    before = path.read_bytes()
-    index = int(place * (len(before) - 1))
-    path.write_bytes(before[:index] + bytes([before[index] ^ 1]) + before[index + 1 :])
-    try:
+    content = bytearray(path.read_bytes())
+    content[int(place * (len(content) - 1))] ^= 1
+    with restored(path):
+        path.write_bytes(content)
         yield
-    finally:
-        path.write_bytes(before)
 
 
 @pytest.mark.parametrize(
@@ -456,13 +459,10 @@ def test_what_is_computed_again_differs_where_inputs_do(made):
     changed = re.sub(r'("chrf": {\s+"score": )', r"\g<1>1", text)
     table = made / "results/tiny/tables/dev.csv"
     lines = table.read_text(encoding="utf-8")
-    try:
+    with restored(scores, table):
         scores.write_text(changed, encoding="utf-8")
         table.write_text(lines.replace("0.", "0.1"), encoding="utf-8")
         process = script(made, "verify", "--folder", "results/tiny", "--lines", 0, "--threads", 1)
-    finally:
-        scores.write_text(text, encoding="utf-8")
-        table.write_text(lines, encoding="utf-8")
     assert process.returncode == 1
     run = "differs: runs/tiny/tiny-rnnsearch/seed-1/test.scores.json"
     assert f"{run}: scores of the translations: chrf" in process.stdout
