@@ -1,5 +1,6 @@
 """A copy of the repository whose jobs go through a SLURM of our own."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -27,7 +28,6 @@ class Workplace:
         self.folder = copy_repository(folder)
         self.cluster = cluster
         self.updates = updates
-        self.processes: list[subprocess.Popen] = []
         self.environment = environment(self.folder) | {
             key: cluster.environment[key] for key in ("SLURM_CONF", "PATH")
         }
@@ -82,19 +82,15 @@ class Workplace:
                 stderr=log,
                 start_new_session=True,
             )
-        self.processes.append(self.process)
         return self.process
 
     def stop(self) -> None:
-        """End whatever still runs here: snakemake, its jobs and trainers that were left alone."""
-        for process in self.processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        """End whatever still runs here: snakemake, its jobs, and what a node that is down left."""
         for number, _ in self.queue():
             self.cluster.run("scancel", number)
-        for number in self.trainers():
-            os.kill(number, signal.SIGKILL)
+        for number in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
 
     def train(self) -> subprocess.Popen:
         """Start snakemake on the row's training alone."""
@@ -155,18 +151,24 @@ class Workplace:
         ((number, _),) = self.queue()
         return number
 
-    def trainers(self) -> list[int]:
-        """The process numbers of train.py."""
-        numbers = []
+    def processes(self) -> dict[int, list[bytes]]:
+        """The command lines of all processes that run in this folder, by number."""
+        commands = {}
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                command = (path / "cmdline").read_bytes().split(b"\0")
-                here = os.readlink(path / "cwd") == str(self.folder)
+                if os.readlink(path / "cwd") == str(self.folder):
+                    commands[int(path.name)] = (path / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if here and b"src/train.py" in command and b"srun" not in command[0]:
-                numbers.append(int(path.name))
-        return numbers
+        return commands
+
+    def trainers(self) -> list[int]:
+        """The process numbers of train.py."""
+        return [
+            number
+            for number, command in self.processes().items()
+            if b"src/train.py" in command and b"srun" not in command[0]
+        ]
 
     def weights(self) -> dict:
         """The last checkpoint of the finished training."""
