@@ -21,9 +21,9 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     process = place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
-    local_process = snakemake(local, *options)
+    local_process = snakemake(local, *options, "--until", "translate", "perplexity")
     assert local_process.returncode == 0, local_process.stdout
-    assert process.wait(timeout=400) == 0, place.messages
+    assert process.wait(timeout=600) == 0, place.messages
     assert len(contents(local)) > 10
     assert contents(place.folder) == contents(local)
     for path in place.folder.rglob("*"):
@@ -33,7 +33,7 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
 
 def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
     place = Workplace(tmp_path / "it's $(touch harm)", cluster)
-    assert place.train().wait(timeout=60) == 1
+    assert place.train().wait(timeout=200) == 1
     assert "has a quote, a dollar sign or a backslash in its name" in place.log
     assert "has been submitted" not in place.log
     assert not (place.folder / "harm").exists()

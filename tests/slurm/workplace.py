@@ -119,7 +119,7 @@ class Workplace:
         texts = [self.log, *(path.read_text(errors="replace") for path in jobs)]
         return "\n".join([*texts, self.training_log, str(self.queue())])
 
-    def wait(self, condition: Callable[[], object], seconds: float = 90) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = 200) -> None:
         """Wait until the condition holds; fails where it never does, or snakemake fails first."""
         end = time.monotonic() + seconds
         while not condition():

@@ -13,6 +13,8 @@ rule record_attention:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/record_attention.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(800, per_parameter=8),
@@ -37,6 +39,8 @@ rule explore:
         "results/benchmarks/{reproduction}/explore.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -65,10 +69,12 @@ rule browse:
         "results/benchmarks/{reproduction}/browse.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
-        runtime=minutes(20),
+        runtime=minutes(10),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         titles=titles,
@@ -96,6 +102,8 @@ rule publish:
         "results/benchmarks/{reproduction}/publish.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -123,10 +131,12 @@ rule trace:
         "results/benchmarks/{reproduction}/trace.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
-        runtime=minutes(60),
+        runtime=minutes(15),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
     shell:
@@ -153,7 +163,7 @@ rule set_article:
     threads: 1
     resources:
         mem_mb=memory(500),
-        runtime=minutes(20),
+        runtime=minutes(10),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         captions=in_repository("workflow/report"),

@@ -10,6 +10,8 @@ rule resolve_configuration:
         "results/benchmarks/{reproduction}/resolve_configuration.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(200),
@@ -34,10 +36,12 @@ rule compare:
         "results/benchmarks/{reproduction}/compare.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
-        runtime=minutes(30),
+        runtime=minutes(20),
     params:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
@@ -73,6 +77,8 @@ rule typeset:
         "results/benchmarks/{reproduction}/typeset.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -112,6 +118,8 @@ rule corpora:
         f"results/benchmarks/{REPRODUCTION.name}/typeset.corpora.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -156,6 +164,8 @@ for table in REPRODUCTION.tables:
             f"results/benchmarks/{REPRODUCTION.name}/plot.{table}.tsv"
         conda:
             "../../envs/nmt.yaml"
+        group:
+            "tabulate"
         threads: 1
         resources:
             mem_mb=memory(900),

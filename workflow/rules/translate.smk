@@ -13,6 +13,8 @@ rule translate:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "evaluate"
     threads: threads_of_a_run()
     resources:
         mem_mb=memory(1500, per_parameter=8),
@@ -37,6 +39,8 @@ rule score:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(300),
@@ -86,6 +90,8 @@ rule describe:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -106,6 +112,8 @@ rule attend:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
+    group:
+        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(800, per_parameter=8),
