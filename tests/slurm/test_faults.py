@@ -24,11 +24,11 @@ def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed):
     place = workplace()
     # The shortest limit there is: SLURM looks twice a minute, and tells the job in time for that.
     place.write_profile(runtime=1, slurm_extra="'--signal=TERM@5 --requeue --open-mode=append'")
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before; SLURM wakes it up
-    assert process.wait(timeout=300) == 0, place.messages
+    assert place.exit_code() == 0, place.messages
     assert "going on from update" in place.training_log
     assert place.log.count("has been submitted") == 1
     assert same(place.weights(), undisturbed.weights())
@@ -36,7 +36,7 @@ def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed):
 
 def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     place = workplace()
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     number = place.job()
     urgent = cluster.run(
@@ -53,27 +53,27 @@ def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     )
     place.wait(lambda: [number, "PENDING"] in place.queue())
     place.wait(lambda: urgent not in cluster.run("squeue", "-h", "-o%i"))
-    assert process.wait(timeout=300) == 0, place.messages
+    assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_requeued_goes_on(workplace, undisturbed, cluster):
     place = workplace()
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     cluster.run("scontrol", "requeue", place.job())
-    assert process.wait(timeout=300) == 0, place.messages
+    assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, cluster):
     place = workplace()
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
     cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
     try:
-        assert process.wait(timeout=300) == 0, place.messages
+        assert place.exit_code() == 0, place.messages
     finally:
         cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
     assert same(place.weights(), undisturbed.weights())
@@ -81,39 +81,44 @@ def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, 
 
 def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, undisturbed):
     place = workplace()
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     os.kill(place.trainers()[0], signal.SIGKILL)
-    assert process.wait(timeout=200) == 1, place.messages
-    assert place.train().wait(timeout=300) == 0, place.messages
+    assert place.exit_code() == 1, place.messages
+    place.train()
+    assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
     place = workplace(100 * UPDATES)
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     cluster.run("scancel", place.job())
-    assert process.wait(timeout=200) == 1, place.messages
+    assert place.exit_code() == 1, place.messages
     assert place.queue() == []
     assert "it is not run again" in place.training_log
 
 
 def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturbed):
     place = workplace()
-    process = place.train()
+    place.train()
     place.wait_for_updates()
-    kill_snakemake(process)
+    kill_snakemake(place.process)
     number = place.job()
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before
-    assert place.snakemake("--unlock").wait(timeout=200) == 0
-    assert place.train().wait(timeout=200) == 1
+    place.snakemake("--unlock")
+    assert place.exit_code() == 0
+    place.train()
+    assert place.exit_code() == 1
     assert f"SLURM job {number} of an earlier call still runs here" in place.log
     os.kill(trainer, signal.SIGCONT)
-    assert place.snakemake("--unlock").wait(timeout=200) == 0
+    place.snakemake("--unlock")
+    assert place.exit_code() == 0
     place.wait(lambda: place.queue() == [])
-    assert place.train().wait(timeout=300) == 0, place.messages
+    place.train()
+    assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
 
@@ -125,7 +130,8 @@ def test_two_nodes_train_as_two_processes_of_one(workplace):
     assert process.returncode == 0, process.stdout
     place = workplace()
     place.write_profile(nodes=2)
-    assert place.train().wait(timeout=300) == 0, place.messages
+    place.train()
+    assert place.exit_code() == 0, place.messages
     assert place.training()["made_by"][0]["processes"] == 2
     assert same(place.weights(), local.weights())
 
@@ -133,12 +139,13 @@ def test_two_nodes_train_as_two_processes_of_one(workplace):
 def test_a_rank_that_is_killed_ends_the_job(workplace, undisturbed):
     place = workplace()
     place.write_profile(nodes=2)
-    process = place.train()
+    place.train()
     place.wait_for_updates()
     os.kill(place.trainers()[-1], signal.SIGKILL)
-    assert process.wait(timeout=200) == 1, place.messages
+    assert place.exit_code() == 1, place.messages
     assert place.trainers() == []
-    assert place.train().wait(timeout=300) == 0, place.messages
+    place.train()
+    assert place.exit_code() == 0, place.messages
 
 
 def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
@@ -146,7 +153,8 @@ def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
         pytest.skip("this machine has a GPU")
     place = workplace()
     place.write_profile(gpu=1)
-    assert place.train().wait(timeout=200) == 1
+    place.train()
+    assert place.exit_code() == 1
     assert "error: a GPU was asked for and torch can use none" in place.training_log
     assert place.log.count("has been submitted") == 1  # a second time would be no better
     assert place.metrics() == []

@@ -18,12 +18,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place = workplace(UPDATES)
-    process = place.snakemake()
+    place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
     local_process = snakemake(local, *options, "--until", "translate", "perplexity")
     assert local_process.returncode == 0, local_process.stdout
-    assert process.wait(timeout=600) == 0, place.messages
+    assert place.exit_code() == 0, place.messages
     assert len(contents(local)) > 10
     assert contents(place.folder) == contents(local)
     for path in place.folder.rglob("*"):
@@ -33,7 +33,8 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
 
 def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
     place = Workplace(tmp_path / "it's $(touch harm)", cluster)
-    assert place.train().wait(timeout=200) == 1
+    place.train()
+    assert place.exit_code() == 1
     assert "has a quote, a dollar sign or a backslash in its name" in place.log
     assert "has been submitted" not in place.log
     assert not (place.folder / "harm").exists()

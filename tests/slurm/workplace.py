@@ -84,6 +84,13 @@ class Workplace:
             )
         return self.process
 
+    def exit_code(self, seconds: float = 300) -> int:
+        """Wait until the snakemake that was started last ends; return its exit code."""
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.messages) from None
+
     def stop(self) -> None:
         """End whatever still runs here: snakemake, its jobs, and what a node that is down left."""
         for number, _ in self.queue():
