@@ -6,6 +6,7 @@ touched, and nobody else can connect. It takes Debian's packages slurm-wlm and m
 """
 
 import argparse
+import contextlib
 import os
 import secrets
 import shutil
@@ -77,6 +78,11 @@ class Cluster:
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}:/usr/sbin",
         }
 
+    @property
+    def own_variable(self) -> bytes:
+        """What is in the environment of all that runs on this cluster, and on no other."""
+        return f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
+
     def start(self) -> None:
         """Write the configuration, start all daemons and wait until both nodes take jobs.
 
@@ -98,10 +104,14 @@ class Cluster:
             self.wait("slurmctld", lambda: "is UP" in self.run("scontrol", "ping"))
             for node in NODES:
                 self.daemon("slurmd", "-N", node)
-            self.wait("the nodes", lambda: self.run("sinfo", "-hNp", "gpu", "-o%t") == "idle\nidle")
+            self.wait("the nodes", self.is_idle)
         except BaseException:
             self.stop()
             raise
+
+    def is_idle(self) -> bool:
+        """Whether both nodes take jobs and have none."""
+        return self.run("sinfo", "-hNp", "gpu", "-o%t") == "idle\nidle"
 
     def configure(self) -> None:
         """Write the files of a fresh cluster."""
@@ -171,6 +181,32 @@ class Cluster:
             if time.monotonic() > end:
                 raise RuntimeError(f"{what} did not come up, see {self.folder}/*.log")
             time.sleep(0.05)
+
+    def cut_power(self, node: str) -> None:
+        """Kill the node's daemon and all that its jobs have started, and tell the controller."""
+        daemons = {int((self.folder / f"{node}.pid").read_text())}
+        jobs = set()
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                variables = (path / "environ").read_bytes().split(b"\0")
+                if {f"SLURMD_NODENAME={node}".encode(), self.own_variable} <= set(variables):
+                    jobs.add(int(path.name))
+                    parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                    if Path(f"/proc/{parent}/comm").read_text() == "slurmstepd\n":
+                        daemons.add(parent)
+            except OSError:
+                continue
+        # The daemons first: they must not report how the jobs end.
+        for number in [*daemons, *jobs]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        # Or it would wait for SlurmdTimeout.
+        self.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+
+    def power_up(self, node: str) -> None:
+        """Start the node's daemon again."""
+        self.daemon("slurmd", "-N", node)
+        self.run("scontrol", "update", f"nodename={node}", "state=resume")
 
     def stop(self) -> None:
         """End all jobs and daemons."""

@@ -51,3 +51,4 @@ def workplace(tmp_path, cluster, undisturbed):
     for place in places:
         place.stop()
         shutil.rmtree(place.folder, ignore_errors=True)
+    cluster.wait("the nodes", cluster.is_idle)

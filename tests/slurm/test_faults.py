@@ -71,11 +71,11 @@ def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, 
     place.train()
     place.wait_for_updates()
     node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
-    cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    cluster.cut_power(node)
     try:
         assert place.exit_code() == 0, place.messages
     finally:
-        cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
+        cluster.power_up(node)
     assert same(place.weights(), undisturbed.weights())
 
 

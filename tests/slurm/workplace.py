@@ -121,10 +121,11 @@ class Workplace:
 
     @property
     def messages(self) -> str:
-        """All that was said here: by snakemake, its jobs, and the trainer; and the queue."""
+        """All that was said here: by snakemake, its jobs, and the trainer; queue and nodes."""
         jobs = sorted((self.folder / ".snakemake/slurm_logs").rglob("*.log"))
         texts = [self.log, *(path.read_text(errors="replace") for path in jobs)]
-        return "\n".join([*texts, self.training_log, str(self.queue())])
+        nodes = self.cluster.run("sinfo", "-hN", "-o%N %P %T %E")
+        return "\n".join([*texts, self.training_log, str(self.queue()), nodes])
 
     def wait(self, condition: Callable[[], object], seconds: float = 200) -> None:
         """Wait until the condition holds; fails where it never does, or snakemake fails first."""
