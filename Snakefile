@@ -12,8 +12,6 @@ if not workflow.configfiles:
     configfile: ROOT / "config/demo.yaml"
 
 
-# On a cluster the rules of a group are submitted as one job: `evaluate` is what follows a training,
-# `tabulate` makes all tables, figures and pages.
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/vocabulary.smk"

@@ -13,8 +13,6 @@ rule record_attention:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/record_attention.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(800, per_parameter=8),
@@ -39,8 +37,6 @@ rule explore:
         "results/benchmarks/{reproduction}/explore.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -69,8 +65,6 @@ rule browse:
         "results/benchmarks/{reproduction}/browse.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -102,8 +96,6 @@ rule publish:
         "results/benchmarks/{reproduction}/publish.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -131,8 +123,6 @@ rule trace:
         "results/benchmarks/{reproduction}/trace.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "tabulate"
     threads: 1
     resources:
         mem_mb=memory(500),

@@ -69,8 +69,6 @@ rule share_training:
         or "none",
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(600),
@@ -96,8 +94,6 @@ rule average:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(600, per_parameter=25),
@@ -126,8 +122,6 @@ rule perplexity:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: threads_of_a_run()
     resources:
         mem_mb=memory(800, per_parameter=8),

@@ -13,8 +13,6 @@ rule translate:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: threads_of_a_run()
     resources:
         mem_mb=memory(1500, per_parameter=8),
@@ -39,8 +37,6 @@ rule score:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(300),
@@ -90,8 +86,6 @@ rule describe:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(500),
@@ -112,8 +106,6 @@ rule attend:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
-    group:
-        "evaluate"
     threads: 1
     resources:
         mem_mb=memory(800, per_parameter=8),
