@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 import torch
@@ -158,3 +159,14 @@ def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
     assert "error: a GPU was asked for and torch can use none" in place.training_log
     assert place.log.count("has been submitted") == 1  # a second time would be no better
     assert place.metrics() == []
+
+
+def test_an_environment_that_no_job_can_start_is_an_error_before_any_work(workplace):
+    place = workplace()
+    environment = place.folder / "an environment"
+    environment.symlink_to(sys.prefix)
+    place.python = environment / "bin/python"
+    place.train()
+    assert place.exit_code() == 1
+    assert f"error: jobs of a cluster cannot start '{place.python}'" in place.log
+    assert "has been submitted" not in place.log

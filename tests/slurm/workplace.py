@@ -28,6 +28,11 @@ class Workplace:
         self.folder = copy_repository(folder)
         self.cluster = cluster
         self.updates = updates
+        # Snakemake does not quote the path of Python in its jobs.
+        environment_link = cluster.folder / "environment"
+        environment_link.unlink(missing_ok=True)
+        environment_link.symlink_to(sys.prefix)
+        self.python = environment_link / "bin/python"
         self.environment = environment(self.folder) | {
             key: cluster.environment[key] for key in ("SLURM_CONF", "PATH")
         }
@@ -62,7 +67,7 @@ class Workplace:
     def snakemake(self, *arguments: str) -> subprocess.Popen:
         """Start snakemake with the cluster's profile; its messages go to snakemake.log."""
         command = [
-            *[sys.executable, HERE / "quick_snakemake.py", *arguments],
+            *[self.python, HERE / "quick_snakemake.py", *arguments],
             *[
                 "--workflow-profile",
                 "profile",
