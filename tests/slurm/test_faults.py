@@ -168,5 +168,5 @@ def test_an_environment_that_no_job_can_start_is_an_error_before_any_work(workpl
     place.python = environment / "bin/python"
     place.train()
     assert place.exit_code() == 1
-    assert f"error: jobs of a cluster cannot start '{place.python}'" in place.log
+    assert f"Jobs of a cluster cannot start '{place.python}'" in place.log
     assert "has been submitted" not in place.log

@@ -31,13 +31,6 @@ if not Path(nmt.__file__).resolve().is_relative_to(ROOT.resolve()):
         f" run `pip install --no-deps --editable {shlex.quote(str(ROOT))}`, or make there."
     )
 
-# Snakemake's jobs on a cluster begin with the path of this Python, not quoted.
-if workflow.non_local_exec and shlex.quote(sys.executable) != sys.executable:
-    sys.exit(
-        f"error: jobs of a cluster cannot start {shlex.quote(sys.executable)}: its path must be"
-        " without spaces and signs of the shell. Make the environment in such a folder."
-    )
-
 # `snakemake` may be called by its path, without the environment being activated.
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)])
@@ -398,6 +391,11 @@ def check_cluster():
                 f"{path} has a quote, a dollar sign or a backslash in its name, which job scripts"
                 " would not survive: give it another."
             )
+    if shlex.quote(sys.executable) != sys.executable:  # It begins the jobs' command, not quoted.
+        raise WorkflowError(
+            f"Jobs of a cluster cannot start '{sys.executable}': its path must be without spaces"
+            " and signs of the shell. Make the environment in such a folder."
+        )
     refuse_to_start_twice()
 
 
