@@ -20,8 +20,7 @@ test: environment
 # Faults of clusters, tried on a real SLURM on this machine; needs Debian's packages, and root to install them.
 test-slurm: environment
 	@sh tests/slurm/install.sh
-	. .venv/bin/activate && python -m pytest --numprocesses 3 --dist load --maxschedchunk 1 \
-		tests/slurm/test_reproduction.py tests/slurm/test_faults.py  # the longest first
+	. .venv/bin/activate && python -m pytest --numprocesses 3 --dist load --maxschedchunk 1 tests/slurm
 
 environment:
 	@sh envs/set_up.sh

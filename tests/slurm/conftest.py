@@ -10,6 +10,12 @@ from slurm.workplace import UPDATES, Workplace
 from support.workflows import snakemake
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Start with the test that takes longest, and leave the others in random order."""
+    items.sort(key=lambda item: item.path.name != "test_reproduction.py")
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """A cluster of two nodes, for all tests of this process."""
