@@ -10,10 +10,10 @@ from support.families import transformer
 
 from nmt.benchmarks.peers import build
 from nmt.data.batches import Batch
-from nmt.models.protocol import BOS, EOS, PAD
+from nmt.models.protocol import BOS, EOS, PAD, Source
 from nmt.serving.folder import TranslationModel
 
-SOURCE = torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]])
+SOURCE = Source(torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]]), torch.tensor([4, 3]))
 
 
 def test_toolkits_are_measured_interleaved(tmp_path, run_script):
@@ -97,7 +97,7 @@ def test_marian_searches_to_the_length_asked_for():
     peer = build("marian", transformer(), 20, 0.1)
     peer.model.eval()
     with torch.inference_mode():
-        translations = peer.search(SOURCE, 5, 3)
+        translations = peer.search(SOURCE.tokens, 5, 3)
     assert [len(tokens) for tokens in translations] == [5, 5]
 
 
@@ -110,6 +110,8 @@ def test_losses_are_sums_over_the_target(toolkit):
     target_in = torch.tensor([[BOS, 9, 8], [BOS, 7, PAD]])
     target_out = torch.tensor([[9, 8, EOS], [7, EOS, PAD]])
     both = peer.loss(Batch(SOURCE, target_in, target_out))
-    first = peer.loss(Batch(SOURCE[:1], target_in[:1], target_out[:1]))
-    second = peer.loss(Batch(SOURCE[1:, :3], target_in[1:, :2], target_out[1:, :2]))
+    longer = Source(SOURCE.tokens[:1], SOURCE.lengths[:1])
+    shorter = Source(SOURCE.tokens[1:, :3], SOURCE.lengths[1:])
+    first = peer.loss(Batch(longer, target_in[:1], target_out[:1]))
+    second = peer.loss(Batch(shorter, target_in[1:, :2], target_out[1:, :2]))
     torch.testing.assert_close(both, first + second)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support import tiny_models
 
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, pad_sources
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
@@ -44,7 +44,7 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
     total = 0.0
     tokens = 0
     for source, target in zip(sources, targets, strict=True):
-        source_batch = torch.tensor([[*source, EOS]])
+        source_batch = pad_sources([source])
         target_in = torch.tensor([[BOS, *target]])
         target_out = torch.tensor([*target, EOS])
         with torch.no_grad():

@@ -3,6 +3,8 @@
 import torch
 
 from nmt.configuration import GNMT, ByteNet, ConvS2S, DecoderOnly, RNNSearch, Seq2Seq, Transformer
+from nmt.data.batches import pad_sources
+from nmt.data.source import Source
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD
 
@@ -104,9 +106,9 @@ def rows(
     return torch.tensor([tokens + [PAD] * (longest - len(tokens)) for tokens in sequences])
 
 
-def sources(sentences: list[list[int]]) -> torch.Tensor:
-    """Return a batch of sources: (B, S)."""
-    return rows(sentences, last=(EOS,))
+def sources(sentences: list[list[int]]) -> Source:
+    """Return a batch of sources."""
+    return pad_sources(sentences)
 
 
 def target_inputs(sentences: list[list[int]]) -> torch.Tensor:

@@ -99,11 +99,11 @@ def by_transformers(model: TranslationModel, folder: Path, _: str) -> Translate:
         for numbers in length_sorted_batches(sources, model.experiment.decoding.beam):
             source = pad_sources([sources[number] for number in numbers])
             rows = marian.generate(
-                source,
-                attention_mask=source != PAD,
+                source.tokens,
+                attention_mask=~source.padding,
                 length_penalty=1.0,
                 early_stopping=True,
-                max_new_tokens=source.size(1) + 50,
+                max_new_tokens=source.tokens.size(1) + 50,
             )
             yield numbers, rows.tolist()
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 
 # B sentences, S source length, T target length, D model width, V vocabulary, R = B * beam rows
 
@@ -38,14 +38,14 @@ class Bag(Model):
         """Return hidden states from bags (..., D) and last words (...): (..., D)."""
         return self.dropout(torch.relu(self.mix(bag + self.target(last))))
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
         return HiddenStates(self.hidden(self.encode(source)[:, None], target_in))
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Source) -> Tensor:
         """Return the mean of the source's embeddings: (B, S) -> (B, D)."""
-        real = (source != PAD)[..., None]
-        return (self.source(source) * real).sum(1) / real.sum(1)
+        real = ~source.padding[..., None]
+        return (self.source(source.tokens) * real).sum(1) / real.sum(1)
 
     def start(self, encoded: Tensor, beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
@@ -55,6 +55,6 @@ class Bag(Model):
         """Decode one position: last words (R,) -> hidden states (R, D), and the state."""
         return self.hidden(state.bag, tokens), state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return no maps: there is no attention."""
         return {}

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from nmt import command
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, build
 from nmt.data.batches import pad_sources
+from nmt.data.source import Source
 from nmt.decoding.search import search
 from nmt.errors import UserError
 from nmt.files import read_lines
@@ -26,7 +27,7 @@ from nmt.models.protocol import EOS, PAD
 from nmt.serving.folder import TranslationModel
 
 # Sources (B, S), the lengths of their translations, and a beam -> B translations
-Search = Callable[[Tensor, list[int], int], list[list[int]]]
+Search = Callable[[Source, list[int], int], list[list[int]]]
 # Sources of a batch, and the lengths of their translations, EOS not counted
 SearchBatch = tuple[list[list[int]], list[int]]
 
@@ -140,7 +141,7 @@ def load_search(toolkit: str, model: TranslationModel, threads: int) -> Search:
     peer.model.eval()
     peer_search = peer.search
     assert peer_search is not None  # SEARCH_TOOLKITS have one
-    return lambda source, lengths, beam: peer_search(source, lengths[0], beam)
+    return lambda source, lengths, beam: peer_search(source.tokens, lengths[0], beam)
 
 
 def this_project(model: TranslationModel) -> Search:
@@ -154,7 +155,7 @@ def this_project(model: TranslationModel) -> Search:
     output.bias.data[EOS] = -1e4  # all but impossible where it is not forced
     single_model.output = output
 
-    def translate(source: Tensor, lengths: list[int], beam: int) -> list[list[int]]:
+    def translate(source: Source, lengths: list[int], beam: int) -> list[list[int]]:
         decoding = model.experiment.decoding.model_copy(update={"beam": beam})
         hypotheses = search(single_model, source.to(weight.device), lengths, decoding)
         return [best.tokens for (best,) in hypotheses]
@@ -173,9 +174,10 @@ def ctranslate2(model: TranslationModel, precision: str, threads: int) -> Search
         translator = Translator(f"{folder}/model", compute_type=precision, intra_threads=threads)
     pieces = model.subwords.source.pieces
 
-    def translate(source: Tensor, lengths: list[int], beam: int) -> list[list[int]]:
+    def translate(source: Source, lengths: list[int], beam: int) -> list[list[int]]:
         sentences = [
-            [token for token in sentence if token not in (EOS, PAD)] for sentence in source.tolist()
+            [token for token in sentence if token not in (EOS, PAD)]
+            for sentence in source.tokens.tolist()
         ]
         results = translator.translate_batch(
             [pieces(sentence) for sentence in sentences],

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Training
+from nmt.data.source import Source, copy_to
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
@@ -28,16 +29,14 @@ EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train 
 class Batch:
     """Sentence pairs that go through a model together, padded with PAD."""
 
-    source: Tensor  # (B, S): tokens EOS
+    source: Source
     target_in: Tensor  # (B, T): BOS tokens
     target_out: Tensor  # (B, T): tokens EOS
 
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device; copies to a GPU are asynchronous."""
-        if device.type == "cuda":
-            tensors = (self.source, self.target_in, self.target_out)
-            return Batch(*(x.pin_memory().to(device, non_blocking=True) for x in tensors))
-        return self
+        """Return the batch on a device."""
+        targets = (copy_to(tensor, device) for tensor in (self.target_in, self.target_out))
+        return Batch(self.source.to(device), *targets)
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,8 @@ class Batches:
 
     def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences."""
-        source = padded(self.tokens.source, indices)
+        lengths = torch.from_numpy(self.source_lengths[indices].astype(np.int64))
+        source = Source(padded(self.tokens.source, indices), lengths)
         target = padded(self.tokens.target, indices)
         first = torch.full((len(indices), 1), BOS)
         without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
@@ -279,9 +279,10 @@ def padded(ragged: Ragged, indices: np.ndarray) -> Tensor:
     return torch.from_numpy(rows)
 
 
-def pad_sources(sentences: list[list[int]]) -> Tensor:
-    """Return sources for search from lists of tokens: (B, longest + 1)."""
-    return pad([[*tokens, EOS] for tokens in sentences])
+def pad_sources(sentences: list[list[int]]) -> Source:
+    """Return sources from lists of tokens, EOS not among them."""
+    lengths = torch.tensor([len(tokens) + 1 for tokens in sentences])
+    return Source(pad([[*tokens, EOS] for tokens in sentences]), lengths)
 
 
 def pad(rows: list[list[int]]) -> Tensor:

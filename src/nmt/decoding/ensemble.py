@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nmt.decoding.search import log_softmax
 from nmt.models.layers import Layers
-from nmt.models.protocol import Model, State, StepModel
+from nmt.models.protocol import Model, Source, State, StepModel
 
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
 
@@ -35,8 +35,8 @@ class Ensemble(StepModel):
         super().__init__()
         self.members = Layers(members)
 
-    def encode(self, source: Tensor) -> list[object]:
-        """Return what each member encodes the sources (B, S) as."""
+    def encode(self, source: Source) -> list[object]:
+        """Return what each member encodes the sources as."""
         return [model.encode(source) for model in self.members]
 
     def start(self, encoded: list[object], beam: int) -> EnsembleState:

@@ -1,11 +1,11 @@
 """Forced decoding: the scores that a model gives to translations from elsewhere."""
 
 import torch
-from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.data.batches import pad
+from nmt.data.source import Source
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
@@ -15,9 +15,9 @@ from nmt.models.protocol import BOS, EOS, PAD, StepModel
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def force(
-    model: StepModel, source: Tensor, targets: list[list[int]], decoding: Decoding
+    model: StepModel, source: Source, targets: list[list[int]], decoding: Decoding
 ) -> list[list[Hypothesis]]:
-    """Return the target of each source (B, S), scored as search scores: one hypothesis a list.
+    """Return the target of each source, scored as search scores: one hypothesis a list.
 
     The model takes a step for each token, as in search, so that this works with all models that
     search works with, ensembles too.

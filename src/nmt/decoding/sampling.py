@@ -10,7 +10,7 @@ from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
-from nmt.models.protocol import BOS, EOS, PAD, StepModel
+from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open, N samples of each, R = B * N rows, D width of hidden states, V vocabulary
 
@@ -37,14 +37,14 @@ class Sampling:
 @cached()  # weight-normalized matrices are computed once, not at every step
 def sample(
     model: StepModel,
-    source: Tensor,
+    source: Source,
     numbers: list[int],
     limits: list[int],
     decoding: Decoding,
     sampling: Sampling,
     samples: int,
 ) -> list[list[Hypothesis]]:
-    """Return `samples` translations of each source (B, S), the best score first.
+    """Return `samples` translations of each source, the best score first.
 
     numbers: the sentences' numbers, which their random numbers depend on. limits: the most tokens
     each translation may have, EOS not counted. Log probabilities are the model's own, whatever part
@@ -53,12 +53,12 @@ def sample(
     device = source.device
     generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
     state = model.start(model.encode(source), samples)
-    sentences = torch.arange(len(source), device=device)  # (B,): the index of each open sentence
+    sentences = torch.arange(len(limits), device=device)  # (B,): the index of each open sentence
     limit = torch.tensor(limits, device=device)
-    tokens = torch.full((len(source) * samples,), BOS, device=device)  # (R,)
+    tokens = torch.full((len(limits) * samples,), BOS, device=device)  # (R,)
     sampled = []  # for each position tokens (all sentences, N), EOS behind what has ended
-    totals = torch.zeros(len(source), samples, dtype=torch.float64, device=device)
-    unfinished = torch.ones(len(source), samples, dtype=torch.bool, device=device)  # (B, N)
+    totals = torch.zeros(len(limits), samples, dtype=torch.float64, device=device)
+    unfinished = torch.ones(len(limits), samples, dtype=torch.bool, device=device)  # (B, N)
 
     length = 0
     while len(sentences):
@@ -71,7 +71,7 @@ def sample(
 
         tokens = tokens.view(-1, samples)
         totals[sentences] += log_probs.view(-1, samples).where(unfinished, 0.0)
-        ended = torch.full((len(source), samples), EOS, device=device)
+        ended = torch.full((len(limits), samples), EOS, device=device)
         sampled.append(ended.index_copy(0, sentences, tokens))
         unfinished = unfinished & (tokens != EOS)
 

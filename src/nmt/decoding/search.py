@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.models.protocol import BOS, EOS, PAD, StepModel
+from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open, K beam, R = B * K rows (one for each open hypothesis), N n_best, D width
 # of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is fewer),
@@ -56,11 +56,11 @@ def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> H
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def search(
-    model: StepModel, source: Tensor, limits: list[int], decoding: Decoding, n_best: int = 1
+    model: StepModel, source: Source, limits: list[int], decoding: Decoding, n_best: int = 1
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
-    source: (B, S). limits: the most tokens each translation may have, EOS not counted. n_best: at
+    limits: the most tokens each translation may have, EOS not counted. n_best: at
     most the beam.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a

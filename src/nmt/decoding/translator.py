@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from torch import Tensor
-
 from nmt.configuration import Decoding
 from nmt.data.batches import pad_sources
+from nmt.data.source import Source
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
@@ -36,7 +35,7 @@ def translate_tokens(
     An empty source has an empty translation.
     """
 
-    def decode(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+    def decode(source: Source, numbers: list[int]) -> list[list[Hypothesis]]:
         limits = length_limits(model, sentences, numbers, decoding)
         return search(model, source, limits, decoding, n_best)
 
@@ -57,7 +56,7 @@ def sample_tokens(
     empty source has one translation, an empty one.
     """
 
-    def decode(source: Tensor, numbers: list[int]) -> list[list[Hypothesis]]:
+    def decode(source: Source, numbers: list[int]) -> list[list[Hypothesis]]:
         limits = length_limits(model, sentences, numbers, decoding)
         absolute_numbers = [first_number + number for number in numbers]
         return sample(model, source, absolute_numbers, limits, decoding, sampling, samples)
@@ -116,9 +115,9 @@ def decode_in_batches(
     model: StepModel,
     sentences: list[list[int]],
     rows: int,
-    decode: Callable[[Tensor, list[int]], list[list[Hypothesis]]],
+    decode: Callable[[Source, list[int]], list[list[Hypothesis]]],
 ) -> Iterator[TranslatedBatch]:
-    """Yield what `decode` makes of padded sources (B, S) and their numbers, batch by batch.
+    """Yield what `decode` makes of sources and their numbers, batch by batch.
 
     rows: how many a sentence has while it is decoded. Empty sentences get one empty hypothesis.
     """
@@ -147,19 +146,19 @@ def length_sorted_batches(sentences: list[list[int]], rows: int) -> Iterator[lis
         order = order[size:]
 
 
-def pad_batch(model: StepModel, sentences: list[list[int]], numbers: list[int]) -> Tensor:
-    """Put the model into evaluation mode; return sources (B, S), padded, on its device."""
+def pad_batch(model: StepModel, sentences: list[list[int]], numbers: list[int]) -> Source:
+    """Put the model into evaluation mode; return sources on its device."""
     model.eval()
     source = pad_sources([sentences[number] for number in numbers])
     return source.to(next(model.parameters()).device)
 
 
-def memory_for(source: Tensor, rows: int) -> AbstractContextManager[None]:
-    """Return a context that raises UserError when there is not enough memory for the batch (B, S).
+def memory_for(source: Source, rows: int) -> AbstractContextManager[None]:
+    """Return a context that raises UserError when there is not enough memory for the batch.
 
     rows: how many a sentence has while it is decoded.
     """
-    sentences, length = source.shape
+    sentences, length = source.tokens.shape
     return enough_memory(
         f"a batch of {sentences} x {length} subwords with {rows} hypotheses a sentence",
         "split long lines into sentences, or lower --max-length, --beam or --n-best",

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
 # sums, V vocabulary, R = B * beam rows
@@ -120,15 +120,16 @@ class ByteNet(Model):
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, target_size)
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Source) -> Tensor:
         """Encode the source: (B, S) -> columns (B, U, 2D), zero beyond each sentence's own."""
-        lengths = (source != PAD).sum(1)
+        tokens = source.tokens
+        lengths = (~source.padding).sum(1)
         # As exact as math.ceil below, or the two would differ.
         unfolded = (lengths.double() * self.unfold).ceil().long()
-        longest = math.ceil(source.size(1) * self.unfold)
+        longest = math.ceil(tokens.size(1) * self.unfold)
         column = torch.arange(longest, device=source.device)[None, :, None]
         real = column < unfolded[:, None, None]  # (B, U, 1)
-        x = F.pad(self.source_embedding(source), (0, 0, 0, longest - source.size(1)))
+        x = F.pad(self.source_embedding(tokens), (0, 0, 0, longest - tokens.size(1)))
         x = x * (column < lengths[:, None, None])
         for block in self.encoder:
             x = block(x, real)
@@ -141,7 +142,7 @@ class ByteNet(Model):
         """
         return self.dropout(F.relu(self.last_norm(self.last(self.decoder_norm(x)))))
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, 2D)."""
         encoded = self.encode(source)
         length = target_in.size(1)
@@ -172,7 +173,7 @@ class ByteNet(Model):
         state.position += 1
         return self.last_layer(x[:, 0]), state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return {}: there is no attention."""
         return {}
 

@@ -13,7 +13,7 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
 
 # B sentences, S source length, T target length, E embedding width, C channels, C' channels of the
@@ -159,14 +159,14 @@ class ConvS2S(Model):
         self.leave_decoder = linear(self.decoder.widths[-1], config.d_output)
         self.output = linear(config.d_output, target_size, config.dropout)
 
-    def encode(self, source: Tensor) -> Memory:
+    def encode(self, source: Source) -> Memory:
         """Encode the source: (B, S) -> memory of keys z and values z + e, (B, S, E) both.
 
         Padding is zero before every convolution, as is what lies beyond a sentence's end.
         """
-        padding = source == PAD
+        padding = source.padding
         real = ~padding[..., None]
-        embedded = self.dropout(self.source_positions(self.source_embedding(source)))
+        embedded = self.dropout(self.source_positions(self.source_embedding(source.tokens)))
         x = self.encoder.enter(embedded)
         layers = zip(self.encoder.convolutions, self.encoder.projections, strict=True)
         for convolution, project in layers:
@@ -189,7 +189,7 @@ class ConvS2S(Model):
             maps.append(weights)
         return self.dropout(self.leave_decoder(x)), maps
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
         return HiddenStates(self.decode(self.encode(source), target_in)[0])
 
@@ -223,7 +223,7 @@ class ConvS2S(Model):
         state.position += 1
         return self.leave_decoder(x[:, 0]), state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""
         maps = self.decode(self.encode(source), target_in)[1]
         return {f"layer {number}": weights[:, None] for number, weights in enumerate(maps, start=1)}

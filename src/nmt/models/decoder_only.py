@@ -15,7 +15,7 @@ from nmt.models.attention import causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import PAD, HiddenStates, Model, Source
 from nmt.models.transformer import EncoderLayer, KeyValueCache, final_norm, token_embedding
 
 # B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, H heads,
@@ -27,31 +27,31 @@ class EncodedSource:
     """The encoded source.
 
     hidden: (B, P, D). padding: (B, P), true at padding, which is before each sentence.
-    lengths: (B,), tag and EOS counted.
+    shift: (B,), how much padding that is: by so much its positions are behind the columns.
     """
 
     caches: list[KeyValueCache]
     hidden: Tensor
     padding: Tensor
-    lengths: Tensor
+    shift: Tensor
 
 
 @dataclass
 class State:
     """The stack's state between two steps.
 
-    mask: (R, 1, 1, P). position: (R,), that of the next target token.
+    mask: (R, 1, 1, P). shift: (R,), as EncodedSource has it.
     """
 
     caches: list[KeyValueCache]
     mask: Tensor
-    position: Tensor
+    shift: Tensor
 
     def reorder(self, rows: Tensor) -> None:
         """Keep rows (B', beam) of the R."""
         rows = rows.flatten()
         self.mask = self.mask[rows]
-        self.position = self.position[rows]
+        self.shift = self.shift[rows]
         for cache in self.caches:
             cache.reorder(rows)
 
@@ -96,16 +96,16 @@ class DecoderOnly(Model):
         self.layers = Layers(EncoderLayer(config) for _ in range(config.layers))
         self.norm = final_norm(config)
 
-    def embed(self, tokens: Tensor, start: int | Tensor) -> Tensor:
-        """Embed tokens at positions `start` and on, one start or (B,): (B, T) -> (B, T, D)."""
-        return self.dropout(self.positions(self.embedding(tokens) * self.scale, start))
+    def embed(self, tokens: Tensor, start: int, shift: Tensor | None = None) -> Tensor:
+        """Embed tokens (B, T) at positions `start` and on, minus shift (B,): (B, T, D)."""
+        return self.dropout(self.positions(self.embedding(tokens) * self.scale, start, shift))
 
-    def encode(self, source: Tensor) -> EncodedSource:
+    def encode(self, source: Source) -> EncodedSource:
         """Encode the source: (B, S) -> keys and values of each layer, and states (B, P, D)."""
-        tag = self.positions((self.source_tag * self.scale).expand(len(source), 1, -1))
-        x = torch.cat([self.dropout(tag), self.embed(source, 1)], 1)
-        padding = F.pad(source == PAD, (1, 0))
-        lengths = (~padding).sum(1)
+        tokens = source.tokens
+        tag = self.positions((self.source_tag * self.scale).expand(len(tokens), 1, -1))
+        x = torch.cat([self.dropout(tag), self.embed(tokens, 1)], 1)
+        padding = F.pad(source.padding, (1, 0))
         x, _ = align_right(x, padding)
         _, padding = align_right(padding, padding)
         mask = padding_mask(padding, x.dtype)
@@ -117,7 +117,7 @@ class DecoderOnly(Model):
         caches = [KeyValueCache() for _ in self.layers]
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache)
-        return EncodedSource(caches, x, padding, lengths)
+        return EncodedSource(caches, x, padding, padding.sum(1))
 
     def decode(
         self, encoded: EncodedSource, target_in: Tensor, maps: list[Tensor] | None = None
@@ -126,7 +126,7 @@ class DecoderOnly(Model):
 
         Attention's weights (B, H, T, P + T) are appended to `maps`, layer by layer.
         """
-        x = self.embed(target_in, encoded.lengths)
+        x = self.embed(target_in, encoded.padding.size(1), encoded.shift)
         causal = causal_mask(target_in.size(1), x)
         source = padding_mask(encoded.padding, x.dtype)
         shape = len(x), 1, target_in.size(1), -1
@@ -135,7 +135,7 @@ class DecoderOnly(Model):
             x = layer(x, mask, KeyValueCache(cache.past), maps)
         return self.norm(x)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D).
 
         Without prefix the source's states (B, P, D) and the tokens that they predict come as well.
@@ -144,8 +144,8 @@ class DecoderOnly(Model):
         hidden = self.decode(encoded, target_in)
         if self.prefix:
             return HiddenStates(hidden)
-        padded = F.pad(source, (0, 1), value=PAD)
-        predicted, _ = align_right(padded, F.pad(source == PAD, (1, 0)))
+        padded = F.pad(source.tokens, (0, 1), value=PAD)
+        predicted, _ = align_right(padded, F.pad(source.padding, (1, 0)))
         return HiddenStates(hidden, source=(self.norm(encoded.hidden), predicted))
 
     def start(self, encoded: EncodedSource, beam: int) -> State:
@@ -155,18 +155,17 @@ class DecoderOnly(Model):
             repeated = tuple(past.repeat_interleave(beam, 0) for past in cache.past)
             caches.append(KeyValueCache(repeated))
         mask = padding_mask(encoded.padding, encoded.hidden.dtype).repeat_interleave(beam, 0)
-        return State(caches, mask, encoded.lengths.repeat_interleave(beam))
+        return State(caches, mask, encoded.shift.repeat_interleave(beam))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        x = self.embed(tokens[:, None], state.position)
+        x = self.embed(tokens[:, None], state.caches[0].length, state.shift)
         mask = F.pad(state.mask, (0, state.caches[0].length + 1 - state.mask.size(-1)))
         for layer, cache in zip(self.layers, state.caches, strict=True):
             x = layer(x, mask, cache)
-        state.position = state.position + 1
         return self.norm(x[:, 0]), state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return attention (B, H, T, S) to the source's tokens, of each layer.
 
         Weights are normalized over these tokens: the tag and the target have their share too.
@@ -174,10 +173,10 @@ class DecoderOnly(Model):
         maps: list[Tensor] = []
         encoded = self.encode(source)
         self.decode(encoded, target_in, maps)
-        token = torch.arange(source.size(1), device=source.device)
+        token = torch.arange(source.tokens.size(1), device=source.device)
         position = encoded.padding.sum(1, keepdim=True) + 1 + token
         position = position.clamp(max=encoded.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
-        padding = (source == PAD)[:, None, None]
+        padding = source.padding[:, None, None]
         named = {}
         for number, weights in enumerate(maps, start=1):
             to_source = torch.take_along_dim(weights, position, -1).masked_fill(padding, 0)

@@ -18,7 +18,7 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.layers import Layers
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import PAD, HiddenStates, Model, Source
 from nmt.models.recurrent import (
     gates_from_context,
     gates_from_embedding,
@@ -144,17 +144,16 @@ class GNMT(Model):
         self.source_mixture = Mixture(config) if config.experts else None
         self.target_mixture = Mixture(config) if config.experts else None
 
-    def encode(self, source: Tensor) -> tuple[Memory, list[LayerState], Tensor]:
+    def encode(self, source: Source) -> tuple[Memory, list[LayerState], Tensor]:
         """Encode the source: (B, S) -> memory, last states (B, D), (B, H), the experts' penalty."""
-        padding = source == PAD
+        padding = source.padding
         penalty = torch.zeros((), device=source.device)
-        lengths = (~padding).sum(1)
-        x = self.source_embedding(source)
+        x = self.source_embedding(source.tokens)
         last = []
         for number, layer in enumerate(self.encoder):
             if self.source_mixture is not None and number == len(self.encoder) - 1:
                 x, penalty = self.source_mixture(x, ~padding)
-            states, (hidden, cell) = run_packed(layer, self.dropout(x), lengths)
+            states, (hidden, cell) = run_packed(layer, self.dropout(x), source.lengths)
             # Of two directions the last one, which ends at the first word.
             last.append((hidden[-1], cell[-1]))
             if self.narrow and number == 0:
@@ -240,7 +239,7 @@ class GNMT(Model):
         top, penalty = self.upper_layers(embedded, bottom, upper_context, target_in != PAD, states)
         return top, penalty, torch.cat(maps[-length:], 1)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D), and with experts their penalty."""
         memory, first, source_penalty = self.encode(source)
         hidden, penalty, _ = self.decode(memory, first, target_in)
@@ -278,7 +277,7 @@ class GNMT(Model):
         state.cell = [cell[0] for _, cell in states]
         return top[:, 0], state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S)."""
         memory, first, _ = self.encode(source)
         return {"attention": self.decode(memory, first, target_in)[2][:, None]}

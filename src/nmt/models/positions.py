@@ -20,15 +20,15 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoids(256, d_model), persistent=False)
 
-    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
         """Add the encodings of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
 
-        `start` may be a tensor (B,), with one position per sentence.
+        shift: (B,), what is subtracted from each sentence's positions.
         """
-        end = end_position(start, x.size(-2))
+        end = start + x.size(-2)
         if end > len(self.table):
             self.table = sinusoids(2 * end, self.table.size(1)).to(self.table)
-        return x + select_positions(self.table, start, x.size(-2))
+        return x + select_positions(self.table, start, x.size(-2), shift)
 
 
 class LearnedPositions(nn.Module):
@@ -39,24 +39,25 @@ class LearnedPositions(nn.Module):
         self.reach = config.reach
         self.table = nn.Parameter(torch.empty(config.max_positions, width).normal_(std=std))
 
-    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
         """Add the vectors of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
 
-        Raises UserError when the sequence is longer than the table.
+        shift: (B,), what is subtracted from each sentence's positions. Raises UserError when the
+        sequence is longer than the table.
         """
-        end = end_position(start, x.size(-2))
+        end = start + x.size(-2)
         if end > len(self.table):
             raise UserError(
                 f"a sequence of {end} tokens does not fit the {len(self.table)} learned"
                 " positions: shorten it, or set max_positions and train again."
             )
-        return x + select_positions(self.table, start, x.size(-2))
+        return x + select_positions(self.table, start, x.size(-2), shift)
 
 
 class NoPositions(nn.Module):
     """No positions: self-attention knows the order (nmt.models.position_bias), or nothing does."""
 
-    def forward(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
+    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
         """Return x as it is: (B, T, D) -> (B, T, D)."""
         return x
 
@@ -85,20 +86,14 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return interleaved.to(torch.get_default_dtype())
 
 
-def select_positions(table: Tensor, start: int | Tensor, length: int) -> Tensor:
+def select_positions(table: Tensor, start: int, length: int, shift: Tensor | None) -> Tensor:
     """Return rows start .. start + T - 1 of the table: (T, D).
 
-    Returns (B, T, D) where `start` is a tensor (B,), with one position per sentence.
+    Returns (B, T, D) with a shift (B,), which is subtracted from each sentence's positions.
     """
-    if isinstance(start, int):
+    if shift is None:
         return table[start : start + length]
-    return table[start[:, None] + torch.arange(length, device=start.device)]
-
-
-def end_position(start: int | Tensor, length: int) -> int:
-    """Return the position behind the last one of a sequence, or of the longest of several."""
-    first = start if isinstance(start, int) else int(start.max())
-    return first + length
+    return table[torch.arange(start, start + length, device=shift.device) - shift[:, None]]
 
 
 def reach(model: nn.Module) -> int | None:

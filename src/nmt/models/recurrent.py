@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from nmt.data.source import copy_to
+
 # B sentences, S source length, E embedding width, C context width, H hidden width,
 # M width of the encoder's states, G gates (3 of a GRU, 4 of an LSTM)
 
@@ -19,12 +21,20 @@ def run_packed(
 ) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
     """Run an RNN so that padding changes nothing: (B, S, E) -> states (B, S, M), last states.
 
-    lengths: (B,).
+    lengths: (B,), on the CPU.
     """
-    packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-    packed_states, last = rnn(packed)
+    # torch sorts by itself too, but then waits for a GPU.
+    sorted_lengths, order = lengths.sort(descending=True)
+    inverse = copy_to(order.argsort(), embedded.device)
+    x = embedded.index_select(0, copy_to(order, embedded.device))
+    packed_states, last = rnn(pack_padded_sequence(x, sorted_lengths, batch_first=True))
     states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=embedded.size(1))
-    return states, last
+    if isinstance(last, tuple):
+        hidden, cell = last
+        last = hidden.index_select(1, inverse), cell.index_select(1, inverse)
+    else:
+        last = last.index_select(1, inverse)
+    return states.index_select(0, inverse), last
 
 
 def reverse_before_eos(sequence: Tensor, lengths: Tensor) -> Tensor:

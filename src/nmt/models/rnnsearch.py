@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
     gates_from_context,
     gates_from_embedding,
@@ -90,14 +90,14 @@ class RNNSearch(Model):
             nn.init.normal_(self.alignment.key.weight, std=std / 10)
             nn.init.zeros_(self.alignment.energy.weight)
 
-    def encode(self, source: Tensor) -> tuple[Memory, Tensor]:
+    def encode(self, source: Source) -> tuple[Memory, Tensor]:
         """Encode the source: (B, S) -> memory, and the decoder's first hidden state s_0 (B, H).
 
         Without attention the memory is a single state, which gets all weight.
         """
-        padding = source == PAD
-        embedded = self.dropout(self.source_embedding(source))
-        encoder_states, last = run_packed(self.encoder, embedded, (~padding).sum(1))
+        padding = source.padding
+        embedded = self.dropout(self.source_embedding(source.tokens))
+        encoder_states, last = run_packed(self.encoder, embedded, source.lengths)
         # The last state of the backward GRU is that of the first word.
         first = torch.tanh(self.initial(last[-1]))
         if self.alignment is None:
@@ -134,7 +134,7 @@ class RNNSearch(Model):
         both = self.maxout(torch.cat([hidden, embedded, context], -1))
         return both.unflatten(-1, (-1, 2)).amax(-1)
 
-    def decode(self, source: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor]:
+    def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor]:
         """Run teacher forcing: (B, S), (B, T) -> maxout (B, T, H/2), attention (B, T, S)."""
         memory, hidden = self.encode(source)
         embedded = self.dropout(self.target_embedding(target_in))
@@ -153,7 +153,7 @@ class RNNSearch(Model):
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
@@ -173,7 +173,7 @@ class RNNSearch(Model):
         state.hidden = self.decoder_step(gates, context, state.hidden)
         return maxout, state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention."""
         if self.alignment is None:
             return {}

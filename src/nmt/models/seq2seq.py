@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
     init_orthogonal_lstm,
     lstm_step,
@@ -92,17 +92,17 @@ class Seq2Seq(Model):
             for lstm in (self.encoder, self.decoder):
                 init_orthogonal_lstm(lstm)
 
-    def encode(self, source: Tensor) -> tuple[Memory, Tensor, Tensor]:
+    def encode(self, source: Source) -> tuple[Memory, Tensor, Tensor]:
         """Encode the source: (B, S) -> memory, last hidden and cell states (layers, B, H).
 
         The memory is in the source's order, in whatever order it was read.
         """
-        padding = source == PAD
+        padding = source.padding
         lengths = (~padding).sum(1)
         reverse = self.config.reverse_source
-        read = reverse_before_eos(source, lengths) if reverse else source
+        read = reverse_before_eos(source.tokens, lengths) if reverse else source.tokens
         embedded = self.dropout(self.source_embedding(read))
-        encoder_states, (hidden, cell) = run_packed(self.encoder, embedded, lengths)
+        encoder_states, (hidden, cell) = run_packed(self.encoder, embedded, source.lengths)
         if self.config.attention == "none":
             nothing = encoder_states[:, :0]
             return Memory(nothing, nothing, padding), hidden, cell
@@ -140,7 +140,7 @@ class Seq2Seq(Model):
         attentional = torch.tanh(self.combine(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
 
-    def decode(self, source: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
+    def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
         memory, hidden, cell = self.encode(source)
         embedded = self.dropout(self.target_embedding(target_in))
@@ -160,7 +160,7 @@ class Seq2Seq(Model):
             maps.append(weights[:, 0])
         return torch.stack(outputs, 1), torch.stack(maps, 1)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
@@ -182,7 +182,7 @@ class Seq2Seq(Model):
         state.attentional = states.flatten(0, 1)
         return state.attentional, state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention.
 
         Local-p's, which sum to less than one, are normalized.

@@ -20,7 +20,7 @@ from nmt.models.attention import (
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, Source
 
 # B sentences, S source length, T target length, D d_model, F d_ff, H heads, d_k width of a head's
 # queries and keys, d_v of its values, V vocabulary, R = B * beam rows
@@ -313,14 +313,14 @@ class Transformer(Model):
         """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
-    def encode(self, source: Tensor, maps: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def encode(self, source: Source, maps: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S).
 
         maps: a list to which the weights of self-attention (B, H, S, S) are appended, layer by
         layer.
         """
-        x = self.embed(source, self.source_embedding, self.source_positions)
-        source_mask = padding_mask(source == PAD, x.dtype)
+        x = self.embed(source.tokens, self.source_embedding, self.source_positions)
+        source_mask = padding_mask(source.padding, x.dtype)
         for layer in self.encoder:
             x = layer(x, source_mask, maps=maps)
         return self.encoder_norm(x), source_mask
@@ -347,7 +347,7 @@ class Transformer(Model):
             x = layer(x, source_keys_values, source_mask, target_mask, maps, self_maps)
         return self.decoder_norm(x)
 
-    def forward(self, source: Tensor, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         return HiddenStates(self.decode(self.encode(source), target_in))
 
@@ -369,7 +369,7 @@ class Transformer(Model):
             x = layer.step(x, cache, source_keys_values, state.source_mask)
         return self.decoder_norm(x[:, 0]), state
 
-    def attention(self, source: Tensor, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights of cross-attention (B, H, T, S) of each decoder layer.
 
         They are named "layer 1" and so on.
@@ -378,7 +378,7 @@ class Transformer(Model):
         self.decode(self.encode(source), target_in, maps)
         return by_layer(maps)
 
-    def self_attention(self, source: Tensor, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
+    def self_attention(self, source: Source, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
         """Return the encoder's self-attention (B, H, S, S) and the decoder's (B, H, T, T)."""
         encoder_maps: list[Tensor] = []
         decoder_maps: list[Tensor] = []

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from nmt.data.batches import pad_sources
+from nmt.data.source import Source
 from nmt.decoding.search import Hypothesis
 from nmt.decoding.translator import in_order, translate_tokens
 from nmt.errors import UserError
@@ -79,8 +80,8 @@ def all_attention(model: TranslationModel, attended: Attended) -> dict[str, Maps
     return {kind: maps for kind, maps in kinds.items() if maps}
 
 
-def teacher_forcing(model: TranslationModel, attended: Attended) -> tuple[Tensor, Tensor]:
-    """Return the source (1, S) and the target's inputs (1, T)."""
+def teacher_forcing(model: TranslationModel, attended: Attended) -> tuple[Source, Tensor]:
+    """Return the source and the target's inputs (1, T)."""
     source = pad_sources([attended.source_tokens])
     target_in = torch.tensor([[BOS, *attended.best.tokens]])
     return source.to(model.device), target_in.to(model.device)

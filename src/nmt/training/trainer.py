@@ -143,7 +143,7 @@ def autocast(device: torch.device, settings: Training) -> torch.autocast:
 
 def memory_for(batch: Batch) -> AbstractContextManager[None]:
     """Return a context that raises UserError when there is not enough memory for a micro-batch."""
-    (sentences, source), target = batch.source.shape, batch.target_in.size(1)
+    (sentences, source), target = batch.source.tokens.shape, batch.target_in.size(1)
     return enough_memory(
         f"{sentences} sentences of {source} source and {target} target tokens",
         f"give train.py --device-tokens well below {sentences * max(source, target)}, or the"

@@ -93,7 +93,7 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
     total = torch.zeros(2, dtype=torch.float64, device=group.device)
     for indices in dev.in_order()[group.rank :: group.world_size]:
         batch = dev.load(indices).to(group.device)
-        (sentences, source), target = batch.source.shape, batch.target_in.size(1)
+        (sentences, source), target = batch.source.tokens.shape, batch.target_in.size(1)
         task = f"a batch of {sentences} x {source} source and {sentences} x {target} target tokens"
         remedy = "split the longest sentence pairs of the dev set, of which none is cut"
         with enough_memory(task, remedy), autocast(group.device, settings):

@@ -39,7 +39,7 @@ def updates(tokens, rank=0, world_size=1, chunks=1, per_update=1, epoch=1, updat
 def indices(batch) -> list[int]:
     """Return the sentences of a micro-batch; one to be idle with has none."""
     learned = (batch.target_out != PAD).any(1)
-    return (batch.source[learned, 0] - 4).tolist()
+    return (batch.source.tokens[learned, 0] - 4).tolist()
 
 
 @pytest.mark.parametrize("per_update", [1, 2, 3])
@@ -52,7 +52,7 @@ def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, per_update):
         assert {len(update) for update in updates[:-1]} == {per_update}
         assert len(updates[-1]) <= per_update
         for batch in map(batches.load, all_batches):
-            assert batch.source.numel() <= BUDGET
+            assert batch.source.tokens.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
 
 
@@ -62,7 +62,9 @@ def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monk
         chosen = [batch for update in batches.epoch(1) for batch in update]
         assert sorted(np.concatenate(chosen)) == list(range(len(LENGTHS)))
         loaded = [
-            side for batch in map(batches.load, chosen) for side in (batch.source, batch.target_out)
+            side
+            for batch in map(batches.load, chosen)
+            for side in (batch.source.tokens, batch.target_out)
         ]
         padded = sum(int((side == PAD).sum()) for side in loaded) / sum(
             side.numel() for side in loaded
@@ -103,8 +105,9 @@ def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):
             strict=False,
         ):
             assert (ours.epoch, ours.update_in_epoch) == (theirs.epoch, theirs.update_in_epoch)
-            assert torch.equal(ours.micro_batches[0].source, theirs.micro_batches[0].source)
-            assert torch.equal(ours.micro_batches[0].target_in, theirs.micro_batches[0].target_in)
+            batch, expected = ours.micro_batches[0], theirs.micro_batches[0]
+            assert torch.equal(batch.source.tokens, expected.source.tokens)
+            assert torch.equal(batch.target_in, expected.target_in)
 
 
 @pytest.mark.parametrize("per_update", [1, 2])
@@ -128,13 +131,14 @@ def test_ranks_divide_every_update(tokens, world_size, chunks, per_update):
 def test_padded_tokens_are_those_of_all_micro_batches(tokens, per_update):
     for update in updates(tokens, chunks=3, per_update=per_update):
         real = [batch for batch in update.micro_batches.values() if indices(batch)]
-        padded_tokens = (batch.source.numel() + batch.target_out.numel() for batch in real)
+        padded_tokens = (batch.source.tokens.numel() + batch.target_out.numel() for batch in real)
         assert update.padded_tokens == sum(padded_tokens)
 
 
 def test_a_target_stands_between_its_begin_and_its_end(tokens):
     batch = Batches(tokens, BUDGET, seed=1).load(np.array([4, 2]))
-    assert batch.source.tolist() == [[8, 8, 8, 8, 8, EOS], [6, 6, 6, EOS, PAD, PAD]]
+    assert batch.source.lengths.tolist() == [6, 4]
+    assert batch.source.tokens.tolist() == [[8, 8, 8, 8, 8, EOS], [6, 6, 6, EOS, PAD, PAD]]
     assert batch.target_in.tolist() == [[BOS, 8, 8, 8], [BOS, 6, PAD, PAD]]
     assert batch.target_out.tolist() == [[8, 8, 8, EOS], [6, EOS, PAD, PAD]]
 

@@ -9,13 +9,13 @@ from support.families import random_model, random_sentences, sources
 from nmt.configuration import Decoding
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.search import search
-from nmt.models.protocol import BOS, EOS
+from nmt.models.protocol import BOS, EOS, Source
 
 SENTENCES = random_sentences([5, 1, 9, 4])
 LIMITS = [12] * 4
 
 
-def probabilities(model, source: torch.Tensor, tokens: list[int]) -> torch.Tensor:
+def probabilities(model, source: Source, tokens: list[int]) -> torch.Tensor:
     """Return the model's probabilities (T, V) of next tokens, by teacher forcing."""
     return model.output(model(source, torch.tensor([[BOS, *tokens]])).target)[0].softmax(-1)
 

@@ -55,8 +55,8 @@ from nmt.serving.marian import marian_model
 SOURCE = sources(random_sentences([5, 1, 9, 4]))
 TARGET = target_inputs(random_sentences([3, 8, 2, 5], seed=1))
 # True at padding, and true at tokens
-SOURCE_PADDING = SOURCE == PAD
-SOURCE_TOKENS = SOURCE != PAD
+SOURCE_PADDING = SOURCE.padding
+SOURCE_TOKENS = ~SOURCE.padding
 TARGET_TOKENS = TARGET != PAD
 # (T, T), true where a position of TARGET may not look
 FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(1)
@@ -165,7 +165,7 @@ def test_stacks_of_layers(agrees, norm, activation):
 
     encoded = model.encode(SOURCE)
     states, _ = encoded
-    embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
+    embedded_source = model.embed(SOURCE.tokens, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
     agrees(
         f"Encoder, {norm} norm, {activation}",
@@ -193,7 +193,7 @@ def test_the_whole_transformer(agrees):
     ours = randomize(build(transformer(), VOCABULARY, VOCABULARY))
     logits = ours.output(ours(SOURCE, TARGET).target)
     marian = marian_model(ours, transformer(), VOCABULARY)
-    expected = marian(SOURCE, SOURCE_TOKENS, TARGET, TARGET_TOKENS).logits
+    expected = marian(SOURCE.tokens, SOURCE_TOKENS, TARGET, TARGET_TOKENS).logits
     agrees(
         "Transformer, tokens to logits", "Marian", logits[TARGET_TOKENS], expected[TARGET_TOKENS]
     )
@@ -209,11 +209,11 @@ def test_search(agrees, beam, options):
             # Otherwise a tied model repeats the same token again and again.
             parameter.normal_()
     decoding = Decoding(beam=beam, penalty="none")
-    hypotheses = search(ours, SOURCE, [30] * len(SOURCE), decoding)
+    hypotheses = search(ours, SOURCE, [30] * len(SOURCE.tokens), decoding)
     translations = [best.tokens for (best,) in hypotheses]
     assert all(2 < len(tokens) < 30 for tokens in translations)
     generated = marian_model(ours, transformer(), VOCABULARY).generate(
-        SOURCE,
+        SOURCE.tokens,
         attention_mask=SOURCE_TOKENS,
         num_beams=beam,
         max_length=32,
@@ -256,7 +256,7 @@ def test_rotary_positions(agrees):
     padding = score_mask(SOURCE_PADDING)[:, None, None]
     encoded = model.encode(SOURCE)
     states, _ = encoded
-    expected_states = encoder(model.source_embedding(SOURCE) * 4, padding).last_hidden_state
+    expected_states = encoder(model.source_embedding(SOURCE.tokens) * 4, padding).last_hidden_state
     agrees(
         "Rotary positions, encoder",
         "RoFormer",
@@ -409,7 +409,7 @@ def test_one_stack_for_source_and_target(agrees, prefix):
     sequences = rows(
         [
             [VOCABULARY, *source[source != PAD].tolist(), *target[target != PAD].tolist()]
-            for source, target in zip(SOURCE, TARGET, strict=True)
+            for source, target in zip(SOURCE.tokens, TARGET, strict=True)
         ]
     )
     position = torch.arange(sequences.size(1))

@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nmt.configuration import RNNSearch, Seq2Seq, Transformer, load_catalog
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
+from nmt.models.protocol import Source
 
 # B sentences, S source length, T target length, V vocabulary
 B, S, T, V = 3, 20, 25, 50
@@ -21,7 +22,8 @@ def build_model(config):
 def torch_flops(config, backward: bool) -> int:
     """Return torch's own count for a batch without padding."""
     model = build_model(config).eval()
-    source, target = torch.randint(4, V, (B, S)), torch.randint(4, V, (B, T))
+    source = Source(torch.randint(4, V, (B, S)), torch.full((B,), S))
+    target = torch.randint(4, V, (B, T))
     with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
         logits = model.output(model(source, target).target)
         if backward:

@@ -12,7 +12,7 @@ from support.families import (
     target_outputs,
 )
 
-from nmt.models.protocol import BOS, PAD
+from nmt.models.protocol import BOS, Source
 from nmt.training.objective import cross_entropy
 
 LENGTHS = [5, 1, 9, 4]
@@ -27,6 +27,11 @@ def model(request):
 def logits(model, source, target_in):
     """Return the logits of teacher forcing: (B, T, V)."""
     return model.output(model(source, target_in).target)
+
+
+def select(source, numbers):
+    """Return the sentences of these numbers."""
+    return Source(source.tokens[numbers], source.lengths[numbers])
 
 
 def test_each_cached_step_equals_the_full_forward_pass(model):
@@ -52,7 +57,7 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     history = target[kept.flatten(), :2]
     step, _ = model.step(target[:6, 2], state)
     prefixes = torch.cat([history, target[:6, 2:3]], 1)
-    full = logits(model, source[[2, 2, 2, 0, 0, 0]], prefixes)
+    full = logits(model, select(source, [2, 2, 2, 0, 0, 0]), prefixes)
     torch.testing.assert_close(model.output(step), full[:, -1], **EXACT)
 
 
@@ -88,9 +93,9 @@ def test_padding_changes_neither_values_nor_gradients(model):
 def test_order_of_sentences_in_a_batch_does_not_matter(model):
     source = sources(random_sentences(LENGTHS))
     target = target_inputs(random_sentences([6, 3, 5, 2], seed=1))
-    order = torch.tensor([2, 0, 3, 1])
+    order = [2, 0, 3, 1]
     in_order = logits(model, source, target)
-    reordered = logits(model, source[order], target[order])
+    reordered = logits(model, select(source, order), target[order])
     torch.testing.assert_close(in_order[order], reordered, **EXACT)
 
 
@@ -121,10 +126,10 @@ def test_attention_sums_to_one_over_real_source_positions(model):
     target = target_inputs(random_sentences([6] * 4, seed=1))
     for name, weights in model.attention(source, target).items():
         assert weights.shape[0] == 4, name
-        assert weights.shape[2:] == (target.size(1), source.size(1)), name
+        assert weights.shape[2:] == (target.size(1), source.tokens.size(1)), name
         total = weights.sum(-1)
         torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-6, atol=1e-6)
-        assert (weights * (source == PAD)[:, None, None]).abs().max() == 0
+        assert (weights * source.padding[:, None, None]).abs().max() == 0
 
 
 def test_only_models_without_attention_have_no_maps():

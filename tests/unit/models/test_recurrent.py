@@ -34,7 +34,7 @@ def test_rnnsearch_starts_from_the_backward_state_of_the_first_word():
 def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
     model = random_model("rnnencdec")
     sentence = sources(random_sentences([6]))
-    states, last = model.encoder(model.source_embedding(sentence))
+    states, last = model.encoder(model.source_embedding(sentence.tokens))
     torch.testing.assert_close(model.encode(sentence)[0].encoder_states[:, 0], states[:, -1])
     torch.testing.assert_close(last[0], states[:, -1])
 
@@ -73,7 +73,7 @@ def test_moe_s_layers_are_residual_and_its_experts_pass_a_sigmoid():
 def test_moe_s_encoder_is_residual_and_adds_its_two_directions():
     model = random_model("moe")
     sentence = sources(random_sentences([7]))
-    embedded = model.source_embedding(sentence)
+    embedded = model.source_embedding(sentence.tokens)
     states, _ = model.encoder[0](embedded)
     forward = states[..., :10]
     backward = states[..., 10:]
@@ -94,7 +94,7 @@ def test_gnmt_s_decoder_starts_where_the_encoder_ended():
     """Layer by layer; of the first, which reads both ways, at the first word."""
     model = random_model("gnmt")
     sentence = sources(random_sentences([7]))
-    x, _ = model.encoder[0](model.source_embedding(sentence))
+    x, _ = model.encoder[0](model.source_embedding(sentence.tokens))
     expected = [x[:, 0, 10:]]
     for layer in model.encoder[1 : len(model.decoder)]:
         x, _ = layer(x)

@@ -16,6 +16,7 @@ from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.position_bias import alibi_slopes
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from nmt.models.protocol import Source
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
@@ -38,7 +39,7 @@ def test_what_is_tied_is_one_table(tie, tables):
 
 def test_vocabularies_may_differ_in_size():
     model = build(transformer(tie="decoder"), 23, 31)
-    hidden = model(torch.tensor([[22, 3]]), torch.tensor([[2, 30]]))
+    hidden = model(sources([[22]]), torch.tensor([[2, 30]]))
     assert model.output(hidden.target).shape == (1, 2, 31)
 
 
@@ -124,7 +125,7 @@ def test_without_positions_the_encoder_sees_a_bag_of_words():
     source = sources(random_sentences([7]))
     order = torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
     states, _ = model.encode(source)
-    reordered, _ = model.encode(source[:, order])
+    reordered, _ = model.encode(Source(source.tokens[:, order], source.lengths))
     torch.testing.assert_close(reordered, states[:, order], **EXACT)
 
 

@@ -56,9 +56,9 @@ def test_self_attention_is_that_of_the_layers(tmp_path):
     attended = attend(model, SENTENCE)
     recorded = all_attention(model, attended)[ENCODER]["layer 1"]
     transformer = model.single
-    source = pad_sources([attended.source_tokens])
+    tokens = pad_sources([attended.source_tokens]).tokens
     with torch.inference_mode():
-        x = transformer.embed(source, transformer.source_embedding, transformer.source_positions)
+        x = transformer.embed(tokens, transformer.source_embedding, transformer.source_positions)
         q, k, _ = transformer.encoder[0].self_attention.project(x)
         expected = (q @ k.transpose(-1, -2) / q.size(-1) ** 0.5).softmax(-1)[0]
     assert torch.allclose(recorded, expected, atol=1e-6)

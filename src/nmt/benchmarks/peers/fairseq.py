@@ -73,7 +73,7 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     model = TransformerModelBase.build_model(settings, task)
 
     def loss(batch: Batch) -> Tensor:
-        logits, _ = model(batch.source, lengths(batch.source), batch.target_in)
+        logits, _ = model(batch.source.tokens, lengths(batch.source.tokens), batch.target_in)
         log_probs = model.get_normalized_probs((logits, None), log_probs=True).flatten(0, 1)
         targets = batch.target_out.flatten()[:, None]
         smoothed_loss, _ = label_smoothed_nll_loss(log_probs, targets, smoothing, ignore_index=PAD)

@@ -61,9 +61,9 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     def loss(batch: Batch) -> Tensor:
         return model(
             return_type="loss",
-            src=batch.source,
-            src_length=lengths(batch.source),
-            src_mask=(batch.source != PAD)[:, None],
+            src=batch.source.tokens,
+            src_length=lengths(batch.source.tokens),
+            src_mask=(batch.source.tokens != PAD)[:, None],
             trg_input=batch.target_in,
             trg=batch.target_out,
             trg_mask=(batch.target_out != PAD)[:, None],

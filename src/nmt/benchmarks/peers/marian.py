@@ -17,8 +17,8 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     model = MarianMTModel(marian_config(config, vocabulary_size, MAX_TOKENS))
 
     def loss(batch: Batch) -> Tensor:
-        mask = (batch.source != PAD).long()
-        logits = model(batch.source, mask, batch.target_in, use_cache=False).logits
+        mask = (batch.source.tokens != PAD).long()
+        logits = model(batch.source.tokens, mask, batch.target_in, use_cache=False).logits
         return smoothed_cross_entropy(logits, batch.target_out, smoothing)
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:

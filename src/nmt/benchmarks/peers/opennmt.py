@@ -82,7 +82,8 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     def loss(batch: Batch) -> Tensor:
         # The model leaves the last token of its target out.
         target = torch.cat([batch.target_in, batch.target_out[:, -1:]], dim=1)
-        states, _ = model(batch.source[..., None], target[..., None], lengths(batch.source))
+        source = batch.source.tokens
+        states, _ = model(source[..., None], target[..., None], lengths(source))
         return smoothed_cross_entropy(generator(states), batch.target_out, smoothing)
 
     def search(source: Tensor, length: int, beam: int) -> list[list[int]]:

@@ -49,7 +49,7 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
         return tokens[..., None], torch.stack([lengths(tokens), zeros], dim=1)
 
     def loss(batch: Batch) -> Tensor:
-        source, source_lengths = with_lengths(batch.source)
+        source, source_lengths = with_lengths(batch.source.tokens)
         target, target_lengths = with_lengths(batch.target_in)
         logits = model(source, source_lengths, target, target_lengths)["logits"]
         mean = criterion.forward(logits, batch.target_out)[0]

@@ -57,7 +57,7 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     model = Model(config, vocabulary_size)
 
     def loss(batch: Batch) -> Tensor:
-        logits = model(batch.source, batch.target_in)
+        logits = model(batch.source.tokens, batch.target_in)
         return smoothed_cross_entropy(logits, batch.target_out, smoothing)
 
     return Peer(model, loss, None)
