@@ -27,8 +27,12 @@ include: "workflow/rules/plan.smk"
 report: "workflow/report/overview.rst"
 
 
-# For --sdm apptainer alone: docs/cluster.md says how it is built.
-container: in_repository("envs/nmt.sif")
+# For --sdm apptainer alone: docs/cluster.md says how it is built. Snakemake refuses an image whose
+# path has a space, whether it is used or not.
+IMAGE = in_repository("envs/nmt.sif")
+if " " not in IMAGE or "apptainer" in map(str, workflow.deployment_settings.deployment_method):
+
+    container: IMAGE
 
 
 rule all:

@@ -167,7 +167,7 @@ QUICK = {
         "unit/training/test_loop.py",
         "too_little_memory_is_said_with_the_batch_s_size",
     ),
-    "beam of 3,000,000": (FAULTS, "a_beam_that_does_not_fit_the_memory_is_one_sentence"),
+    "beam beyond all memory": (FAULTS, "a_beam_that_does_not_fit_the_memory_is_one_sentence"),
     "state of another configuration": (TRAIN, "the_state_of_another_configuration_is_refused"),
     "argument that is not UTF-8": (
         "scripts/test_attend.py",

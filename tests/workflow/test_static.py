@@ -96,6 +96,12 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     assert {f"figures-{name}" for name in settings["tables"]} <= jobs
 
 
+def test_results_may_go_to_another_folder(clone, tmp_path):
+    folder = tmp_path / "another folder"
+    here = planned_jobs(clone, configuration=str(clone / TINY))
+    assert planned_jobs(clone, "--directory", folder, configuration=str(clone / TINY)) == here
+
+
 def test_lint_finds_nothing(clone):
     process = run(clone, "snakemake", "--lint")
     assert process.returncode == 0, process.stdout + process.stderr
