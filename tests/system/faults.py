@@ -254,7 +254,7 @@ class Recorder:
 
 def shortened(printed: str) -> str:
     """Return what fits into a cell of a table in Markdown, without the tests' own folders."""
-    text = re.sub(r"/tmp/(pytest-of-[^/ ]+/pytest-\d+/[^/ ]+|tmp\w+)/", "", printed)
+    text = re.sub(r"/tmp/(pytest-of-[^/ ]+/pytest-\d+/[^/ .]+|tmp\w+)/?", "", printed)
     text = " ".join(text.split()).replace("|", "\\|")
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
