@@ -6,11 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support import tiny_training
+from support.families import FAMILIES
 from support.files import ROOT
 
 from nmt.configuration import load_reproduction, read_yaml
 from nmt.models.size import size
-from nmt.planning.plan import PlannedTraining, amounts_of, makespan, trainings_of
+from nmt.planning.plan import PlannedTraining, amounts_of, cost_of, makespan, trainings_of
 from nmt.planning.texts import MADE_PAIRS, Texts, middle
 
 TINY = ROOT / "tests/workflow/tiny"
@@ -67,6 +68,17 @@ def test_updates_are_timed_where_no_gpu_is_named(run_script, tmp_path):
     assert process.returncode == 0, process.stderr
     assert float(table(process.stdout)["hours"]["tiny-rnnsearch"]) > 0
     assert (tmp_path / "plan.md").read_text() == process.stdout
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_costs_the_same_is_timed_once(tiny, family):
+    experiment = tiny[1].experiment("tiny-rnnsearch")
+    alike = [
+        experiment.model_copy(update={"model": FAMILIES[family].model_copy(), "title": title})
+        for title in ("one", "another")
+    ]
+    texts = Texts(Path("tokens"), (300, 300), 100)
+    assert len({cost_of(one, texts) for one in [experiment, *alike]}) == 2
 
 
 def test_an_unknown_table_is_named(run_failing):

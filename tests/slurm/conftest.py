@@ -1,5 +1,6 @@
 """A SLURM of our own, for all tests of this process."""
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 from slurm.cluster import Cluster, missing_programs
 from slurm.workplace import UPDATES, Workplace
 from support.workflows import snakemake
+
+from nmt.training.run_folder import locked
 
 
 @pytest.hookimpl(trylast=True)
@@ -32,12 +35,20 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory, cluster):
-    """A folder in which the training has been run on this machine, without SLURM."""
-    place = Workplace(tmp_path_factory.mktemp("undisturbed") / "a copy", cluster)
-    target = str(place.run.relative_to(place.folder) / "training.json")
-    options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
-    process = snakemake(place.folder, target, *options)
-    assert process.returncode == 0, process.stdout
+    """A folder in which the training has been run on this machine, without SLURM.
+
+    It is made by one of pytest's processes for all of them.
+    """
+    of_process = tmp_path_factory.getbasetemp()
+    folder = (of_process.parent if "PYTEST_XDIST_WORKER" in os.environ else of_process) / "local"
+    with locked(folder, wait=True):
+        place = Workplace(folder / "a copy", cluster)
+        training = place.run / "training.json"
+        if not training.exists():
+            target = str(training.relative_to(place.folder))
+            options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
+            process = snakemake(place.folder, target, *options)
+            assert process.returncode == 0, process.stdout
     return place
 
 

@@ -108,7 +108,8 @@ def cost_of(experiment: Experiment, texts: Texts) -> tuple:
     """Return all that an update's time depends on: experiments that share it are timed once."""
     training = experiment.training
     batches = (training.batch_tokens, training.micro_batches, training.precision)
-    return experiment.model, *batches, training.optimizer, bool(training.source_loss), texts
+    learning = (training.optimizer, bool(training.source_loss))
+    return experiment.model.model_dump_json(), *batches, *learning, texts
 
 
 def plan(
