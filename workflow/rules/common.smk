@@ -421,8 +421,14 @@ def refuse_to_start_twice():
 STARTED = time.time()
 
 
+def adopt_copied_results():
+    """Recognize results that were copied without their times, before Snakemake compares times."""
+    if workflow.is_main_process and Path("results/record.json").exists():
+        subprocess.run([sys.executable, ROOT / "src" / "adopt.py"])
+
+
 def record_results():
-    """Record what was made, so that a copy of results can be adopted: see adopt.py."""
+    """Record what was made, so that a copy of results is recognized: see adopt.py."""
     subprocess.run([sys.executable, ROOT / "src" / "record.py"])
 
 
