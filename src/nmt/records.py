@@ -90,7 +90,7 @@ def adopt() -> tuple[list[str], list[str]]:
 
 
 def is_copy(path: Path, entry: dict) -> bool:
-    """Return whether a recorded output or source is there with other times, or unknown to Snakemake.
+    """Return whether a recorded file or folder has other times, or is unknown to Snakemake.
 
     Of what Snakemake has made since, its own record is another.
     """
