@@ -454,12 +454,15 @@ def say_what_was_made():
 
 def say_what_went_wrong():
     """Print the lines with which scripts failed, when snakemake has said all that it has to say."""
-    for path in Path("results/logs").rglob("*.log"):
+    logs = {}
+    for path in sorted(Path("results/logs").rglob("*.log")):
         if path.stat().st_mtime >= STARTED:
             last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
             if last and "error: " in last[0].lower():
                 sentence = last[0].partition(" error: ")[2] or last[0]
-                atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
+                logs.setdefault(sentence, path)  # of several jobs that fail alike, the first
+    for sentence, path in logs.items():
+        atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
 
 
 def table_inputs(wildcards):
