@@ -23,7 +23,7 @@ def main(args: argparse.Namespace) -> None:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         logging.warning(
             f"Changed since they were made: {', '.join(changed[:MOST_NAMED])}{more}. What follows"
-            " from them is made again; delete what is damaged, and it is made again, too."
+            " from them is made again; an output among them is only where you delete it."
         )
 
 
