@@ -13,6 +13,10 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
+include: "workflow/rules/resources.smk"
+include: "workflow/rules/targets.smk"
+include: "workflow/rules/handlers.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/vocabulary.smk"
 include: "workflow/rules/train.smk"

@@ -1,5 +1,5 @@
 # Corpora as plain text, one sentence a line: generated, or extracted from downloads or files.
-
+import hashlib
 
 if CORPUS.generated:
 
