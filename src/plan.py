@@ -1,7 +1,7 @@
 """Print what a reproduction's trainings will take, before they run.
 
-Without --gpu, a few updates of each are timed on this machine. A reproduction whose corpus is not
-there yet is reckoned with sentences of the lengths of news.
+Without --gpu, a few updates of each are timed on this machine. While its corpus is not
+there yet, a plan takes sentences as long as those of news.
 """
 
 import argparse
@@ -90,7 +90,7 @@ if __name__ == "__main__":
         "--table",
         action="append",
         metavar="NAME",
-        help="a table of the reproduction, by default all that are made without being asked for",
+        help="a table of the reproduction, by default those that snakemake makes by default",
     )
     parser.add_argument(
         "--gpu",

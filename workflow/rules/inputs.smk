@@ -171,7 +171,7 @@ def figure_inputs(table):
 
 
 def titles(wildcards):
-    """Return the titles of corpus and rows; as a function, so that braces in them stay as they are."""
+    """Return the titles of corpus and rows, whose braces a function keeps as they are."""
     return [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
 
 

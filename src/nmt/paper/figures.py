@@ -13,7 +13,7 @@ from nmt.paper.positions import positional_encodings
 from nmt.paper.results import commits
 from nmt.provenance import commit
 
-# Of each table
+# Figures that each table has
 TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "learning-curves": learning_curves,
     "learning-rate": learning_rate,
@@ -23,7 +23,7 @@ TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "speed": speed,
     "subword-lengths": subword_lengths,
 }
-# Of a reproduction, drawn for the rows of its first table
+# All figures: the others are drawn once, for the rows of the first table
 FIGURES = TABLE_FIGURES | {
     "positional-encodings": positional_encodings,
     "attention": attention,

@@ -6,7 +6,7 @@ from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.significance import LEVEL
 from nmt.paper.results import Run
 
-# Behind the titles of rows that a note says are stale or incomplete.
+# Marks the titles of rows that a note says are stale or incomplete.
 MARK = "†"
 
 

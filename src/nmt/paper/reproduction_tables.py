@@ -87,7 +87,7 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> Sh
     return Sheet(f"Beam and length penalty, {reproduction.title}", parts, data, notes)
 
 
-# By the names of their files
+# The tables, by the names of their files
 SHEETS: dict[str, Callable[[Reproduction, Catalog, Path], Sheet]] = {
     "corpora": corpora_sheet,
     "search": search_sheet,

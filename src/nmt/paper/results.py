@@ -26,7 +26,7 @@ SCRIPTS = {
     "dev.sweep.json": "sweep.py",
     "scores.json": "score.py",
 }
-# What is read of training.json
+# The keys of training.json that are read
 TRAINING_KEYS = ("settings", "made_by", "parameters", "flops", "seconds", "device_seconds")
 
 

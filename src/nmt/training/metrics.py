@@ -8,7 +8,7 @@ from pathlib import Path
 from nmt.errors import UserError
 from nmt.files import write_lines
 
-# Of settings.json and of the log in a state's folder
+# What to do about a damaged settings.json, or log, in a state's folder
 SETTINGS_REMEDY = "delete it: training writes it again, from the configuration"
 REMEDY = (
     "put a copy of it there (a finished run has one beside its checkpoints), or delete it: the"

@@ -23,7 +23,7 @@ from nmt.training.counters import Counters
 from nmt.training.metrics import SETTINGS_REMEDY
 from nmt.training.trainer import Trainer
 
-# Of training.json
+# What to do about a damaged training.json
 TRAINING_REMEDY = (
     "delete it and run snakemake, which makes it again from the run's state in seconds"
 )
