@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,56 @@ def test_results_may_go_to_another_folder(clone, tmp_path):
     folder = tmp_path / "another folder"
     here = planned_jobs(clone, configuration=str(clone / TINY))
     assert planned_jobs(clone, "--directory", folder, configuration=str(clone / TINY)) == here
+
+
+MODULE = """
+configfile: "config.yaml"
+
+module nmt:
+    snakefile: "{snakefile}"
+    config: config
+
+use rule * from nmt as nmt_*
+"""
+
+
+def test_another_workflow_may_use_it_as_a_module(clone, tmp_path):
+    other = tmp_path / "Snakefile"
+    other.write_text(MODULE.format(snakefile=clone / "Snakefile"), encoding="utf-8")
+    shutil.copy(clone / TINY, tmp_path / "config.yaml")
+    options = {"configuration": str(tmp_path / "config.yaml")}
+    alone = planned_jobs(clone, "--directory", tmp_path, **options)
+    used = planned_jobs(clone, "--snakefile", other, "--directory", tmp_path, **options)
+    assert used == {f"nmt_{job}" for job in alone}
+
+
+def test_the_environment_need_not_be_activated(clone, tmp_path):
+    target = tmp_path / "results/tiny/configuration.json"
+    process = subprocess.run(
+        [
+            Path(sys.executable).with_name("snakemake"),
+            target.relative_to(tmp_path),
+            *("--workflow-profile", clone / "workflow/profiles/default"),
+            *("--directory", tmp_path, "--configfile", TINY),
+        ],
+        cwd=clone,
+        env={"PATH": os.defpath, "PYTHONPATH": str(clone / "src"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert target.exists()
+
+
+def test_parsing_does_nothing_but_parse(clone, tmp_path):
+    """Check that no argument is taken for a command, and that locks stay."""
+    lock = tmp_path / ".snakemake/locks/0.output.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("results/of/another/call\n", encoding="utf-8")
+    process = dry_run(clone, "--directory", tmp_path, "--until", "status")
+    assert process.returncode != 0
+    assert "No rule to produce status" in process.stdout
+    assert lock.read_text(encoding="utf-8") == "results/of/another/call\n"
 
 
 def test_lint_finds_nothing(clone):
