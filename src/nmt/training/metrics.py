@@ -67,7 +67,8 @@ def print_error_of_thread(error: threading.ExceptHookArgs) -> None:
 def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
     """Return all whole lines; a kill may have left half of the last one.
 
-    X
+    path: of a log, or of one compressed by gzip. remedy: what brings the file back. Raises
+    UserError for any other line that is none of a log.
     """
     if not path.exists():
         return []
