@@ -91,8 +91,9 @@ def pytest_collection_modifyitems(items) -> None:
 
 @pytest.fixture
 def agrees(record_property) -> Callable[..., None]:
-    """agrees(row, reference, ours, theirs): tensors, or numbers, of one shape that differ by at
-    most 1e-5 anywhere.
+    """Return agrees(row, reference, ours, theirs), which fails where the two differ by over 1e-5.
+
+    ours, theirs: tensors of one shape, or numbers.
 
     The largest difference is kept for the table that pytest ends with, whether it is small enough
     or not.

@@ -54,7 +54,7 @@ def made(tmp_path_factory):
 
 @contextmanager
 def restored(*paths):
-    """Gives files back their bytes and times in the end."""
+    """Give files back their bytes and times in the end."""
     before = [(path, path.read_bytes(), path.stat()) for path in paths]
     try:
         yield
@@ -228,7 +228,7 @@ def test_what_has_changed_in_a_copy_is_not_adopted(copied):
 
 
 def test_what_a_copy_makes_itself_is_not_adopted(copied):
-    """Nor does it spoil the record of the rest."""
+    """Check that the record of the rest stays as it was, too."""
     text = "results/corpora/tiny/text/spacing/dev.en"
     (copied / text).unlink()
     assert snakemake(copied, text).returncode == 0

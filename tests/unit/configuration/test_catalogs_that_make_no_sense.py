@@ -143,7 +143,7 @@ def test_keys_are_told_from_places(changes, fault):
 
 
 def rows_file(folder: Path) -> Path:
-    """Where the rows of a catalog in `folder` are declared, which has all else of the demo's."""
+    """Return the file that declares a catalog's experiments; all else is the demo's."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.rmtree(folder / "config" / "experiments")
     (folder / "config" / "experiments").mkdir()

@@ -19,7 +19,7 @@ LENGTHS = np.array([*range(1, 30), 35, 58])
 
 @pytest.fixture
 def tokens() -> ParallelTokens:
-    """Sentence n is n + 4 over and over, so that it is known by its tokens."""
+    """Return sentences of which number n is n + 4 over and over: tokens tell which it is."""
 
     return ParallelTokens(side(LENGTHS), side(np.maximum(LENGTHS - 2, 1)), {})
 

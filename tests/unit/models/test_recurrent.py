@@ -91,7 +91,7 @@ def add_experts(mixture, x):
 
 
 def test_gnmt_s_decoder_starts_where_the_encoder_ended():
-    """Layer by layer; of the first, which reads both ways, at the first word."""
+    """Check each layer; the first one reads both ways, and ends at the first word."""
     model = random_model("gnmt")
     sentence = sources(random_sentences([7]))
     x, _ = model.encoder[0](model.source_embedding(sentence.tokens))
