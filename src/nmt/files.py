@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from nmt.errors import UserError
 
@@ -150,18 +151,34 @@ def read_json(
     """Return the value in a JSON file.
 
     keys: those that it must have. remedy: what brings the file back. Raises UserError when the
-    file is missing, is not JSON, or lacks a key.
+    file is missing, is no object in JSON, or lacks a key; so does looking up any other key later.
     """
+
+    def named(values: dict) -> NamedObject:
+        return NamedObject(values, f"{path} is damaged (it has no {{key!r}}): {remedy}.")
+
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=named)
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path} is damaged (it has no keys and values): {remedy}.")
     for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            raise UserError(f"{path} is damaged (it has no {key!r}): {remedy}.")
+        value[key]
     return value
+
+
+class NamedObject(dict):
+    """An object of a JSON file, which tells what to do where a key is missing."""
+
+    def __init__(self, values: dict, message: str):
+        super().__init__(values)
+        self.message = message
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise UserError(self.message.format(key=key))
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

@@ -129,6 +129,9 @@ def load_reproduction(
     overridable = KEYS - Reproduction.model_fields.keys()
     overrides = {key: value for key, value in values.items() if key in overridable}
     own = {key: value for key, value in values.items() if key not in overrides}
+    for key in own.keys() - Reproduction.model_fields.keys():
+        hint = nearest(str(key), [*Reproduction.model_fields, *overridable])
+        raise UserError(f"{where}: unknown key {key!r}: {hint}")
     reproduction = validated(Reproduction, own, where)
     catalog = load_catalog(root / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
