@@ -295,7 +295,8 @@ def tables():
         if not table.on_request
         for form in ("md", "csv", "html", "tex")
     ] + [
-        f"results/{REPRODUCTION.name}/tables/corpora.{form}"
+        f"results/{REPRODUCTION.name}/tables/{name}.{form}"
+        for name in ("complexity", "corpora")
         for form in ("md", "csv", "html", "tex")
     ]
 
