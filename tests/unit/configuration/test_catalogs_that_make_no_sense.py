@@ -101,7 +101,7 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
         "metrics": ["bleu"],
     }
     with pytest.raises(UserError) as refused:
-        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
+        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}}, root=ROOT)
     assert fault in str(refused.value)
 
 
