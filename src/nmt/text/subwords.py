@@ -93,13 +93,29 @@ class Subwords:
         """Return the subwords as strings, with "▁" where a word begins."""
         return self.processor.id_to_piece(ids)
 
-    @cached_property
+    @property
     def unknown_is_a_word(self) -> bool:
         """Whether the unknown symbol stands for a whole word, although it has no "▁"."""
-        model = sentencepiece_model_pb2.ModelProto.FromString(
-            self.processor.serialized_model_proto()
-        )
-        return model.trainer_spec.model_type == model.trainer_spec.WORD
+        return self.trainer_spec.model_type == self.trainer_spec.WORD
+
+    @property
+    def words_are_independent(self) -> bool:
+        """Whether a word is segmented in the same way whatever its neighbors.
+
+        Not by the unigram model, which adds up the scores of a whole line: in the last digit, which
+        may decide, the sum of a word's scores depends on what is before it. Nor where subwords are
+        words: unknown neighbors become one unknown symbol.
+        """
+        spec = self.trainer_spec
+        if spec.model_type in (spec.UNIGRAM, spec.WORD):
+            return False
+        return not any("▁" in self.processor.id_to_piece(i)[1:] for i in range(self.size))
+
+    @cached_property
+    def trainer_spec(self) -> sentencepiece_model_pb2.TrainerSpec:
+        """What the model was learned with."""
+        model = self.processor.serialized_model_proto()
+        return sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec
 
 
 Segmenter = Subwords | WordPieces
@@ -119,7 +135,11 @@ class SubwordPair:
         Raises UserError when they are damaged, and as Subwords.load does.
         """
         check_subwords(folder, REMEDY.format(folder=folder))
-        return cls(*(Subwords.load(folder / name) for name in SUBWORD_FILES))
+        source, target = (folder / name for name in SUBWORD_FILES)
+        of_source = Subwords.load(source)
+        if target.exists() and target.read_bytes() == source.read_bytes():
+            return cls(of_source, of_source)
+        return cls(of_source, Subwords.load(target))
 
 
 def write_subwords(folder: Path, models: list[bytes]) -> None:
