@@ -176,6 +176,11 @@ def translated(name, rows):
     ]
 
 
+def cores_of_a_split(wildcards):
+    """All for the training text; other splits take seconds. A cluster's profile says its own."""
+    return workflow.cores or 1 if wildcards.split == "train" else 1
+
+
 def threads_of_a_run():
     """So many that all runs of the reproduction have the machine together: a core for each is faster than several
     cores for one after the other. A cluster's profile says its own."""
