@@ -35,10 +35,14 @@ class Ragged:
         self.tokens = tokens
         self.offsets = offsets
 
-    @cached_property
+    @property
     def lengths(self) -> np.ndarray:
-        """Subwords in each sequence, (n,), held in memory."""
+        """Subwords in each sequence, (n,), made anew for every caller."""
         return np.diff(self.offsets)
+
+    def lengths_of(self, indices: np.ndarray) -> np.ndarray:
+        """Return the number of subwords in each of these sequences."""
+        return self.offsets[indices + 1] - self.offsets[indices]
 
     @cached_property
     def entropy(self) -> float:
