@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn, cast
 
 from nmt.errors import UserError
 
@@ -191,10 +191,20 @@ def read_lines(path: str | Path) -> Iterator[str]:
     Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip
     is damaged.
     """
+    with open_lines(path) as file:
+        yield from decode_lines(file, str(path))
+
+
+@contextmanager
+def open_lines(path: str | Path) -> Iterator[IO[bytes]]:
+    """Yield a text file, plain or .gz, opened as bytes.
+
+    Raises UserError when the file is missing, or its gzip is damaged wherever it is read.
+    """
     path = Path(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            yield from decode_lines(file, str(path))
+            yield cast(IO[bytes], file)
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -203,12 +213,12 @@ def read_lines(path: str | Path) -> Iterator[str]:
         ) from None
 
 
-def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
     """Yield lines of UTF-8 bytes as text, as `read_lines` does.
 
-    name: what errors call the source of the lines.
+    name: what errors call the source of the lines. first: the number of the first line.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
