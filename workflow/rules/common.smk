@@ -36,6 +36,8 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)])
 )
 os.environ.update(SETTINGS | os.environ)
+# What snakemake writes itself is not everybody's to write either: nmt.files.
+os.umask(os.umask(0o077) | 0o002)
 
 
 def in_repository(path):
@@ -246,10 +248,10 @@ def mpi_of_a_training():
 
 
 def training_memory(wildcards, input, attempt):
-    """mem_mb of a training, more at each further attempt."""
+    """mem_mb of a training on each of its nodes, more at each further attempt."""
     tokens_mb = sum(file.stat().st_size for file in Path(input.tokens).glob("*")) / 1e6
     needed = training_megabytes(parameters_of(wildcards), experiment(wildcards).training, tokens_mb)
-    return math.ceil(SNAKEMAKE_MB + attempt * needed)
+    return math.ceil(SNAKEMAKE_MB + attempt * needed * math.ceil(PROCESSES / NODES))
 
 
 def models(wildcards):
@@ -409,6 +411,8 @@ def refuse_to_start_twice():
     jobs = subprocess.run(
         ["squeue", "--noheader", "--me", "--format=%i %k %Z"], capture_output=True, text=True
     )
+    if jobs.returncode:
+        raise WorkflowError(f"SLURM does not say which jobs run here: {jobs.stderr.strip()}")
     for line in jobs.stdout.splitlines():
         number, comment, folder = (line.split(maxsplit=2) + ["", ""])[:3]
         if folder == str(Path.cwd()) and comment.startswith(("rule_", "group_")):
