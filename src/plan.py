@@ -8,9 +8,11 @@ import argparse
 import os
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 
-from nmt import command
 from nmt.configuration import load_reproduction, lookup, read_yaml
 from nmt.files import atomic_write
 from nmt.planning.gpus import GPUS
