@@ -27,6 +27,9 @@ include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
 
 
+adopt_copied_results()
+
+
 # What Snakemake's own report begins with
 report: "workflow/report/overview.rst"
 

@@ -20,6 +20,12 @@ from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
 from nmt.training.run_folder import TRAINING_REMEDY
 
+MISSING = (
+    "delete {folder} and run snakemake, or train.py, which take them from the run's state-* folder"
+    " in seconds; where they are not there either, delete the whole folder of the run that"
+    " was trained, to train again from the first update"
+)
+
 
 def main(args: argparse.Namespace) -> None:
     """Average the checkpoints, check that they are the experiment's, and write the folder."""
@@ -50,7 +56,7 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
     if training.checkpoint == "best":
         checkpoints = sorted(folder.glob("best-*.safetensors"))[-1:]
         if not checkpoints:
-            raise UserError(f"{folder} holds no best checkpoint: train first.")
+            raise UserError(f"{folder} has no best-*.safetensors: {MISSING.format(folder=folder)}.")
         return checkpoints
     intervals = range(training.interval, updates, training.interval)
     names = [f"{update:08d}.safetensors" for update in (*intervals, updates)]
@@ -58,10 +64,7 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
     missing = [path.name for path in checkpoints if not path.exists()]
     if missing:
         raise UserError(
-            f"{folder} has no {', '.join(missing)} to average: call train.py again (snakemake"
-            " --forcerun train), which takes them from the run's state-* folder in seconds; where"
-            " they are not there either, delete the run's folder first, to train again from the"
-            " first update."
+            f"{folder} has no {', '.join(missing)} to average: {MISSING.format(folder=folder)}."
         )
     return checkpoints
 

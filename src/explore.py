@@ -24,7 +24,8 @@ def main(args: argparse.Namespace) -> None:
     if args.recorded:
         if not args.output:
             raise UserError("--recorded makes a file: name it with --output.")
-        models = [read_json(path) for path in args.recorded]
+        remedy = "delete it and run snakemake, or record_attention.py, which make it again"
+        models = [read_json(path, ["title", "sentences"], remedy) for path in args.recorded]
         write_text(args.output, explorer_page(args.title, models))
     else:
         serve(args)

@@ -15,6 +15,19 @@ from nmt.files import resolved
 # More is a typing error: torch would start them all, and crash.
 MOST_THREADS = 4096
 
+# What to do about errors of the operating system that name a file
+REMEDIES = {
+    errno.ENOENT: "is not there: check the path, and whether its folder was deleted",
+    errno.EISDIR: "is a folder: name a file",
+    errno.ENOTDIR: "leads through a file that is no folder: choose another path",
+    errno.EEXIST: "is there already, and no folder: choose another path",
+    errno.EACCES: "may not be read or written: change its permissions, or choose another path",
+    errno.EPERM: "may not be changed: change its owner, or choose another path",
+    errno.EROFS: "is on a disk that can only be read: choose another path",
+    errno.ELOOP: "is a link that leads back to itself: delete it, or choose another path",
+    errno.ENAMETOOLONG: "has too long a name: choose a shorter one",
+}
+
 # Arguments of scripts that name files to write
 OUTPUTS = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")
 
@@ -174,8 +187,15 @@ def check_outputs(values: dict) -> None:
 
 def explain(error: OSError) -> str:
     """Return a sentence about an error of the operating system."""
-    # TensorBoard's are bytes
-    where = f" at {os.fsdecode(error.filename)}" if error.filename else ""
+    path = os.fsdecode(error.filename) if error.filename else ""  # TensorBoard's are bytes
+    where = f" at {path}" if path else ""
+    if error.errno in REMEDIES and path:
+        return f"{path} {REMEDIES[error.errno]}."
+    if error.errno == errno.EFBIG:
+        return (
+            f"a file would grow beyond what is allowed{where}: raise the limit (`ulimit -f`), then"
+            " run the same command again; nothing finished is lost."
+        )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"no disk space left{where}: free some, then run the same command again; nothing"

@@ -5,13 +5,18 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO
 
 import torch
 
 from nmt.errors import UserError
+
+# Rows of logits held at a time. Those of few positions stay in a CPU's caches. On a GPU they are as
+# many as fit into so many bytes: each further chunk reads and writes the weights' gradient again.
+CPU_ROWS = 512
+GPU_BYTES = 2**30
 
 # Held as long as this process lives
 CLAIMS: list[IO[str]] = []
@@ -57,6 +62,22 @@ def reason_for_no_gpu() -> str:
     except (RuntimeError, AssertionError) as error:
         return str(error).strip().partition("\n")[0].rstrip(".") + "."
     return "torch sees none (CUDA_VISIBLE_DEVICES may hide them)."
+
+
+def rows_per_chunk(device: torch.device, row_bytes: int) -> int:
+    """Return how many rows of logits, each of so many bytes, are held at a time."""
+    return CPU_ROWS if device.type == "cpu" else max(1, GPU_BYTES // row_bytes)
+
+
+def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager[None]:
+    """Return a context in which matrix products are computed in `dtype`.
+
+    dtype: None for that of the tensors. torch has no autocast for the meta device, on which nothing
+    is computed.
+    """
+    if device.type == "meta":
+        return nullcontext()
+    return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
 @contextmanager

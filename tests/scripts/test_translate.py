@@ -381,7 +381,9 @@ def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
     assert process.returncode == 0
 
 
-def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, root):
+def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
+    models, root, record_property
+):
     command = translate_command(root, models / "rnnsearch")
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes, text=True) as process:
@@ -390,7 +392,9 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, r
         assert process.stdout.readline().endswith("\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 130
-        assert process.stderr.read() == "interrupted: run the same command again.\n"
+        printed = process.stderr.read()
+        assert printed == "interrupted: run the same command again.\n"
+    record_property("printed", printed)
 
 
 def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 from nmt import files
-from nmt.files import atomic_write
+from nmt.configuration import present_spelling
+from nmt.errors import UserError
+from nmt.files import atomic_write, read_json
 
 
 def make(folder, content):
@@ -106,3 +108,24 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_not
     files.write_text(tmp_path / "out", "new")
     expected = sorted([living.name, elsewhere.name, other_output.name, "out"])
     assert sorted(names_below(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("respelled", [dict, present_spelling])
+def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path, respelled):
+    path = tmp_path / "file.json"
+    path.write_text('{"scores": [{"bleu": 1}], "licence": {"text": ""}}')
+    value = read_json(path, ["scores"], "make it again")
+    if respelled is present_spelling:
+        value = present_spelling(value)
+        assert value["license"] == {"text": ""}
+    assert value.get("seed") is None
+    for lookup in (
+        lambda: value["seed"],
+        lambda: value["scores"][0]["chrf"],
+        lambda: read_json(path, ["seed"], "make it again"),
+    ):
+        with pytest.raises(UserError, match=r"file\.json is damaged \(it has no '\w+'\): make it"):
+            lookup()
+    path.write_text("[]")
+    with pytest.raises(UserError, match="has no keys and values"):
+        read_json(path)

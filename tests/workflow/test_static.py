@@ -167,6 +167,11 @@ def test_the_workflow_is_formatted(clone):
     ("old", "new", "message"),
     [
         ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
+        (
+            "seeds: [1]",
+            "seeds: [1]\nseeds: [2]",
+            "bad.yaml is not valid YAML: line 8: the key 'seeds' is there twice.",
+        ),
         ("seeds: [1]", "seeds: [1, 1]", "bad.yaml: seeds: 1 is there twice"),
         (
             "metrics: [bleu,",

@@ -103,7 +103,7 @@ rule normalize:
         "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
         "../../envs/text.yaml"
-    threads: 1
+    threads: cores_of_a_split
     resources:
         mem_mb=memory(1000),
         runtime=minutes(10, per_mb=0.02),

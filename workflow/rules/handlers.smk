@@ -58,8 +58,14 @@ def refuse_to_start_twice():
             )
 
 
+def adopt_copied_results():
+    """Recognize results that were copied without their times, before Snakemake compares times."""
+    if workflow.is_main_process and Path("results/record.json").exists():
+        subprocess.run([sys.executable, ROOT / "src" / "adopt.py"])
+
+
 def record_results():
-    """Record all outputs, so that a copy of the results can be adopted (adopt.py)."""
+    """Record all outputs, so that a copy of the results is recognized (adopt.py)."""
     subprocess.run([sys.executable, ROOT / "src" / "record.py"])
 
 
@@ -85,9 +91,12 @@ def say_what_was_made():
 
 def say_what_went_wrong():
     """Print the sentence with which each script failed, after all that snakemake prints."""
-    for path in Path("results/logs").rglob("*.log"):
+    logs = {}
+    for path in sorted(Path("results/logs").rglob("*.log")):
         if path.stat().st_mtime >= STARTED:
             last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
             if last and "error: " in last[0].lower():
                 sentence = last[0].partition(" error: ")[2] or last[0]
-                atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
+                logs.setdefault(sentence, path)  # of several jobs that fail alike, the first
+    for sentence, path in logs.items():
+        atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)

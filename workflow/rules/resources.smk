@@ -8,6 +8,11 @@ from nmt.configuration import parameters_at_most, training_megabytes
 SNAKEMAKE_MB = 300
 
 
+def cores_of_a_split(wildcards):
+    """Return all cores for the training text; other splits take seconds."""
+    return workflow.cores or 1 if wildcards.split == "train" else 1
+
+
 def threads_of_a_run():
     """Return the threads with which all runs share the machine; a cluster's profile overrides it.
 

@@ -30,7 +30,7 @@ def tables():
     """Return all forms of the tables that are made by default."""
     return [
         f"results/{REPRODUCTION.name}/tables/{name}.{form}"
-        for name in (*default_tables(), "corpora")
+        for name in (*default_tables(), "complexity", "corpora")
         for form in ("md", "csv", "html", "tex")
     ]
 

@@ -118,21 +118,25 @@ def check_once(key: str, values: list) -> None:
 
 
 def load_reproduction(
-    values: dict, where: str = "the configuration", root: Path = Path()
+    values: dict, where: str = "the configuration", root: Path | None = None
 ) -> tuple[Reproduction, Catalog]:
     """Return the reproduction that `values` (a parsed config/*.yaml) describe, and its catalog.
 
-    root: the folder that relative paths in the configuration start from.
+    root: the folder that relative paths in the configuration start from. None: the catalog's path
+    starts from the working folder, and no other is followed.
     Keys of rows among the values override those of all rows (nmt.configuration.overrides). Raises
     UserError for what makes no sense.
     """
     overridable = KEYS - Reproduction.model_fields.keys()
     overrides = {key: value for key, value in values.items() if key in overridable}
     own = {key: value for key, value in values.items() if key not in overrides}
+    for key in own.keys() - Reproduction.model_fields.keys():
+        hint = nearest(str(key), [*Reproduction.model_fields, *overridable])
+        raise UserError(f"{where}: unknown key {key!r}: {hint}")
     reproduction = validated(Reproduction, own, where)
-    catalog = load_catalog(root / reproduction.catalog)
+    catalog = load_catalog((root or Path()) / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
-    if corpus.generated and not (root / corpus.generated.grammar).is_file():
+    if root and corpus.generated and not (root / corpus.generated.grammar).is_file():
         raise UserError(
             f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not"
             " there."

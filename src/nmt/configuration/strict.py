@@ -189,7 +189,7 @@ def read_yaml(path: Path, kind: type):
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}: name another file.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not valid YAML: it is not in UTF-8.") from None
     except yaml.MarkedYAMLError as error:

@@ -10,15 +10,15 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
+from nmt.data.source import copy_to
+from nmt.device import rows_per_chunk
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open, K beam, R = B * K rows (one for each open hypothesis), N n_best, D width
 # of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is fewer),
 # M continuations of each sentence (2K, or K once those with EOS are taken out)
 
-# Rows whose logits are held at a time; many, because each product with the output matrix has to
-# repack the matrix first
-ROWS_PER_CHUNK = {"cpu": 512, "cuda": 4096}
+MOST_ROW_BYTES = 4 * 2**16  # the log probabilities of a vocabulary larger than any that is usual
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class OpenSentences:
     @classmethod
     def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
         """Return all sentences, with hypotheses that consist of BOS."""
-        limit = torch.tensor(limits, device=device)
+        limit = copy_to(torch.tensor(limits), device)
         # A sentence's K hypotheses are equal at first: only one of them is continued.
         log_probs = torch.full((len(limits), decoding.beam), -torch.inf, device=device)
         log_probs[:, 0] = 0.0
@@ -239,7 +239,8 @@ def top_next_tokens(
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
         end = log_probs[:, EOS].clone()
-        log_probs[:, [PAD, BOS]] = -torch.inf
+        for impossible in (PAD, BOS):
+            log_probs[:, impossible] = -torch.inf
         chunks.append((*top_k(log_probs, min(count, log_probs.size(1))), end))
     log_probs, tokens, end = (torch.cat(parts) for parts in zip(*chunks, strict=True))
     only_end = torch.full_like(log_probs, -torch.inf)
@@ -275,7 +276,7 @@ def log_prob_chunks(
     Those of all rows are never held at once. hidden: (R, D). row_tensors: tensors with R rows; each
     chunk comes with its n rows of them.
     """
-    size = ROWS_PER_CHUNK[hidden.device.type]
+    size = rows_per_chunk(hidden.device, MOST_ROW_BYTES)
     splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
     for hidden_chunk, *chunks in zip(*splits, strict=True):
         yield log_softmax(output(hidden_chunk)), *chunks

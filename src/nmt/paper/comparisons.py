@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator
 
+from nmt.data.tokens import sentence_lengths
 from nmt.evaluation.metrics import METRICS
 from nmt.paper.drawing import (
     COLORS,
@@ -279,9 +280,7 @@ def length_shares(drawing: Drawing) -> pd.DataFrame:
     for vocabulary in dict.fromkeys(vocabularies):
         folder = drawing.folder.parent / "corpora" / drawing.reproduction.corpus / vocabulary
         for side in ("source", "target"):
-            # Not all tokens are read and checked: their offsets tell the lengths.
-            offsets = np.load(folder / "tokens" / "train" / f"{side}_offsets.npy")
-            counts = np.bincount(np.diff(offsets))
+            counts = np.bincount(sentence_lengths(folder / "tokens" / "train", side))
             part = {"subwords": np.arange(len(counts)), "share": counts / counts.sum()}
             parts.append(pd.DataFrame({"vocabulary": vocabulary, "side": side, **part}))
     return pd.concat(parts, ignore_index=True)

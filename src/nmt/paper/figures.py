@@ -13,6 +13,14 @@ from nmt.paper.positions import positional_encodings
 from nmt.paper.results import commits
 from nmt.provenance import commit
 
+
+def layers(drawing: Drawing) -> Picture:
+    """Draw what measure_layers.py has measured on this machine."""
+    from nmt.paper import layer_costs  # Torch takes seconds to import: other figures need none.
+
+    return layer_costs.layers(drawing)
+
+
 # Figures that each table has
 TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "learning-curves": learning_curves,
@@ -31,9 +39,10 @@ FIGURES = TABLE_FIGURES | {
     "decoder-self-attention": decoder_self_attention,
     "alignment": alignment,
     "search": search,
+    "layers": layers,
 }
 # Figures that need no run
-FORMULAS = {"positional-encodings"}
+FORMULAS = {"positional-encodings", "layers"}
 
 
 def origin(name: str, drawing: Drawing) -> str:

@@ -177,7 +177,8 @@ class TranslationModel:
             with torch.device("meta"):
                 require_same_parameters(build(experiment.model, *sizes), weights)
         except UserError as error:
-            raise UserError(f"{path}: {error}") from None
+            text = str(error).removesuffix(".")
+            raise UserError(f"{path}: {text}: {remedy}.") from None
         model = build(experiment.model, *sizes).to(self.device)
         set_parameters(model, weights)
         return model.to(self.precision).eval()

@@ -105,8 +105,8 @@ class RunFolder:
         free = shutil.disk_usage(self.state_folder).free
         if needed - present > free:
             raise UserError(
-                f"training takes up to {needed / 1e9:.2g} GB in {self.state_folder},"
-                f" {free / 1e9:.2g} GB are free there: make room."
+                f"training takes up to {gigabytes(needed)} in {self.state_folder},"
+                f" {gigabytes(free)} are free there: make room."
             )
 
     def checkpoints(self, pattern: str = "[0-9]*") -> list[Path]:
@@ -159,6 +159,11 @@ class RunFolder:
         }
         checkpoints = self.checkpoints() + self.checkpoints("best-*")[-1:]
         publish_run(self.output, checkpoints, self.metrics, training)
+
+
+def gigabytes(size: float) -> str:
+    """Return a number of bytes as "0.0012 GB" or "41,000 GB"."""
+    return f"{float(f'{size / 1e9:.2g}'):,g} GB"
 
 
 def publish_run(output: Path, checkpoints: list[Path], metrics: Path, training: dict) -> None:
