@@ -1,9 +1,11 @@
 """Strict reading of text and JSON, and atomic writing of files and folders."""
 
 import errno
+import fcntl
 import gzip
 import hashlib
 import json
+import logging
 import os
 import re
 import socket
@@ -16,8 +18,9 @@ from typing import IO, NoReturn, cast
 
 from nmt.errors import UserError
 
-# The umask can only be read by setting it, which is safe at import: there is only one thread.
-UMASK = os.umask(0o077)
+# The umask can only be read by setting it, which is safe at import: there is only one thread. No
+# file is everybody's to write, whatever it allows.
+UMASK = os.umask(0o077) | 0o002
 os.umask(UMASK)
 HOST = socket.gethostname().partition(".")[0]
 SECONDS_OF_A_DAY = 86_400
@@ -123,6 +126,27 @@ def remove(path: Path) -> None:
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
+
+
+def lock(file: IO[str], wait: bool = False) -> bool | None:
+    """Lock an open file until it is closed, or until this process ends, however.
+
+    Returns False where another process holds it, unless that is waited for, and None, with a
+    warning, where the file system has no locks, as Lustre without flock.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
+        logging.warning(
+            f"the file system of {file.name} has no locks ({error.strerror}): see to it that no"
+            " other process works there."
+        )
+        return None
+    return True
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -5,7 +5,9 @@ export PATH="$PATH:/usr/sbin"
 command -v slurmctld >/dev/null && command -v slurmd >/dev/null &&
     command -v munged >/dev/null && exit
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    install="apt-get install --yes --no-install-recommends slurm-wlm munge"
+    # Another installation may be at work.
+    install="apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends"
+    install="$install slurm-wlm munge"
     $install >/dev/null 2>&1 ||
         { apt-get update >/dev/null && $install >/dev/null; } ||
         echo "The packages slurm-wlm and munge could not be installed."

@@ -22,6 +22,8 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)])
 )
 os.environ.update(SETTINGS | os.environ)
+# Others may not write what snakemake itself writes, either (nmt.files).
+os.umask(os.umask(0o077) | 0o002)
 
 
 def in_repository(path):

@@ -49,6 +49,8 @@ def refuse_to_start_twice():
     jobs = subprocess.run(
         ["squeue", "--noheader", "--me", "--format=%i %k %Z"], capture_output=True, text=True
     )
+    if jobs.returncode:
+        raise WorkflowError(f"SLURM does not say which jobs run here: {jobs.stderr.strip()}")
     for line in jobs.stdout.splitlines():
         number, comment, folder = (line.split(maxsplit=2) + ["", ""])[:3]
         if folder == str(Path.cwd()) and comment.startswith(("rule_", "group_")):

@@ -54,10 +54,10 @@ def parameters_of(wildcards):
 
 
 def training_memory(wildcards, input, attempt):
-    """Return a training's mem_mb, which grows with each attempt."""
+    """Return a training's mem_mb on each of its nodes, which grows with each attempt."""
     tokens_mb = sum(file.stat().st_size for file in Path(input.tokens).glob("*")) / 1e6
     needed = training_megabytes(parameters_of(wildcards), experiment(wildcards).training, tokens_mb)
-    return math.ceil(SNAKEMAKE_MB + attempt * needed)
+    return math.ceil(SNAKEMAKE_MB + attempt * needed * math.ceil(PROCESSES / NODES))
 
 
 def training_resource(name, default):
