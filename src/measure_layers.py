@@ -7,10 +7,12 @@ measurement.
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.benchmarks.layer_speed import BATCH, memory, seconds
 from nmt.device import choose_device
 from nmt.files import write_text
