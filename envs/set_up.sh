@@ -52,8 +52,8 @@ make_anew() { # $1 why, where it is not the first time
 }
 
 install() {
-    echo "Installing the packages of envs/requirements.txt: the first time takes minutes and, with" \
-        "CUDA, 3 GB to download."
+    echo "Installing the packages of envs/requirements.txt: the first time takes minutes and," \
+        "with CUDA, 3 GB to download."
     echo "$unfinished" >"$stamp"
     if ! .venv/bin/python -m pip install -qq --disable-pip-version-check --no-input \
         -r envs/requirements.txt; then

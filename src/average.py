@@ -6,9 +6,11 @@ OUTPUT becomes a model's folder, which translate.py and others use.
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
 from nmt.configuration import Training, load_catalog
 from nmt.errors import UserError
 from nmt.files import read_json

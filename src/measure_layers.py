@@ -7,12 +7,14 @@ measurement.
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.benchmarks.layer_speed import BATCH, memory, seconds
-from nmt.device import choose_device
+from nmt.device import choose_device, set_threads
 from nmt.files import write_text
 from nmt.paper.layer_types import LAYER_TYPES
 from nmt.progress import progress
@@ -22,8 +24,7 @@ from nmt.training.machine import device_name
 
 def main(args: argparse.Namespace) -> None:
     """Measure every layer once a round, and write all measurements."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     device = choose_device(args.gpus)
     sizes = [(length, args.width) for length in args.lengths]
     sizes += [(args.length, width) for width in args.widths]

@@ -8,10 +8,12 @@ import argparse
 import os
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.configuration import load_reproduction, lookup, read_yaml
 from nmt.device import require_gpu
 from nmt.files import atomic_write
