@@ -325,6 +325,9 @@ def test_what_is_said_of_damaged_and_missing_checkpoints_brings_them_back(
     checkpoint = run / "checkpoints" / "00000030.safetensors"
 
     checkpoint.unlink()
+    share = ["share_training", f"--run={run}", f"--output={folder / 'shared'}"]
+    assert f"delete {checkpoint.parent} and run snakemake" in run_failing(*share)
+    assert not (folder / "shared").exists()
     error = run_failing("average", *average)
     assert f"delete {checkpoint.parent} and run snakemake, or train.py, which take them" in error
     shutil.rmtree(checkpoint.parent)

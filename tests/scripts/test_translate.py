@@ -161,7 +161,11 @@ def test_what_is_no_model(models, tmp_path, run_failing):
         "translate", f"--model={tmp_path}", input=""
     )
     (tmp_path / "configuration.json").write_text("5")
-    assert "configuration.json has no keys and values" in run_failing(
+    assert "configuration.json is damaged (it has no keys and values)" in run_failing(
+        "translate", f"--model={tmp_path}", input=""
+    )
+    (tmp_path / "configuration.json").write_text('{"experiment": []}')
+    assert "configuration.json has no 'experiment'" in run_failing(
         "translate", f"--model={tmp_path}", input=""
     )
     missing = tmp_path / "missing.txt"

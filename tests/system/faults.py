@@ -226,6 +226,8 @@ class Recorder:
         self.lines: list[str] = []
 
     def pytest_runtest_logreport(self, report) -> None:
+        if report.when == "setup":
+            self.lines = []  # those of fixtures
         if report.when != "call" and not report.failed:
             return
         file, _, name = report.nodeid.removeprefix("tests/").partition("::test_")

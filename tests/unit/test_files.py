@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from nmt import files
+from nmt.command import explain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
 from nmt.files import atomic_write, lock, read_json
@@ -107,11 +108,14 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     assert names_below(target.parent) == ["target"]
 
 
-def test_links_in_a_circle_are_an_error_and_stay(tmp_path):
+def test_links_in_a_circle_are_an_error_and_stay(tmp_path, record_property):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+    with pytest.raises(OSError, match="Too many levels of symbolic links") as error:
         files.write_text(tmp_path / "a", "new")
+    sentence = f"{tmp_path}/a is a link that leads back to itself: delete it, or choose another"
+    assert explain(error.value) == f"{sentence} path."
+    record_property("printed", f"error: {explain(error.value)}")
     assert sorted(names_below(tmp_path)) == ["a", "b"]
 
 

@@ -14,17 +14,13 @@ from pathlib import Path
 from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import atomic_write, lock, read_json, remove, write_json
+from nmt.files import lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
 from nmt.training.metrics import SETTINGS_REMEDY
+from nmt.training.published import publish_run
 from nmt.training.trainer import Trainer
-
-# What to do about a damaged training.json
-TRAINING_REMEDY = (
-    "delete it and run snakemake, which makes it again from the run's state in seconds"
-)
 
 
 @dataclass(frozen=True)
@@ -162,17 +158,6 @@ class RunFolder:
 def gigabytes(size: float) -> str:
     """Return a number of bytes as "0.0012 GB" or "41,000 GB"."""
     return f"{float(f'{size / 1e9:.2g}'):,g} GB"
-
-
-def publish_run(output: Path, checkpoints: list[Path], metrics: Path, training: dict) -> None:
-    """Write the results of a run: checkpoints (as hard links), metrics and, last, training.json."""
-    with atomic_write(output / "checkpoints") as temporary:
-        temporary.mkdir()
-        for path in checkpoints:
-            os.link(path, temporary / path.name)
-    with atomic_write(output / "metrics.jsonl") as temporary:
-        temporary.write_bytes(metrics.read_bytes())
-    write_json(output / "training.json", training)
 
 
 def record_settings(folder: Path, settings: dict) -> None:
