@@ -6,7 +6,10 @@ from pathlib import Path
 from slurm.workplace import Workplace
 from support.workflows import snakemake
 
+from nmt.files import read_json
+
 UPDATES = 20
+SENTENCE = """Don't "say" $(touch harm) `touch harm`; ../*"""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -18,6 +21,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place = workplace(UPDATES)
+    place.config["attention"] = SENTENCE
     place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
@@ -26,6 +30,9 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     assert place.exit_code() == 0, place.messages
     assert len(contents(local)) > 10
     assert contents(place.folder) == contents(local)
+    (configuration,) = place.folder.glob("results/*/configuration.json")
+    assert read_json(configuration)["attention"] == SENTENCE
+    assert list(place.folder.rglob("harm")) == []
     for path in place.folder.rglob("*"):
         writable = stat.S_IMODE(path.lstat().st_mode) & stat.S_IWOTH
         assert path.is_symlink() or not writable, f"{path} can be written by everybody"

@@ -196,7 +196,8 @@ def memory(base, per_mb=0, per_parameter=0, most=math.inf):
     """
 
     def mem_mb(wildcards, input, attempt):
-        needed = base + per_mb * input.size_mb
+        # Before the inputs are there, a dry run shows what does not depend on them.
+        needed = base + (per_mb * input.size_mb if per_mb else 0)
         if per_parameter:
             needed += per_parameter * parameters_of(wildcards) / 1e6
         return math.ceil(SNAKEMAKE_MB + attempt * min(needed, most))
@@ -206,7 +207,11 @@ def memory(base, per_mb=0, per_parameter=0, most=math.inf):
 
 def minutes(base, per_mb=0):
     """A job's runtime, more at each further attempt, for inputs of so many megabytes."""
-    return lambda wildcards, input, attempt: math.ceil(attempt * (base + per_mb * input.size_mb))
+
+    def runtime(wildcards, input, attempt):
+        return math.ceil(attempt * (base + (per_mb * input.size_mb if per_mb else 0)))
+
+    return runtime
 
 
 def parameters_of(wildcards):
