@@ -207,8 +207,10 @@ def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace, cluster)
     place.write_profile(nodes=2, gpu=4)
     place.train()
     place.wait(lambda: place.queue())
-    # Four on two nodes, a process for each
-    assert cluster.run("squeue", "-h", "-o%D %C %b", f"-j{place.job()}") == "2 4 gres:gpu:4"
+    job = cluster.run("scontrol", "show", "job", place.job())
+    assert "NumNodes=2" in job
+    assert "NumTasks=4" in job  # a process for each GPU
+    assert "TresPerJob=gres:gpu:4" in job
     assert place.exit_code() == 1
     assert "error: a GPU was asked for and torch can use none" in place.training_log
     assert place.log.count("has been submitted") == 1  # a second time would be no better

@@ -3,8 +3,9 @@
 import stat
 from pathlib import Path
 
+import yaml
 from slurm.workplace import Workplace
-from support.workflows import snakemake
+from support.workflows import TINY, snakemake
 
 from nmt.files import read_json
 
@@ -21,7 +22,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place = workplace(UPDATES)
-    place.config["attention"] = SENTENCE
+    file = place.folder / TINY
+    values = yaml.safe_load(file.read_text()) | {"attention": SENTENCE}
+    file.write_text(yaml.safe_dump(values))
     place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
@@ -38,10 +41,19 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
         assert path.is_symlink() or not writable, f"{path} can be written by everybody"
 
 
-def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
-    place = Workplace(tmp_path / "it's $(touch harm)", cluster)
+def check_that_it_is_refused(place):
     place.train()
     assert place.exit_code() == 1
-    assert "has a quote, a dollar sign or a backslash in its name" in place.log
+    assert "has a quote, a dollar sign or a backslash in it" in place.log
     assert "has been submitted" not in place.log
-    assert not (place.folder / "harm").exists()
+    assert list(place.folder.rglob("harm")) == []
+
+
+def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
+    check_that_it_is_refused(Workplace(tmp_path / "it's $(touch harm)", cluster))
+
+
+def test_a_setting_that_a_shell_would_run_is_refused(tmp_path, cluster):
+    place = Workplace(tmp_path / "a copy", cluster)
+    place.config["attention"] = "$(touch harm)"
+    check_that_it_is_refused(place)

@@ -160,7 +160,7 @@ def test_a_vocabulary_s_memory_is_that_of_the_lines_that_it_is_learned_from(clon
     for language, size in (("en", 6e9), ("fr", 7e9)):
         with open(corpus / f"text/spacing/train.{language}", "wb") as file:
             file.truncate(int(size))  # a hole, which takes no space
-    options = (*SLURM, "--allowed-rules", "learn_vocabulary", "--", target)
+    options = (target, *SLURM, "--allowed-rules", "learn_vocabulary")
     process = dry_run(clone, *options, configuration="config/wmt14-en-fr.yaml")
     assert process.returncode == 0, process.stdout
     assert asked(process.stdout, "learn_vocabulary") == [6300]
