@@ -24,13 +24,18 @@ def check_cluster():
     """End before a cluster gets jobs that it cannot run, or that would overwrite each other."""
     if workflow.local_exec:
         return
-    for path in (Path.cwd(), ROOT, *workflow.configfiles):
-        # SLURM's plugin writes paths into job scripts without quotes: a shell would run $(...).
-        if re.search(r"[\"'`$\\\n]", str(path)):
-            raise WorkflowError(
-                f"{path} has a quote, a dollar sign or a backslash in its name, which job scripts"
-                " would not survive: give it another."
-            )
+    # SLURM's plugin writes both into job scripts without quotes: a shell would run $(...).
+    remedies = {
+        "give it another name": (Path.cwd(), ROOT, *workflow.configfiles),
+        "write it into the configuration's file": workflow.config_settings.config_args or (),
+    }
+    for remedy, texts in remedies.items():
+        for text in map(str, texts):
+            if re.search(r"[\"'`$\\\n]", text):
+                raise WorkflowError(
+                    f"{text} has a quote, a dollar sign or a backslash in it, which job scripts"
+                    f" would not survive: {remedy}."
+                )
     if shlex.quote(sys.executable) != sys.executable:  # The plugin does not quote it.
         raise WorkflowError(
             f"Jobs of a cluster cannot start '{sys.executable}': its path must be without spaces"

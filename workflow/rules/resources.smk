@@ -30,7 +30,8 @@ def memory(base, per_mb=0, per_parameter=0, most=math.inf):
     """
 
     def mem_mb(wildcards, input, attempt):
-        needed = base + per_mb * input.size_mb
+        # Before the inputs are there, a dry run shows what does not depend on them.
+        needed = base + (per_mb * input.size_mb if per_mb else 0)
         if per_parameter:
             needed += per_parameter * parameters_of(wildcards) / 1e6
         return math.ceil(SNAKEMAKE_MB + attempt * min(needed, most))
@@ -40,7 +41,11 @@ def memory(base, per_mb=0, per_parameter=0, most=math.inf):
 
 def minutes(base, per_mb=0):
     """Return a function for a job's runtime, which grows with input and with each attempt."""
-    return lambda wildcards, input, attempt: math.ceil(attempt * (base + per_mb * input.size_mb))
+
+    def runtime(wildcards, input, attempt):
+        return math.ceil(attempt * (base + (per_mb * input.size_mb if per_mb else 0)))
+
+    return runtime
 
 
 def parameters_of(wildcards):
