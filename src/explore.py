@@ -7,9 +7,8 @@ attention. Only this machine can open it. With --recorded the page is a file.
 import argparse
 from pathlib import Path
 
-import torch
-
 from nmt import command
+from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.files import read_json, write_text
 from nmt.pages.explorer import explorer_page
@@ -36,8 +35,7 @@ def serve(args: argparse.Namespace) -> None:
     """Serve the page with the model."""
     if args.output:
         raise UserError("--model serves a page, and writes none: leave --output out.")
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     try:
         server = ExplorerServer(model, args.port)

@@ -9,14 +9,13 @@ have done where the results were made.
 All paths are relative to the folder that Snakemake works in.
 """
 
-import hashlib
 import json
 import os
 from base64 import urlsafe_b64decode
 from pathlib import Path
 
 from nmt.errors import UserError
-from nmt.files import read_json, write_json, write_text
+from nmt.files import read_json, sha256, write_json, write_text
 from nmt.progress import progress
 
 RECORD = Path("results/record.json")
@@ -152,9 +151,3 @@ def files_of(path: Path) -> list[Path]:
 def digests(files: dict[str, list]) -> dict[str, str]:
     """Return the SHA-256 of each file."""
     return {file: digest for file, (_, _, digest) in files.items()}
-
-
-def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

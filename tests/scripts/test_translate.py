@@ -253,7 +253,7 @@ def test_models_of_two_vocabularies_do_not(models, tmp_path, run_failing):
 
 @pytest.mark.parametrize("others", [[], ["transformer"]])
 def test_a_damaged_vocabulary_is_named(models, tmp_path, run_failing, others):
-    """One byte, which makes another subword of one: sentencepiece would load it."""
+    """Change one byte, which makes another subword: sentencepiece would load it."""
     damaged = shutil.copytree(models / "rnnsearch", tmp_path / "damaged")
     model = damaged / "target.model"
     subword = "▁ei".encode()

@@ -190,8 +190,8 @@ QUICK = {
 
 # In the suite, too, after a run of the workflow
 SLOW = {
-    "file of one's own edited": (OWN_FILES, "an_edited_file_is_read_again"),
-    "file of one's own missing": (OWN_FILES, "a_file_that_is_not_there_is_named"),
+    "file of the user edited": (OWN_FILES, "an_edited_file_is_read_again"),
+    "file of the user missing": (OWN_FILES, "a_file_that_is_not_there_is_named"),
     "model, card, scores or table deleted": (REPRODUCTION, "what_was_deleted_comes_back"),
     "results copied without their times": (REPRODUCTION, "a_copy_repeats_nothing"),
     "results copied and changed": (REPRODUCTION, "what_has_changed_in_a_copy_is_not_kept"),

@@ -76,7 +76,7 @@ def cut_in_half(path):
 
 
 class Harm:
-    """What runs a command when it is unpickled."""
+    """An object that runs a command when it is unpickled."""
 
     def __init__(self, file):
         self.file = file

@@ -37,7 +37,7 @@ def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, 
 
 @contextmanager
 def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
-    """train.py by two processes, half way through its updates."""
+    """Stop train.py, run by two processes, half way through its updates."""
     script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
     with subprocess.Popen(
         script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,7 +1,9 @@
 """Files and folders are replaced whole or not at all."""
 
+import errno
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -9,7 +11,7 @@ from nmt import files
 from nmt.command import explain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
-from nmt.files import atomic_write, read_json
+from nmt.files import atomic_write, lock, read_json
 
 
 def make(folder, content):
@@ -38,6 +40,37 @@ def test_all_files_get_the_permissions_of_the_umask(tmp_path):
     usual = (tmp_path / "usual").stat().st_mode
     assert (tmp_path / "folder" / "inside").stat().st_mode == usual
     assert (tmp_path / "alone").stat().st_mode == usual
+
+
+def test_nothing_is_everybody_s_to_write_whatever_the_umask(tmp_path):
+    program = (
+        "import os; os.umask(0)\n"
+        "from pathlib import Path; from nmt.files import write_text\n"
+        "write_text('written/whole', ''); open('opened', 'w'); Path('folder').mkdir()"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {"written": 0o775, "whole": 0o664, "opened": 0o664, "folder": 0o775}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_costs_a_warning(tmp_path, monkeypatch, caplog, number):
+    def no_locks(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    with open(tmp_path / "lock", "w") as file:
+        assert lock(file) is None
+    assert f"{tmp_path}/lock has no locks ({os.strerror(number)})" in caplog.text
+
+
+def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(files.fcntl, "flock", fails)
+    with open(tmp_path / "lock", "w") as file, pytest.raises(OSError, match="broken"):
+        lock(file)
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):

@@ -53,7 +53,7 @@ def made(tmp_path_factory):
 
 @contextmanager
 def restored(*paths):
-    """Gives files back their bytes and times in the end."""
+    """Give files back their bytes and times in the end."""
     before = [(path, path.read_bytes(), path.stat()) for path in paths]
     try:
         yield
@@ -78,7 +78,11 @@ def test_every_table_and_figure_is_made(made):
         for name in TABLES
         for kind in ("csv", "md", "html", "tex", "significance.json")
     ]
-    expected += [f"tables/corpora.{kind}" for kind in ("csv", "md", "html", "tex")]
+    expected += [
+        f"tables/{name}.{kind}"
+        for name in ("complexity", "corpora")
+        for kind in ("csv", "md", "html", "tex")
+    ]
     expected += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png", "csv")]
     made_files = {
         path.relative_to(made / "results/tiny").as_posix(): path
@@ -230,8 +234,8 @@ def test_what_has_changed_in_a_copy_is_not_kept(copied):
     assert not any("tiny-transformer" in job for job in jobs)
 
 
-def test_what_a_copy_makes_itself_is_its_own(copied):
-    """Nor does it spoil the record of the rest."""
+def test_what_a_copy_makes_itself_is_not_adopted(copied):
+    """Check that the record of the rest stays as it was, too."""
     text = "results/corpora/tiny/text/spacing/dev.en"
     (copied / text).unlink()
     assert snakemake(copied, text).returncode == 0

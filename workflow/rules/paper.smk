@@ -180,7 +180,7 @@ for table in REPRODUCTION.tables:
 rule search:
     input:
         trained("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
-        trained("dev.sweep.json", rows_alone(FIRST_TABLE)),
+        trained("dev.sweep.json", experiments_of(FIRST_TABLE)),
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     output:
         report(

@@ -20,8 +20,8 @@ rule plan:
         catalog=in_repository(REPRODUCTION.catalog),
         report=f"results/{REPRODUCTION.name}/plan.md",
         threads=threads_of_a_run(),
-        devices=max(1, (workflow.cores or 1) // threads_of_a_run()),
+        devices=GPUS or max(1, (workflow.cores or 1) // threads_of_a_run()),
     shell:
         f"python {SCRIPTS}/plan.py --reproduction {{input}} --catalog {{params.catalog:q}}"
-        " --threads {params.threads} --devices {params.devices}"
+        " --threads {params.threads} --devices {params.devices} --gpus {resources.gpu}"
         " --output {params.report} --log {log}"

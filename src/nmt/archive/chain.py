@@ -151,6 +151,10 @@ class Chain:
         configuration = [f"{own}/configuration.json"]
         if folder == "figures":
             return self.figure_inputs(Path(name).stem) + configuration
+        if stem == "complexity":  # formulas and the code's own layers
+            return configuration
+        if stem == "layers":
+            return self.existing([f"{own}/layers.csv"]) + configuration
         if stem == "corpora":
             return [f"{vocabulary}/tokens/" for vocabulary in self.vocabularies()] + configuration
         if stem in self.reproduction.tables:
@@ -175,6 +179,8 @@ class Chain:
         table = table or next(iter(self.reproduction.tables))
         if kind == "positional-encodings":  # a formula
             return []
+        if kind == "layers":
+            return self.existing([f"{self.reproduction.name}/layers.csv"])
         if kind == "search":
             return self.files_of_rows(table, "dev.sweep.json")
         if kind in ATTENTION:

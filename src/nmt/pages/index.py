@@ -14,10 +14,11 @@ from nmt.pages.runs import described_rows
 from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
-MODEL = ("positional-encodings",)
+MODEL = ("layers", "positional-encodings")
 TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "speed")
 ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
 ORDER = (*MODEL, *TRAINING, *ATTENTION)
+MODEL_TABLES = ("complexity", "layers")
 DATA_TABLES = ("corpora",)
 
 
@@ -121,14 +122,15 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
     """Yield the sections that have something to show."""
     seeds = len(reproduction.seeds)
     several = "" if seeds == 1 else f" Rows have {seeds} seeds, and the mean over them is shown."
+    model = [table for table in tables if table["name"] in MODEL_TABLES]
     data = [table for table in tables if table["name"] in DATA_TABLES]
-    results = [table for table in tables if table["name"] not in DATA_TABLES]
+    results = [table for table in tables if table not in (*model, *data)]
     plan: list[tuple[str, str, str, list[dict], tuple[str, ...]]] = [
         (
             "model",
             "Model",
-            "Position enters as in section 3.5 of the paper.",
-            [],
+            "What its layers cost (section 4), and how position enters (section 3.5).",
+            model,
             MODEL,
         ),
         (

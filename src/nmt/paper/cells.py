@@ -102,7 +102,10 @@ def difference_cells(table: ResultTable) -> pd.DataFrame:
     for column in (*table.metrics, "parameters_millions"):
         signed = FORMATS[column].replace(":", ":+")
         texts.append(our_cells(rows, column))
-        texts.append(format_numbers(rows[f"{column}_to_base"], signed).rename("Δ base"))
+        ours = format_numbers(rows[f"{column}_to_base"], signed)
+        if column in table.metrics:
+            ours = ours.mask(rows[f"{column}_may_be_chance"], "(" + ours + ")")
+        texts.append(ours.rename("Δ base"))
         if rows[f"{column}_published"].notna().any():
             texts.append(published_cells(table, column))
             differences = format_numbers(rows[f"{column}_published_to_base"], signed)

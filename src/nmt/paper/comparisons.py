@@ -26,7 +26,7 @@ OFFSET = 0.05
 OFFSET_OF_ALL = 0.7
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
-# Of more rows, a legend needs the width of a page.
+# With more rows, the legend needs the width of a page.
 ROWS_OF_A_COLUMN = 8
 COST_LABELS = {
     "device_hours": "device-hours of training",

@@ -21,7 +21,7 @@ AXES = {
     "device_seconds": "device-seconds",
     "flops": "training FLOPs",
 }
-# Of rows with the same learning rate, the legend names so many.
+# The legend names at most this many of the rows that share a learning rate.
 MOST_NAMED = 3
 
 

@@ -13,7 +13,15 @@ from nmt.paper.positions import positional_encodings
 from nmt.paper.results import commits
 from nmt.provenance import commit
 
-# Of each table
+
+def layers(drawing: Drawing) -> Picture:
+    """Draw what measure_layers.py has measured on this machine."""
+    from nmt.paper import layer_costs  # Torch takes seconds to import: other figures need none.
+
+    return layer_costs.layers(drawing)
+
+
+# Figures that each table has
 TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "learning-curves": learning_curves,
     "learning-rate": learning_rate,
@@ -23,7 +31,7 @@ TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "speed": speed,
     "subword-lengths": subword_lengths,
 }
-# Of a reproduction, drawn for the rows of its first table
+# All figures: the others are drawn once, for the rows of the first table
 FIGURES = TABLE_FIGURES | {
     "positional-encodings": positional_encodings,
     "attention": attention,
@@ -31,9 +39,10 @@ FIGURES = TABLE_FIGURES | {
     "decoder-self-attention": decoder_self_attention,
     "alignment": alignment,
     "search": search,
+    "layers": layers,
 }
 # Figures that need no run
-FORMULAS = {"positional-encodings"}
+FORMULAS = {"positional-encodings", "layers"}
 
 
 def origin(name: str, drawing: Drawing) -> str:

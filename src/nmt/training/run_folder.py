@@ -1,7 +1,5 @@
 """The folder of a run: its state while it is trained, and what a finished training leaves."""
 
-import errno
-import fcntl
 import hashlib
 import json
 import logging
@@ -16,7 +14,7 @@ from pathlib import Path
 from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import read_json, remove, write_json
+from nmt.files import lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
@@ -189,20 +187,11 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
     Waits while another process holds it, or raises UserError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with open(folder / "lock", "w") as file:
+        if lock(file) is False:
             busy = f"another process is training in {folder}"
             if not wait:
-                raise UserError(f"{busy}: stop it, or wait until it ends.") from None
+                raise UserError(f"{busy}: stop it, or wait until it ends.")
             logging.info(f"{busy}: waiting until it ends.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
-                raise
-            logging.warning(
-                f"the file system of {folder} has no locks ({error.strerror}): see to it that no"
-                " other process trains there."
-            )
+            lock(file, wait=True)
         yield

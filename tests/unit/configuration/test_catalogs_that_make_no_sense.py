@@ -101,7 +101,7 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
         "metrics": ["bleu"],
     }
     with pytest.raises(UserError) as refused:
-        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
+        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}}, root=ROOT)
     assert fault in str(refused.value)
 
 
@@ -143,7 +143,7 @@ def test_keys_are_told_from_places(changes, fault):
 
 
 def rows_file(folder: Path) -> Path:
-    """Where the rows of a catalog in `folder` are declared, which has all else of the demo's."""
+    """Return the file that declares a catalog's experiments; all else is the demo's."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.rmtree(folder / "config" / "experiments")
     (folder / "config" / "experiments").mkdir()

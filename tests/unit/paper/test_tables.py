@@ -455,6 +455,50 @@ def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_pa
     assert heads[3:5] == ["5.29 [1]", "+0.37"]
 
 
+def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_path, root):
+    rows = ["multi30k-small-transformer", "multi30k-heads-2", "multi30k-dropout-1"]
+    table3 = Table(
+        title="Table 3 in small",
+        experiments=rows,
+        split="dev",
+        metrics=["perplexity", "lowercased_tokenized_bleu", "bleu"],
+        base=rows[0],
+        counterparts={rows[0]: "table3-base", rows[1]: "heads-4"},
+    )
+    reproduction = paper_runs.reproduction((1, 2), "multi30k-en-de", table3=table3)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    small = table((tmp_path, reproduction, catalog), "table3")
+    base, heads, dropout = (small.rows.set_index("experiment").loc[row] for row in rows)
+    assert (base.perplexity_published, heads.perplexity_published) == (4.92, 5.00)
+    assert heads.perplexity_published_to_base == pytest.approx(0.08)
+    assert heads.lowercased_tokenized_bleu_published_to_base == pytest.approx(25.5 - 25.8)
+    assert pd.isna(heads.bleu_published)  # the paper's BLEU stands in the first column of BLEU
+    assert pd.isna(dropout.perplexity_published)
+    # Another corpus, another size: the numbers themselves are not compared.
+    assert pd.isna(heads.perplexity_difference)
+    spread = 2 * base.perplexity_sd
+    for row in (heads, dropout):
+        assert row.perplexity_may_be_chance == (abs(row.perplexity_to_base) <= spread)
+    assert not base.perplexity_may_be_chance
+    text = markdown(small)
+    assert "repeats in small, on another corpus" in text
+    delta = f"{heads.perplexity_to_base:+.2f}".replace("-", "−")
+    expected = f"({delta})" if heads.perplexity_may_be_chance else delta
+    assert part(text, 1)[2][2] == expected
+
+
+def test_counterparts_need_one_for_the_base():
+    with pytest.raises(ValueError, match="the base needs one"):
+        Table(
+            title="Table 3 in small",
+            experiments=["base", "other"],
+            split="dev",
+            metrics=["perplexity"],
+            base="base",
+            counterparts={"other": "heads-4"},
+        )
+
+
 def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
     metrics = ["compound_split_bleu", "quotes_mapped_compound_split_bleu"]
     table2 = Table(
