@@ -25,7 +25,14 @@ from nmt import command  # noqa: E402
 from nmt.errors import UserError  # noqa: E402
 
 WIDTH = 240  # characters of what was printed that the table shows
-SAYS_WHAT_TO_DO = ("error: ", " is damaged", "not enough memory", "has diverged", "too long, only")
+SAYS_WHAT_TO_DO = (
+    "error: ",
+    " is damaged",
+    "not enough memory",
+    "has diverged",
+    "too long, only",
+    "Changed since",
+)
 
 INTERRUPTION = "system/test_interruption.py"
 FAULTS = "system/test_faults.py"
