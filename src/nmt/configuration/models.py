@@ -35,6 +35,11 @@ class Architecture(Strict):
         return False
 
     @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether a part of the loss depends on which sentences share a micro-batch."""
+        return False
+
+    @property
     def needs_joint_vocabulary(self) -> str | None:
         """The reason why both sides must have one vocabulary, if they must."""
         return None
@@ -243,6 +248,11 @@ class GNMT(Architecture):
     """Inner width of an expert."""
     balance: Positive | None = None
     """Weight of the balance losses; 0.01 if not given."""
+
+    @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether there are experts, whose balance is that of a micro-batch."""
+        return self.experts is not None
 
     @model_validator(mode="after")
     def check(self):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Training
+from nmt.data.grouping import group
 from nmt.data.source import Source, copy_to
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
@@ -45,28 +46,34 @@ class Partition:
 
     Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
     numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
-    after the other.
+    after the other; or with `least_tokens`, their sentences in the groups of nmt.data.grouping.
     """
 
     rank: int = 0
     world_size: int = 1
     chunks: int = 1
+    least_tokens: int = 0
 
     @classmethod
     def coarsest(
-        cls, training: Training, rank: int, world_size: int, device_tokens: int = 0
+        cls,
+        training: Training,
+        rank: int,
+        world_size: int,
+        device_tokens: int = 0,
+        least_tokens: int = 0,
     ) -> "Partition":
         """Return the partition with the fewest chunks that gives all ranks equally many of them.
 
         device_tokens: about the largest number of tokens per side in a chunk, which holds whole
-        sentences; 0: no limit.
+        sentences; 0: no limit. Where there is one, chunks are not put together again.
         """
         chunks = 1
         while True:
             count = training.micro_batches * chunks
             fits = not device_tokens or training.batch_tokens <= count * device_tokens
             if count % world_size == 0 and fits:
-                return cls(rank, world_size, chunks)
+                return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)
             chunks += 1
 
 
@@ -211,6 +218,33 @@ class Batches:
             for i in range(partition.chunks)
         ]
 
+    def divide(
+        self, batches: list[np.ndarray], partition: Partition
+    ) -> list[dict[int, np.ndarray]]:
+        """Return each rank's chunks of an update's micro-batches, by number."""
+        chunks = dict(enumerate(self.split(batches, partition)))
+        ranks = [
+            {i: chunks[i] for i in range(rank, len(chunks), partition.world_size)}
+            for rank in range(partition.world_size)
+        ]
+        if not partition.least_tokens:
+            return ranks
+        return [
+            self.grouped(list(chunks_of_rank.values()), rank, partition)
+            for rank, chunks_of_rank in enumerate(ranks)
+        ]
+
+    def grouped(
+        self, chunks: list[np.ndarray], rank: int, partition: Partition
+    ) -> dict[int, np.ndarray]:
+        """Return a rank's chunks as groups that its device takes least time for."""
+        own = np.concatenate(chunks)
+        if not len(own):
+            return {rank: own}
+        lengths = self.source_lengths[own], self.target_lengths[own]
+        groups = group(*lengths, partition.least_tokens)
+        return {rank + i * partition.world_size: own[part] for i, part in enumerate(groups)}
+
     def load_or_idle(self, indices: np.ndarray, all_indices: np.ndarray) -> Batch:
         """Return the batch of these sentences, or if there are none a batch without a loss.
 
@@ -240,17 +274,20 @@ class Batches:
             updates = self.epoch(epoch)[update_in_epoch:]
             for number, batches in enumerate(updates, start=update_in_epoch + 1):
                 sentences = np.concatenate(batches)
-                chunks = self.split(batches, partition)
-                own = range(partition.rank, len(chunks), partition.world_size)
+                ranks = self.divide(batches, partition)
+                own = ranks[partition.rank]
                 yield UpdateBatch(
                     epoch=epoch,
                     update_in_epoch=number,
                     sentences=sentences,
                     source_tokens=int(self.source_lengths[sentences].sum()),
                     target_tokens=int(self.target_lengths[sentences].sum()),
-                    padded_tokens=sum(map(self.padded_tokens, chunks)),
+                    padded_tokens=sum(
+                        self.padded_tokens(chunk) for rank in ranks for chunk in rank.values()
+                    ),
                     micro_batches={
-                        i: self.load_or_idle(chunks[i], sentences).to(device) for i in own
+                        i: self.load_or_idle(chunk, sentences).to(device)
+                        for i, chunk in own.items()
                     },
                 )
             epoch += 1
