@@ -17,8 +17,8 @@ import torch
 from nmt.configuration import load_reproduction, lookup, read_yaml
 from nmt.device import require_gpu
 from nmt.files import atomic_write
-from nmt.planning.gpus import GPUS
 from nmt.planning.plan import PlannedTraining, makespan, plan
+from nmt.planning.roofline import GPUS
 from nmt.training.machine import device_name
 
 HOUR = 3600
@@ -71,16 +71,23 @@ def line(training: PlannedTraining) -> dict:
         "measured hours": mean / HOUR if mean else None,
         "predicted / measured": training.seconds / mean if mean else None,
     }
+    update = training.update
+    on_gpu = {
+        "target tokens/s": update.tokens_per_second if update else None,
+        "bound by": update.bound if update else None,
+    }
+    memory = update.memory if update else amounts.memory
     return {
         "experiment": training.name,
         "seeds": len(training.seeds),
         "parameters (M)": amounts.parameters / 1e6,
         "target tokens (M)": amounts.target_tokens / 1e6,
         "FLOPs": amounts.flops,
-        "memory (GB)": amounts.memory / 1e9,
+        "memory (GB)": memory / 1e9,
         "disk (GB)": amounts.disk / 1e9,
         "hours": training.seconds / HOUR,
         **(comparison if measured else {}),
+        **(on_gpu if update else {}),
     }
 
 
@@ -108,7 +115,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--gpu",
         choices=sorted(GPUS),
-        help="predict for a GPU that need not be here, from its peak and NVIDIA's published rate",
+        help="predict for a GPU that need not be here, kernel by kernel, from its data sheet",
     )
     parser.add_argument(
         "--devices",

@@ -22,6 +22,11 @@ class Architecture(Strict):
         return False
 
     @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether a part of the loss depends on which sentences share a micro-batch."""
+        return False
+
+    @property
     def needs_joint_vocabulary(self) -> str | None:
         """The reason why both sides must have one vocabulary, if they must."""
         return None

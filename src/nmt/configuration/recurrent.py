@@ -103,6 +103,11 @@ class GNMT(Architecture):
     balance: Positive | None = None
     """Weight of the balance losses; 0.01 if not given."""
 
+    @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether there are experts, whose balance is that of a micro-batch."""
+        return self.experts is not None
+
     @model_validator(mode="after")
     def check(self):
         """Refuse keys that do not go together."""
