@@ -271,6 +271,7 @@ def scores_of_a_run(wildcards):
 TABLE_FIGURES = [
     "learning-curves",
     "learning-rate",
+    "gradient-norms",
     "bleu-by-length",
     "cost",
     "parameters",
@@ -511,6 +512,7 @@ def figure_inputs(table):
     alone = rows_alone(table)
     needed = trained("training.json", rows) + trained("metrics.jsonl", rows)
     needed += translated(f"{split}.scores.json", rows)
+    needed += trained("gradients.json", alone)
     needed += [
         f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/train"
         for vocabulary in dict.fromkeys(CATALOG.experiment(row).vocabulary for row in alone)

@@ -15,7 +15,7 @@ from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
 MODEL = ("layers", "positional-encodings")
-TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "speed")
+TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "gradient-norms", "speed")
 ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
 ORDER = (*MODEL, *TRAINING, *ATTENTION)
 MODEL_TABLES = ("complexity", "layers")
