@@ -12,7 +12,7 @@ import pandas as pd
 
 from nmt import command
 from nmt.configuration import load_reproduction, lookup, read_yaml
-from nmt.files import atomic_write
+from nmt.files import atomic_write, write_text
 from nmt.planning.gpus import GPUS
 from nmt.planning.plan import PlannedTraining, makespan, plan
 
@@ -47,6 +47,10 @@ def main(args: argparse.Namespace) -> None:
     if args.output:
         with atomic_write(args.output) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    if args.csv:
+        hours_of = [(training.name, training.seconds / HOUR, device) for training in trainings]
+        planned = pd.DataFrame(hours_of, columns=["experiment", "hours", "device"])
+        write_text(args.csv, planned.to_csv(index=False, lineterminator="\n"))
 
 
 def line(training: PlannedTraining) -> dict:
@@ -113,4 +117,7 @@ if __name__ == "__main__":
         "--threads", type=command.whole_number(1), default=1, help="cores of a training"
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="to write each training's hours to, for tables"
+    )
     command.run(main, parser)

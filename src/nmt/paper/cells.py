@@ -180,7 +180,7 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     texts = format_numbers(rows[column], FORMATS[column])
     if column in METRICS:
         missing = (rows.kind == "run") & rows[column].isna()
-        texts = texts.mask(missing & (rows.state == "not run"), "not run")
+        texts = texts.mask(missing & (rows.state == "not run"), not_run(rows))
         texts = texts.mask(missing & (rows.state != "not run"), "not scored")
         texts = texts + format_numbers(rows[f"{column}_sd"], " ± " + FORMATS[column])
         texts = texts + rows.apply(divergence, axis="columns")
@@ -188,6 +188,14 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     if may_be_best in rows and (rows.kind == "run").sum() > 1:
         texts = texts.where(~rows[may_be_best].eq(True), "**" + texts + "**")
     return texts.rename(LABELS[column])
+
+
+def not_run(rows: pd.DataFrame) -> pd.Series:
+    """Return what the cells of rows say that were not run: the hours that would fill them."""
+    if "planned_hours" not in rows:
+        return pd.Series("not run", index=rows.index)
+    hours = format_numbers(rows.planned_hours, " ({:.2g} h)")
+    return "not run" + hours
 
 
 def divergence(row: pd.Series) -> str:

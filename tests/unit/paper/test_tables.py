@@ -10,7 +10,7 @@ from support import paper_runs
 
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError
-from nmt.files import read_json, write_json
+from nmt.files import read_json, write_json, write_lines
 from nmt.paper import markup
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import escape_latex
@@ -378,9 +378,24 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert cells["RNN without attention"][0] == "not scored"
     assert "Transformer †" in cells
     assert "Transformer †: 1 of 2 seeds run." in text
-    assert "RNN with attention: not run." in text
+    assert "RNN with attention: not run; `snakemake plan` says how many hours" in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert r"$\dagger$" in latex(systems, "x")
+
+
+def test_a_row_that_was_not_run_says_what_would_fill_it(made):
+    folder, reproduction, catalog = made()
+    for path in (folder / "runs" / "demo" / "demo-rnnsearch").glob("*/training.json"):
+        path.unlink()
+    plan = folder / reproduction.name / "plan.csv"
+    write_lines(plan, ["experiment,hours,device", "demo-rnnsearch,1.26,2 cores of this machine"])
+    systems = table((folder, reproduction, catalog))
+    text = markdown(systems)
+    cells = {row[0]: row[1:] for row in part(text, 0)}
+    assert cells["RNN with attention"][0] == "not run (2.5 h)"  # two seeds
+    sentence = "RNN with attention: not run; it would take 2.5 hours of 2 cores of this machine."
+    assert sentence in text
+    assert systems.rows.planned_hours.count() == 1
 
 
 def test_a_stale_row_is_marked(made):
