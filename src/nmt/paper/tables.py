@@ -257,13 +257,13 @@ def setting_columns(experiment: Experiment | Ensemble) -> dict:
 
 def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Return the rows with the differences to the base's numbers, ours and published."""
-    base = rows[rows.get("experiment") == table.base].iloc[0]
+    is_base = rows.experiment == table.base
     differences = {}
     for column in (*table.metrics, "parameters_millions"):
         for suffix in ("", "_published"):
             numbers = rows[f"{column}{suffix}"].astype(float)
-            difference = numbers - base[f"{column}{suffix}"]
-            is_variation = (rows.kind == "run") & (rows.experiment != table.base)
+            difference = numbers - numbers[is_base].iloc[0]
+            is_variation = (rows.kind == "run") & ~is_base
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
     return rows.assign(**differences)
 

@@ -470,6 +470,20 @@ def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_pa
     assert heads[3:5] == ["5.29 [1]", "+0.37"]
 
 
+def test_the_base_may_have_nothing_published(made):
+    folder, reproduction, catalog = made(seeds=(1,))
+    own = reproduction.tables["systems"]
+    base = own.model_copy(update={"base": own.experiments[0]})
+    variation = table(
+        (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
+    )
+    rows = variation.rows.set_index("experiment")
+    assert rows.bleu_published_to_base.isna().all()
+    assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
+        rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
+    )
+
+
 def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
     metrics = ["compound_split_bleu", "quotes_mapped_compound_split_bleu"]
     table2 = Table(
