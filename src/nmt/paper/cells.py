@@ -28,6 +28,7 @@ SETTING_LABELS = dict(
         strict=True,
     )
 )
+SETTING_FORMATS = {"updates": "{:,.0f}", "dropout": "{}", "label_smoothing": "{}"}  # 0.0, not 0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def variation_cells(table: ResultTable) -> pd.DataFrame:
     for setting, label in SETTING_LABELS.items():
         if setting not in rows:
             continue
-        cells = format_numbers(rows[setting], "{:g}" if setting != "updates" else "{:,.0f}")
+        cells = format_numbers(rows[setting], SETTING_FORMATS.get(setting, "{:g}"))
         is_varied = (rows[setting] != base[setting]) | (rows.experiment == table.base)
         texts.append(cells.where(is_varied, "").rename(label))
     texts += [our_cells(rows, metric) for metric in table.metrics]

@@ -429,7 +429,7 @@ def test_every_seed_has_its_score_beside_the_mean(made):
 
 
 def variations(tmp_path, root, corpus="wmt14-en-de"):
-    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "learned-positions"]
+    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "smoothing-0", "learned-positions"]
     table3 = Table(
         title="Table 3",
         experiments=rows,
@@ -452,6 +452,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
         ["", "", "", "1", "512", "512", "", "", ""],
         ["", "256", "", "", "32", "32", "", "", ""],
         ["", "", "", "", "", "", "0.2", "", ""],
+        ["", "", "", "", "", "", "", "0.0", ""],
         ["", "", "", "", "", "", "", "", ""],
     ]
 
