@@ -180,6 +180,19 @@ def test_the_data_are_what_is_drawn(made, name):
     assert values <= drawn
 
 
+def test_dev_scores_before_the_first_line_of_training_have_their_share_of_tokens(made):
+    drawing = made(seeds=[1])
+    lines = [
+        {"update": 5, "dev_perplexity": 90.0},
+        {"update": 20, "nll": 1.0, "target_tokens": 800, "flops": 4e9, "seconds": 8.0},
+    ]
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        write_lines(path, map(json.dumps, lines))
+    data = figures.draw("learning-curves", drawing).data
+    early = data[data.metric == "dev_perplexity"]
+    assert (early[["update", "target_tokens", "flops"]] == [5, 200, 1e9]).all(axis=None)
+
+
 def test_speed_is_tokens_by_device_time(made):
     picture = figures.draw("speed", made(seeds=[1]))
     assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
