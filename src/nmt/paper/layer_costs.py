@@ -103,7 +103,7 @@ def size_cells(rows: pd.DataFrame, axis: str, amounts: tuple[str, str]) -> pd.Da
         line = {"layer": LAYER_TYPES[str(name)].title}
         for _, values in row.iterrows():
             pair = [three_digits(values[column]) for column in amounts]
-            line[f"{label}, {axis} = {values[axis]:,}"] = sign.join(pair)
+            line[f"{label}, {axis}\u00a0=\u00a0{values[axis]:,}"] = sign.join(pair)
         cells.append(line)
     return pd.DataFrame(cells)
 

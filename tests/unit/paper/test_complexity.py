@@ -64,7 +64,7 @@ def test_measurements_are_medians_and_their_exponents_are_fitted(tmp_path):
     by_n, by_d, *sizes = layers_sheet(tmp_path).parts
     assert list(by_n.iloc[0]) == ["Recurrent (LSTM)", "1", "1.00", "1.00", "1.00", "1.00"]
     assert list(by_d.iloc[0]) == ["Recurrent (LSTM)", "2", "2.00", "2.00", "1.00", "1.00"]
-    assert sizes[0].iloc[0]["ms, n = 16"] == "1,020 + 2,050"
+    assert sizes[0].iloc[0]["ms, n\u00a0=\u00a016"] == "1,020 + 2,050"
 
 
 def test_numbers_have_three_digits_and_no_exponent():
