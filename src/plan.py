@@ -16,7 +16,7 @@ import torch
 
 from nmt.configuration import load_reproduction, lookup, read_yaml
 from nmt.device import require_gpu
-from nmt.files import atomic_write
+from nmt.files import atomic_write, write_text
 from nmt.planning.plan import PlannedTraining, makespan, plan
 from nmt.planning.roofline import GPUS
 from nmt.training.machine import device_name
@@ -53,6 +53,10 @@ def main(args: argparse.Namespace) -> None:
     if args.output:
         with atomic_write(args.output) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    if args.csv:
+        hours_of = [(training.name, training.seconds / HOUR, device) for training in trainings]
+        planned = pd.DataFrame(hours_of, columns=["experiment", "hours", "device"])
+        write_text(args.csv, planned.to_csv(index=False, lineterminator="\n"))
 
 
 def device_here(threads: int) -> str:
@@ -134,4 +138,7 @@ if __name__ == "__main__":
     )
     command.add_gpus(parser)
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="to write each training's hours to, for tables"
+    )
     command.run(main, parser)

@@ -161,6 +161,7 @@ def figure_inputs(table):
     needed = trained("training.json", rows) + trained("metrics.jsonl", rows)
     needed += translated(f"{split}.scores.json", rows)
     experiments = experiments_of(table)
+    needed += trained("gradients.json", experiments)
     needed += [
         f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/train"
         for vocabulary in dict.fromkeys(CATALOG.experiment(name).vocabulary for name in experiments)

@@ -46,7 +46,7 @@ rule measure_layers:
     threads: workflow.cores or 1
     resources:
         mem_mb=memory(2000),
-        gpu=GPUS,
+        gpu=0,
         runtime=minutes(20),
     shell:
         f"python {SCRIPTS}/measure_layers.py"

@@ -4,6 +4,7 @@
 TABLE_FIGURES = [
     "learning-curves",
     "learning-rate",
+    "gradient-norms",
     "bleu-by-length",
     "cost",
     "parameters",

@@ -135,6 +135,8 @@ class Chain:
             return [f"{folder}/checkpoints/", f"{folder}/training.json", f"{vocabulary}/subwords/"]
         if name == "dev.perplexity.json":
             return [f"{folder}/model/", f"{vocabulary}/tokens/dev/"]
+        if name == "gradients.json":
+            return [f"{folder}/model/", f"{vocabulary}/tokens/train/"]
         if name in OF_MODEL or name == "card.md":
             return [f"{folder}/model/"]
         shared = self.shared_folder(folder)
@@ -187,6 +189,8 @@ class Chain:
             return self.files_of_rows(table, "attention.json")
         split = self.reproduction.tables[table].split
         inputs = self.files_of_rows(table, "metrics.jsonl")
+        if kind == "gradient-norms":
+            return inputs + self.files_of_rows(table, "gradients.json")
         inputs += self.files_of_rows(table, f"{split}.scores.json")
         tokens = [f"{vocabulary}/tokens/train/" for vocabulary in self.vocabularies()]
         return list(dict.fromkeys(inputs)) + (tokens if kind == "subword-lengths" else [])

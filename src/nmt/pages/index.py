@@ -15,11 +15,16 @@ from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
 MODEL = ("layers", "positional-encodings")
-TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "speed")
+TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "gradient-norms", "speed")
 ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
 ORDER = (*MODEL, *TRAINING, *ATTENTION)
 MODEL_TABLES = ("complexity", "layers")
 DATA_TABLES = ("corpora",)
+# Tables, and figures beside them, that every reproduction has when they are asked for
+ON_REQUEST = {
+    "search": "BLEU by beam and length penalty, dev set",
+    "layers": "Time and memory of layers on this machine",
+}
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,22 @@ def index_page(
         for path in figures_in_order(folder, reproduction, "png")
     }
     corpus = catalog.corpus(reproduction.corpus)
+    made = {table["name"] for table in tables}
     return render(
         "index.html.j2",
         reproduction=reproduction,
         corpus=corpus,
         sections=list(sections(tables, figures, reproduction)),
+        requested=[item for item in requested(reproduction) if item[0] not in made],
         rows=rows,
         explorer=(folder / "explorer.html").exists(),
     )
+
+
+def requested(reproduction: Reproduction) -> list[tuple[str, str]]:
+    """Return the tables that are made only when they are asked for: name and title."""
+    own = [(name, table.title) for name, table in reproduction.tables.items() if table.on_request]
+    return [*own, *ON_REQUEST.items()]
 
 
 def tables_in_order(folder: Path, reproduction: Reproduction) -> list[Path]:

@@ -148,7 +148,9 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_xlabel(COST_LABELS[column])
     grid[0].set_ylabel(METRICS[metric].label)
-    note = "Logarithmic horizontally. Means over seeds; bars: standard deviation over them."
+    note = "Logarithmic horizontally."
+    if data.seeds.max() > 1:
+        note += " Means over seeds; bars: standard deviation over them."
     small_print = drawing.small_print(f"Split {drawing.table.split}", drawing.runs, note)
     return Picture(finish(figure, small_print, grid[0]), data)
 

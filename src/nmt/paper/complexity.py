@@ -152,7 +152,9 @@ def complexity_sheet() -> Sheet:
     counted = pd.DataFrame({"layer": layer})
     for key, label in (("sequential", "sequential operations"), ("path", "path length")):
         for length in LENGTHS:
-            counted[f"{label}, n = {length}"] = format_numbers(data[f"{key}_{length}"], "{:,.0f}")
+            counted[f"{label}, n\u00a0=\u00a0{length}"] = format_numbers(
+                data[f"{key}_{length}"], "{:,.0f}"
+            )
     products = pd.DataFrame({"layer": layer})
     for axis in "nd":
         products[f"exponent of {axis}, printed"] = format_numbers(
@@ -161,7 +163,9 @@ def complexity_sheet() -> Sheet:
         products[f"exponent of {axis}, counted"] = format_numbers(
             data[f"exponent_{axis}"], "{:.2f}"
         )
-    size = f"n = {COUNTED_LENGTHS[-1]:,}, d = {COUNTED_WIDTHS[-1]:,}"
+    size = f"n = {COUNTED_LENGTHS[-1]:,}, d = {COUNTED_WIDTHS[-1]:,}".replace(
+        " = ", "\u00a0=\u00a0"
+    )
     products[f"MFLOPs, {size}"] = format_numbers(data.operations / 1e6, "{:,.0f}")
     notes = [
         "Printed: Vaswani et al. 2017, Table 1, where n is the length of the sequence, d the width,"

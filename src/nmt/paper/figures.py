@@ -7,6 +7,7 @@ import matplotlib
 from nmt.paper.comparisons import bleu_by_length, cost, parameters, search, speed, subword_lengths
 from nmt.paper.curves import learning_curves, learning_rate
 from nmt.paper.drawing import STYLE, Drawing, Picture
+from nmt.paper.gradients import gradient_norms
 from nmt.paper.heads import decoder_self_attention, encoder_self_attention
 from nmt.paper.heatmaps import alignment, attention
 from nmt.paper.positions import positional_encodings
@@ -25,6 +26,7 @@ def layers(drawing: Drawing) -> Picture:
 TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "learning-curves": learning_curves,
     "learning-rate": learning_rate,
+    "gradient-norms": gradient_norms,
     "bleu-by-length": bleu_by_length,
     "cost": cost,
     "parameters": parameters,

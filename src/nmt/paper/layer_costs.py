@@ -39,12 +39,13 @@ def layer_costs(folder: Path) -> tuple[pd.DataFrame, str]:
     data["backward_ms"] = 1e3 * medians.backward_seconds
     data["forward_mb"] = medians.forward_bytes / 1e6
     data["mb"] = medians.bytes / 1e6
+    data["commit"] = rows.commit.iloc[0]
     first = rows.iloc[0]
     where = (
-        f"Measured on {first.device}, threads: {first.threads}, torch {first.torch}, commit"
-        f" {first.commit}: batches of {first.batch} sequences in float32, k = {KERNEL},"
-        f" r = {NEIGHBORS}; medians of {rows['round'].max()} interleaved rounds. Memory: the most"
-        " that is allocated at a time beside weights and input, forward and in both passes."
+        f"Measured on {first.device}, threads: {first.threads}, torch {first.torch}: batches of"
+        f" {first.batch} sequences in float32, k = {KERNEL}, r = {NEIGHBORS}; medians of"
+        f" {rows['round'].max()} interleaved rounds. Memory: the most that is allocated at a time"
+        " beside weights and input, forward and in both passes."
     )
     return data, where
 
@@ -67,7 +68,7 @@ def layers_sheet(folder: Path) -> Sheet:
         parts += [size_cells(along(data, axis), axis, amounts) for axis in AXES]
     by_n, by_d = along(data, "n"), along(data, "d")
     notes = [
-        where,
+        f"{where} Commit {data.commit.iloc[0]}.",
         f"Exponents: fitted by least squares of the logarithms over n from {by_n.n.min():,} to"
         f" {by_n.n.max():,} with d = {by_n.d.iloc[0]:,}, and over d from {by_d.d.min():,} to"
         f" {by_d.d.max():,} with n = {by_d.n.iloc[0]:,}. Printed: those of operations (Vaswani et"
@@ -102,7 +103,7 @@ def size_cells(rows: pd.DataFrame, axis: str, amounts: tuple[str, str]) -> pd.Da
         line = {"layer": LAYER_TYPES[str(name)].title}
         for _, values in row.iterrows():
             pair = [three_digits(values[column]) for column in amounts]
-            line[f"{label}, {axis} = {values[axis]:,}"] = sign.join(pair)
+            line[f"{label}, {axis}\u00a0=\u00a0{values[axis]:,}"] = sign.join(pair)
         cells.append(line)
     return pd.DataFrame(cells)
 

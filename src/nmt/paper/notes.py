@@ -85,9 +85,13 @@ def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
 def state_notes(rows: pd.DataFrame) -> list[str]:
     """Return which rows are stale, incomplete or not run."""
     notes = []
-    for title, state in zip(rows.title, rows.state, strict=True):
-        if state == "not run":
-            notes.append(f"{title}: not run.")
+    planned = rows.get("planned_hours", pd.Series(index=rows.index, dtype=float))
+    for title, state, hours in zip(rows.title, rows.state, planned, strict=True):
+        if state == "not run" and hours > 0:
+            device = rows.planned_device[rows.planned_hours == hours].iloc[0]
+            notes.append(f"{title}: not run; it would take {hours:.2g} hours of {device}.")
+        elif state == "not run":
+            notes.append(f"{title}: not run; `snakemake plan` says how many hours it would take.")
         elif isinstance(state, str) and state:
             notes.append(f"{title} {MARK}: {state}.")
     return notes

@@ -24,6 +24,7 @@ SCRIPTS = {
     "dev.perplexity.json": "perplexity.py",
     "attention.json": "attend.py",
     "dev.sweep.json": "sweep.py",
+    "gradients.json": "measure_gradients.py",
     "scores.json": "score.py",
 }
 # The keys of training.json that are read
@@ -120,6 +121,10 @@ class Run:
     def sweep(self) -> dict:
         """Return what sweep.py wrote about the dev set."""
         return self.read("dev.sweep.json", ["beam", "alpha", "signature"])
+
+    def gradients(self) -> dict:
+        """Return what measure_gradients.py wrote about the model."""
+        return self.read("gradients.json", ["untrained", "trained"])
 
     def attention(self) -> dict:
         """Return what attend.py wrote about the reproduction's sentence."""

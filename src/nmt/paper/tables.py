@@ -75,6 +75,7 @@ def make_table(
     is published of a row's counterpart has no difference to ours.
 
     Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
+    Where plan.py has been asked, planned_hours and planned_device say what would fill them.
     Raises UserError for an unknown table, for one without any run, and for scores of different
     signatures.
     """
@@ -90,6 +91,13 @@ def make_table(
     published += counterpart_numbers(table, catalog)
     cited = cited_rows(table, published)
     ours = our_rows(table, results, published, catalog, significance)
+    hours = read_plan(runs.parent / reproduction.name / "plan.csv")
+    for row in ours:
+        if row["state"] == "not run":
+            trainings = catalog.trainings(
+                row["experiment"], reproduction.seeds_for(row["experiment"])
+            )
+            row |= planned_columns([name for name, _ in trainings], catalog, hours)
     constants = {"corpus": reproduction.corpus, "corpus_title": corpus.title, "split": table.split}
     constants |= {f"{metric}_signature": text for metric, text in signatures.items()}
     rows = pd.DataFrame(cited + ours).assign(**constants)
@@ -232,6 +240,31 @@ def row_state(results: pd.DataFrame) -> str:
     return "" if trained == len(results) else f"{trained} of {len(results)} seeds run"
 
 
+def read_plan(path: Path) -> dict[str, tuple[float, str]]:
+    """Return the hours that plan.py predicts for a training of each experiment, and on what.
+
+    Nothing where there is no plan.
+    """
+    if not path.exists():
+        return {}
+    plan = pd.read_csv(path)
+    return dict(zip(plan.experiment, zip(plan.hours, plan.device, strict=True), strict=True))
+
+
+def planned_columns(
+    trainings: list[str], catalog: Catalog, hours: dict[str, tuple[float, str]]
+) -> dict:
+    """Return what would fill a row that was not run: the sum over the trainings of its seeds."""
+    names = [catalog.experiment(name).trained_as or name for name in trainings]
+    if not all(name in hours for name in names):
+        return {}
+    devices = dict.fromkeys(hours[name][1] for name in names)
+    return {
+        "planned_hours": sum(hours[name][0] for name in names),
+        "planned_device": ", ".join(devices),
+    }
+
+
 def setting_columns(experiment: Experiment | Ensemble) -> dict:
     """Return the columns of SETTINGS; an ensemble has none, a recurrent model only two."""
     if isinstance(experiment, Ensemble):
@@ -247,16 +280,16 @@ def setting_columns(experiment: Experiment | Ensemble) -> dict:
 
 def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Return the rows with the differences to the base's numbers, ours and published."""
-    base = rows[rows.get("experiment") == table.base].iloc[0]
+    is_base = rows.experiment == table.base
     differences = {}
     for column in (*table.metrics, "parameters_millions"):
         for suffix in ("", "_published"):
             numbers = rows[f"{column}{suffix}"].astype(float)
-            difference = numbers - numbers[base.name]
-            is_variation = (rows.kind == "run") & (rows.experiment != table.base)
+            difference = numbers - numbers[is_base].iloc[0]
+            is_variation = (rows.kind == "run") & ~is_base
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
     for metric in table.metrics:
-        spread = 2 * rows[f"{metric}_sd"].astype(float)[base.name]  # NaN with a single seed
+        spread = 2 * rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]  # NaN with a single seed
         differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= spread
     return rows.assign(**differences)
 

@@ -2,10 +2,11 @@
 
 import math
 
-import pandas as pd
 import pytest
 import torch
+from support.paper_runs import layer_measurements
 
+from nmt.files import write_lines
 from nmt.models.attention import attention_weights
 from nmt.paper.complexity import exponent, operations, path_length, sequential_operations
 from nmt.paper.layer_costs import FILE, along, layer_costs, layers_sheet, three_digits
@@ -54,37 +55,16 @@ def test_restricted_attention_is_attention_with_a_band_of_keys():
     torch.testing.assert_close(ScaledDotProduct(99)(x), ScaledDotProduct()(x))
 
 
-@pytest.fixture
-def measured(tmp_path):
-    """Three rounds whose medians are n d^2 milliseconds forward, and twice that backward."""
-    rows = [
-        {
-            "layer": "recurrent",
-            "n": n,
-            "d": d,
-            "round": number,
-            "forward_seconds": factor * n * d**2 / 1000,
-            "backward_seconds": factor * 2 * n * d**2 / 1000,
-            "forward_bytes": 4 * n * d,
-            "bytes": 8 * n * d,
-        }
-        | {"batch": 2, "device": "CPU", "threads": 1, "torch": "2", "commit": "abc"}
-        for number, factor in ((1, 1), (2, 7), (3, 0.5))
-        for n, d in ((4, 8), (8, 8), (16, 8), (8, 4), (8, 16))
-    ]
-    pd.DataFrame(rows).to_csv(tmp_path / FILE, index=False)
-    return tmp_path
-
-
-def test_measurements_are_medians_and_their_exponents_are_fitted(measured):
-    data, where = layer_costs(measured)
+def test_measurements_are_medians_and_their_exponents_are_fitted(tmp_path):
+    write_lines(tmp_path / FILE, layer_measurements(["recurrent"]))
+    data, where = layer_costs(tmp_path)
     assert "medians of 3 interleaved rounds" in where
     assert list(along(data, "n").n) == [4, 8, 16]
     assert list(along(data, "d").d) == [4, 8, 16]
-    by_n, by_d, *sizes = layers_sheet(measured).parts
+    by_n, by_d, *sizes = layers_sheet(tmp_path).parts
     assert list(by_n.iloc[0]) == ["Recurrent (LSTM)", "1", "1.00", "1.00", "1.00", "1.00"]
     assert list(by_d.iloc[0]) == ["Recurrent (LSTM)", "2", "2.00", "2.00", "1.00", "1.00"]
-    assert sizes[0].iloc[0]["ms, n = 16"] == "1,020 + 2,050"
+    assert sizes[0].iloc[0]["ms, n\u00a0=\u00a016"] == "1,020 + 2,050"
 
 
 def test_numbers_have_three_digits_and_no_exponent():

@@ -10,7 +10,7 @@ from support import paper_runs
 
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError
-from nmt.files import read_json, write_json
+from nmt.files import read_json, write_json, write_lines
 from nmt.paper import markup
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import escape_latex
@@ -378,9 +378,24 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert cells["RNN without attention"][0] == "not scored"
     assert "Transformer †" in cells
     assert "Transformer †: 1 of 2 seeds run." in text
-    assert "RNN with attention: not run." in text
+    assert "RNN with attention: not run; `snakemake plan` says how many hours" in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert r"$\dagger$" in latex(systems, "x")
+
+
+def test_a_row_that_was_not_run_says_what_would_fill_it(made):
+    folder, reproduction, catalog = made()
+    for path in (folder / "runs" / "demo" / "demo-rnnsearch").glob("*/training.json"):
+        path.unlink()
+    plan = folder / reproduction.name / "plan.csv"
+    write_lines(plan, ["experiment,hours,device", "demo-rnnsearch,1.26,2 cores of this machine"])
+    systems = table((folder, reproduction, catalog))
+    text = markdown(systems)
+    cells = {row[0]: row[1:] for row in part(text, 0)}
+    assert cells["RNN with attention"][0] == "not run (2.5 h)"  # two seeds
+    sentence = "RNN with attention: not run; it would take 2.5 hours of 2 cores of this machine."
+    assert sentence in text
+    assert systems.rows.planned_hours.count() == 1
 
 
 def test_a_stale_row_is_marked(made):
@@ -414,7 +429,7 @@ def test_every_seed_has_its_score_beside_the_mean(made):
 
 
 def variations(tmp_path, root, corpus="wmt14-en-de"):
-    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "learned-positions"]
+    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "smoothing-0", "learned-positions"]
     table3 = Table(
         title="Table 3",
         experiments=rows,
@@ -437,6 +452,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
         ["", "", "", "1", "512", "512", "", "", ""],
         ["", "256", "", "", "32", "32", "", "", ""],
         ["", "", "", "", "", "", "0.2", "", ""],
+        ["", "", "", "", "", "", "", "0.0", ""],
         ["", "", "", "", "", "", "", "", ""],
     ]
 
@@ -497,6 +513,20 @@ def test_counterparts_need_one_for_the_base():
             base="base",
             counterparts={"other": "heads-4"},
         )
+
+
+def test_the_base_may_have_nothing_published(made):
+    folder, reproduction, catalog = made(seeds=(1,))
+    own = reproduction.tables["systems"]
+    base = own.model_copy(update={"base": own.experiments[0]})
+    variation = table(
+        (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
+    )
+    rows = variation.rows.set_index("experiment")
+    assert rows.bleu_published_to_base.isna().all()
+    assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
+        rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
+    )
 
 
 def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
