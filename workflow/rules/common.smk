@@ -117,6 +117,22 @@ def text_parts(wildcards):
     return parts
 
 
+def other_splits(language):
+    """One side of dev and test sets."""
+    return [
+        f"results/corpora/{{corpus}}/raw/{split}.{language}"
+        for split in CORPUS.split_names
+        if split != "train"
+    ]
+
+
+def cleaned_text(wildcards):
+    """One side of a split; of the training text what its filters leave, where it has any."""
+    filtered = wildcards.split == "train" and CORPUS.cleaning.filters
+    folder = "clean" if filtered else "raw"
+    return f"results/corpora/{wildcards.corpus}/{folder}/{wildcards.split}.{wildcards.language}"
+
+
 def text_file(language, split=None):
     """A function of wildcards: one side of a split's text, preprocessed for the vocabulary."""
 

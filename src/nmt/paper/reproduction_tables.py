@@ -31,7 +31,7 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
             path = folder / vocabulary / "tokens" / split / "meta.json"
             if path.exists():
                 row = {"vocabulary": vocabulary, "split": split}
-                rows.append(row | corpus_columns(read_json(path)))
+                rows.append(row | corpus_columns(read_json(path), filtered(folder, split)))
     if not rows:
         raise UserError(f"{folder} has no tokens: let snakemake make them, or run binarize.py.")
     data = pd.DataFrame(rows).assign(corpus=reproduction.corpus)
@@ -48,9 +48,19 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
     return Sheet(f"Data of {reproduction.title}", [cells], data, notes)
 
 
-def corpus_columns(meta: dict) -> dict:
-    """Return the columns of one split, from the meta.json of its tokens."""
-    dropped = {f"dropped_{reason}": count for reason, count in meta["dropped"].items()}
+def filtered(folder: Path, split: str) -> dict[str, int]:
+    """Return the pairs that filters of raw text have dropped, by filter, as clean.py counted."""
+    path = folder / "clean" / f"{split}.json"
+    return read_json(path, ["dropped"])["dropped"] if path.exists() else {}
+
+
+def corpus_columns(meta: dict, by_filters: dict[str, int]) -> dict:
+    """Return the columns of one split, from the meta.json of its tokens.
+
+    by_filters: pairs that were dropped before, by filter.
+    """
+    reasons = by_filters | meta["dropped"]
+    dropped = {f"dropped_{reason}": count for reason, count in reasons.items()}
     columns = {"pairs": meta["sentences"] + sum(dropped.values()), "pairs_kept": meta["sentences"]}
     columns |= dropped
     for name in ("source_tokens", "target_tokens", "source_unknown", "target_unknown"):
