@@ -118,11 +118,11 @@ def text_parts(wildcards):
 
 
 def other_splits(language):
-    """One side of dev and test sets."""
+    """One side of the dev set, and of the test sets of tables that are made without being asked for."""
+    tables = [table for table in REPRODUCTION.tables.values() if not table.on_request]
     return [
         f"results/corpora/{{corpus}}/raw/{split}.{language}"
-        for split in CORPUS.split_names
-        if split != "train"
+        for split in dict.fromkeys(["dev", *(table.split for table in tables)])
     ]
 
 

@@ -43,9 +43,10 @@ class Part(Strict):
     with a slash, such as data/train.en: absolute or in the repository."""
     target: str
     """Location of the target side, likewise."""
-    format: Literal["lines", "sgml", "tsv"] = "lines"
-    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence) or tsv
-    (both sides in one member)."""
+    format: Literal["lines", "sgml", "tsv", "talks"] = "lines"
+    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence), tsv
+    (both sides in one member) or talks (lines of TED talks; of those in tags, only titles and
+    descriptions are sentences)."""
     columns: tuple[Whole, Whole] = (0, 1)
     """Columns of source and target in a tsv file, counted from 0."""
 

@@ -20,6 +20,7 @@ from nmt.files import decode_lines
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
+TAGGED = re.compile(r"<(\w+)[^>]*>(?:(.*)</\1>)?")
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
 # Control characters and Unicode line separators: other tools would break lines at some of them,
@@ -33,7 +34,7 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
     Control characters and line separators are replaced by spaces; outer white space is stripped.
 
     member: the file in an archive; "" for a file that is not an archive.
-    form: the format, as Part.format: lines, sgml or tsv.
+    form: the format, as Part.format: lines, sgml, tsv or talks.
     column: for tsv, the column, counted from 0.
 
     Raises UserError when the file, member or column is missing, the archive is damaged, or the text
@@ -46,6 +47,8 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
             sentences = read_segments(sentences, name)
         elif form == "tsv":
             sentences = read_column(sentences, column, name)
+        elif form == "talks":
+            sentences = read_talks(sentences)
         for sentence in sentences:
             yield UNSAFE.sub(" ", sentence).strip()
 
@@ -60,6 +63,19 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
         raise UserError(f"{name} has no <seg>: is it SGML?")
     for segment in segments:
         yield ENTITY.sub(lambda entity: html.unescape(entity[0]), segment)
+
+
+def read_talks(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences, titles and descriptions of TED talks, and leave out what else is tagged.
+
+    As fairseq's prepare-iwslt14.sh has it; it also drops the tags of reviewers and translators.
+    """
+    for line in lines:
+        match = TAGGED.fullmatch(line.strip())
+        if not match:
+            yield line
+        elif match[1].lower() in ("title", "description"):
+            yield match[2]
 
 
 def read_column(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
