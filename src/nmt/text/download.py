@@ -37,8 +37,8 @@ def download(
 
     The addresses are tried in order, and again after a while where the network failed. What one of
     them has sent before the connection broke is kept, and completed by the same address alone (see
-    Part); a file with the wrong checksum is kept as `<output>.bad`. A checksum that corpora.yaml does not know is recorded at the first download and
-    holds ever after.
+    Part); a file with the wrong checksum is kept as `<output>.bad`. A checksum that corpora.yaml
+    does not know is recorded at the first download and holds ever after.
 
     Raises UserError saying what was tried when no source has the right file.
     """
