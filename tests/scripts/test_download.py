@@ -251,6 +251,14 @@ def test_without_the_right_file_in_the_mirror_the_network_is_asked(
         assert (tmp_path / "mirror" / "corpus" / "file").read_bytes() == mirrored
 
 
+def test_a_full_disk_keeps_what_has_come(site, tiny_disk, catalog, run_failing):
+    site.files["/file"] = CONTENT
+    folder = catalog(entry(file=archive(f"{site.address}/file")))
+    error = run_failing(*command(folder, tiny_disk / "file"), env={"no_proxy": "*"})
+    assert "no disk space left" in error
+    assert all(".part" in name for name in names_in(tiny_disk))
+
+
 def entry(**archives: Archive) -> dict:
     return {
         "demo": {

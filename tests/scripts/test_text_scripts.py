@@ -1,7 +1,6 @@
 """normalize.py, learn_vocabulary.py and binarize.py through their command lines."""
 
 import json
-import os
 import subprocess
 
 import pytest
@@ -261,15 +260,15 @@ def test_a_file_size_limit_leaves_no_partial_output(folder, model, run_failing, 
     assert nothing_written(folder)
 
 
-@pytest.fixture
-def tiny_disk(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small disk")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+def test_a_line_of_a_megabyte_goes_through_every_step(folder, run_script):
+    long = "word " * 200_000
+    write(folder / "text.en", [*ENGLISH, long])
+    write(folder / "text.de", [*GERMAN, "wort"])
+    for arguments in (normalize(folder), clean(folder), learn(folder, output=folder / "model")):
+        assert run_script(*arguments).returncode == 0
+    result = run_script(*binarize(folder, output=folder / "tokens"))
+    assert result.returncode == 0, result
+    assert ParallelTokens.load(folder / "tokens").meta["dropped"]["too_long"] == 1
 
 
 def clean_to(folder, output):
