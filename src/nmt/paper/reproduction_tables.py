@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Reproduction
+from nmt.configuration import Catalog, Corpus, Reproduction
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.paper.cells import Sheet, format_numbers
@@ -31,7 +31,8 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
             path = folder / vocabulary / "tokens" / split / "meta.json"
             if path.exists():
                 row = {"vocabulary": vocabulary, "split": split}
-                rows.append(row | corpus_columns(read_json(path), filtered(folder, split)))
+                filtered = filtered_pairs(folder, corpus) if split == "train" else {}
+                rows.append(row | corpus_columns(read_json(path), filtered))
     if not rows:
         raise UserError(f"{folder} has no tokens: let snakemake make them, or run binarize.py.")
     data = pd.DataFrame(rows).assign(corpus=reproduction.corpus)
@@ -48,10 +49,14 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
     return Sheet(f"Data of {reproduction.title}", [cells], data, notes)
 
 
-def filtered(folder: Path, split: str) -> dict[str, int]:
-    """Return the pairs that filters of raw text have dropped, by filter, as clean.py counted."""
-    path = folder / "clean" / f"{split}.json"
-    return read_json(path, ["dropped"])["dropped"] if path.exists() else {}
+def filtered_pairs(folder: Path, corpus: Corpus) -> dict[str, int]:
+    """Return the pairs that the corpus's filters of raw text have dropped, by filter.
+
+    folder: of the corpus, where clean.py counted them.
+    """
+    if not corpus.cleaning.filters:
+        return {}
+    return read_json(folder / "clean" / "train.json", ["dropped"])["dropped"]
 
 
 def corpus_columns(meta: dict, by_filters: dict[str, int]) -> dict:
