@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog, lookup
+from nmt.text.checksums import Checksums
 from nmt.text.download import download
 
 
@@ -13,7 +14,8 @@ def main(args: argparse.Namespace) -> None:
     """Download the archive that the arguments name."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     archive = lookup(corpus.archives, args.archive, "archive")
-    download(args.archive, archive, args.output, args.mirror, args.attempts)
+    checksums = Checksums(args.catalog)
+    download(args.archive, archive, args.output, args.mirror, checksums, args.attempts)
 
 
 if __name__ == "__main__":

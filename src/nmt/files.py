@@ -66,6 +66,18 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         remove(old)
 
 
+@contextmanager
+def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Yield a new folder in `parent`, which is removed at the end: by the next if not by this."""
+    path = parent / f".{name}.{HOST}.{os.getpid()}.partial"
+    remove_leftovers(parent / name)
+    path.mkdir()
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
 def resolved(path: Path) -> Path:
     """Return the absolute path that links lead to. Raises OSError when they lead in a circle."""
     real = Path(os.path.realpath(path))

@@ -1,6 +1,7 @@
 """download.py, from a mirror folder and from a server on this machine."""
 
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import pytest
 from nmt.configuration import Archive, load_catalog
 from nmt.errors import UserError
 from nmt.text import download as module
-from nmt.text.download import download
+from nmt.text.checksums import Checksums
 
 CONTENT = bytes(range(256)) * 400
 OTHER = b"<html>moved</html>"
@@ -28,6 +29,7 @@ class Site:
     files: dict[str, bytes] = field(default_factory=dict)
     breaks_after: int | None = None  # bytes of each response
     knows_ranges: bool = True
+    etag: str | None = None
     ranges: list[str | None] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)  # of the next requests, as HTTP's numbers
     redirections: dict[str, str] = field(default_factory=dict)
@@ -50,7 +52,8 @@ def site(monkeypatch) -> Iterator[Site]:
             if content is None:
                 return self.send_error(404)
             start = 0
-            if requested_range and site.knows_ranges:
+            same = self.headers["If-Range"] in (None, site.etag)
+            if requested_range and site.knows_ranges and same:
                 start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
             if start >= len(content):
                 self.send_response(416)
@@ -59,6 +62,8 @@ def site(monkeypatch) -> Iterator[Site]:
                 return self.end_headers()
             self.send_response(206 if start else 200)
             self.send_header("Content-Length", str(len(content) - start))
+            if site.etag:
+                self.send_header("ETag", site.etag)
             self.end_headers()
             self.wfile.write(content[start:][: site.breaks_after])
             return None
@@ -74,6 +79,17 @@ def site(monkeypatch) -> Iterator[Site]:
         yield site
         server.shutdown()
         thread.join()
+
+
+def download(name, archive, output, mirror=None, attempts=1):
+    """Download with the lock file beside the folder of downloads."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    module.download(name, archive, output, mirror, Checksums(output.parent.parent), attempts)
+
+
+def part_of(output, address):
+    output.parent.mkdir(parents=True, exist_ok=True)
+    return module.Part(address, output)
 
 
 @pytest.fixture
@@ -115,38 +131,59 @@ def test_a_connection_without_a_byte_is_an_error_and_a_later_call_resumes(site, 
     site.files["/file"] = CONTENT
     site.breaks_after = 0
     resumed = archive(f"{site.address}/file")
-    output.parent.mkdir()
-    (output.parent / "file.part").write_bytes(CONTENT[:1000])
+    part = part_of(output, f"{site.address}/file").path
+    part.write_bytes(CONTENT[:1000])
     broken = (
         f"the connection ended after 1000 of {len(CONTENT)} bytes.*: check the network and run the"
         " same command"
     )
     with pytest.raises(UserError, match=broken):
         download("file", resumed, output)
-    assert names_in(output.parent) == {"file.part"}
+    assert names_in(output.parent) == {part.name}
     site.breaks_after = None
     download("file", resumed, output)
     assert output.read_bytes() == CONTENT
     assert names_in(output.parent) == {"file"}
-    assert site.ranges == ["bytes=1000-", "bytes=1000-"]
+    assert site.ranges == 3 * ["bytes=1000-"]
 
 
-def test_another_address_resumes_where_the_first_broke_off(site, output):
+def test_another_address_does_not_complete_what_the_first_has_begun(site, output):
     site.files["/file"] = CONTENT
-    output.parent.mkdir()
-    (output.parent / "file.part").write_bytes(CONTENT[:1000])
+    part_of(output, f"{site.address}/none").path.write_bytes(OTHER)
     download("file", archive(f"{site.address}/none", f"{site.address}/file"), output)
     assert output.read_bytes() == CONTENT
-    assert site.ranges == ["bytes=1000-", "bytes=1000-"]
+    assert site.ranges == [f"bytes={len(OTHER)}-", None]
+    assert names_in(output.parent) == {"file"}
+
+
+def test_a_file_that_has_changed_meanwhile_is_downloaded_anew(site, output):
+    """No checksum is known: nobody else would notice two halves of different files."""
+    site.files["/file"], site.etag = OTHER * 1000, '"first"'
+    site.breaks_after = 0
+    unknown = archive(f"{site.address}/file", content=None)
+    with pytest.raises(UserError, match="the connection ended after 0"):
+        download("file", unknown, output)
+    part_of(output, f"{site.address}/file").path.write_bytes(OTHER * 10)
+    site.files["/file"], site.etag, site.breaks_after = CONTENT, '"second"', 50_000
+    download("file", unknown, output)
+    assert output.read_bytes() == CONTENT
+    assert site.ranges[-3:] == ["bytes=180-", "bytes=50000-", "bytes=100000-"]
+
+
+def test_without_checksum_and_version_nothing_is_resumed(site, output):
+    site.files["/file"] = CONTENT
+    part_of(output, f"{site.address}/file").path.write_bytes(OTHER)
+    download("file", archive(f"{site.address}/file", content=None), output)
+    assert output.read_bytes() == CONTENT
+    assert site.ranges == [None]
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
 def test_a_part_that_is_complete_or_too_long_is_handled(site, output, knows_ranges):
     site.files["/file"] = CONTENT
     site.knows_ranges = knows_ranges
-    output.parent.mkdir()
     for part in (CONTENT, CONTENT + b"more"):
-        (output.parent / "file.part").write_bytes(part)
+        part_of(output, f"{site.address}/file").path.write_bytes(part)
         download("file", archive(f"{site.address}/file"), output)
         assert output.read_bytes() == CONTENT
         assert names_in(output.parent) == {"file"}
@@ -222,6 +259,7 @@ def test_the_mirror_comes_first(site, output, tmp_path):
     (tmp_path / "mirror" / "corpus" / "file").write_bytes(CONTENT)
     download("file", archive(f"{site.address}/file"), output, tmp_path / "mirror")
     assert output.read_bytes() == CONTENT
+    assert output.readlink() == tmp_path / "mirror" / "corpus" / "file"
     assert site.ranges == []
 
 
@@ -235,7 +273,17 @@ def test_without_the_right_file_in_the_mirror_the_network_is_asked(
         (tmp_path / "mirror" / "corpus" / "file").write_bytes(mirrored)
     download("file", archive(f"{site.address}/file"), output, tmp_path / "mirror")
     assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"} | ({"file.bad"} if mirrored else set())
+    assert names_in(output.parent) == {"file"}
+    if mirrored is not None:
+        assert (tmp_path / "mirror" / "corpus" / "file").read_bytes() == mirrored
+
+
+def test_a_full_disk_keeps_what_has_come(site, tiny_disk, catalog, run_failing):
+    site.files["/file"] = CONTENT
+    folder = catalog(entry(file=archive(f"{site.address}/file")))
+    error = run_failing(*command(folder, tiny_disk / "file"), env={"no_proxy": "*"})
+    assert "no disk space left" in error
+    assert all(".part" in name for name in names_in(tiny_disk))
 
 
 def entry(**archives: Archive) -> dict:
@@ -270,14 +318,31 @@ def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output,
     assert output.read_bytes() == CONTENT
 
 
-def test_an_unknown_checksum_is_printed_to_be_recorded(run_script, catalog, output, tmp_path):
+def test_an_unknown_checksum_is_recorded_and_holds(
+    run_script, run_failing, catalog, output, tmp_path
+):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(CONTENT)
     folder = catalog(entry(file=archive(content=None)))
-    result = run_script(*command(folder, output, mirror=tmp_path))
-    assert result.returncode == 0, result
+    lock = folder / "corpora.lock.json"
     sha256 = hashlib.sha256(CONTENT).hexdigest()
-    assert f"record this one in corpora.yaml: sha256: {sha256}" in result.stderr
+    result = run_script(*command(folder, output, mirror=tmp_path))
+    assert f"file: recorded its sha256 in {lock}: {sha256}" in result.stderr
+    assert json.loads(lock.read_text()) == {"file": sha256}
+    assert run_script(*command(folder, output, mirror=tmp_path)).stderr == ""
+    (tmp_path / "corpus" / "file").write_bytes(OTHER)
+    error = run_failing(*command(folder, output, mirror=tmp_path), env=NO_NETWORK)
+    assert f"must be {sha256}" in error
+    assert f"The checksum of file was recorded in {lock}: remove it from the file if" in error
+
+
+def test_a_lock_file_that_cannot_be_written_costs_no_download(site, output, tmp_path, caplog):
+    site.files["/file"] = CONTENT
+    (tmp_path / ".corpora.lock.json").mkdir()
+    with caplog.at_level("INFO"):
+        download("file", archive(f"{site.address}/file", content=None), output)
+    assert output.read_bytes() == CONTENT
+    assert f"(Is a directory): {hashlib.sha256(CONTENT).hexdigest()}" in caplog.text
 
 
 def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog, output):
@@ -307,7 +372,7 @@ def test_a_wrong_checksum_ends_with_both_sums(run_failing, catalog, output, tmp_
     assert hashlib.sha256(OTHER).hexdigest() in error
     assert hashlib.sha256(CONTENT).hexdigest() in error
     assert f"{tmp_path}/corpus/file: sha256" in error
-    assert names_in(output.parent) == {"file.bad"}
+    assert names_in(output.parent) == set()
 
 
 def test_unknown_names_are_errors(run_failing, catalog, output, tmp_path):

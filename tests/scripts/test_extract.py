@@ -1,6 +1,8 @@
 """extract.py through its command line."""
 
 import gzip
+import io
+import tarfile
 
 import pytest
 from support.files import mirrored
@@ -111,6 +113,49 @@ def test_a_missing_archive_is_named(corpus, run_failing, tmp_path):
     (tmp_path / "archives" / "part0.en.gz").unlink()
     assert run_failing(*extract).endswith("part0.en.gz is not there.\n")
     assert nothing_written(tmp_path)
+
+
+def test_both_sides_may_be_in_one_archive(catalog, run_script, run_failing, tmp_path):
+    parts = [{"source": "a.tgz:t.en", "target": "a.tgz:t.de.gz"}]
+    folder = catalog(
+        {
+            "tiny": {
+                "title": "Tiny",
+                "source": "en",
+                "target": "de",
+                "license": "free",
+                "archives": {"a.tgz": {"addresses": ["http://127.0.0.1:9"], "mirror": "a.tgz"}},
+                "splits": {"train": parts},
+                "held_out": {"dev": 1},
+            }
+        }
+    )
+    archives = tmp_path / "archives"
+    archives.mkdir()
+    for invalid in (b"", b"\xff"):
+        with tarfile.open(archives / "a.tgz", "w:gz") as archive:
+            for name, content in (
+                ("t.de.gz", gzip.compress(b"x\ny\nz\n" + invalid)),
+                ("t.en", b"a\nb\nc\n"),
+            ):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        extract = command(folder, "tiny", archives, tmp_path / "raw")
+        if not invalid:
+            assert run_script(*extract).returncode == 0
+            assert len(raw(tmp_path, "en").splitlines()) == 2
+        else:
+            assert f"{archives}/a.tgz:t.de.gz, line 4: not valid UTF-8" in run_failing(*extract)
+        assert [path.name for path in archives.iterdir()] == ["a.tgz"]
+
+
+def test_a_full_disk_leaves_no_partial_output(corpus, run_failing, tiny_disk):
+    numbers = "".join(f"{number}\n" for number in range(5000)).encode()
+    extract = corpus(numbers, numbers)
+    error = run_failing(*extract, "--source", tiny_disk / "en", "--target", tiny_disk / "de")
+    assert "no disk space left" in error
+    assert list(tiny_disk.iterdir()) == []
 
 
 def test_unknown_names_are_errors(corpus, run_failing):

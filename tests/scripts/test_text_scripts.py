@@ -1,6 +1,6 @@
 """normalize.py, learn_vocabulary.py and binarize.py through their command lines."""
 
-import os
+import json
 import subprocess
 
 import pytest
@@ -35,7 +35,15 @@ def folder(tmp_path, catalog):
                 "license": "free",
                 "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
                 "cleaning": {"max_length": 40, "max_ratio": 3.0},
-            }
+            },
+            "filtered": {
+                "title": "Filtered",
+                "source": "en",
+                "target": "de",
+                "license": "free",
+                "generated": {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}},
+                "cleaning": {"duplicates": True, "overlap": True},
+            },
         },
         {
             "small": {"size": 60, "tokenize": True, "lowercase": True},
@@ -179,6 +187,37 @@ def test_binarize_cleans_only_training_text(folder, model, run_script):
         assert [path.name for path in (folder / "out").iterdir()] == ["made"]
 
 
+def clean(folder, *more, source="text.en"):
+    return [
+        *("clean", "--catalog", folder / "catalog", "--corpus", "filtered"),
+        *("--source", folder / source, "--target", folder / "text.de"),
+        *("--output-source", folder / "out" / "en", "--output-target", folder / "out" / "de"),
+        *("--output", folder / "out" / "counts.json", *more),
+    ]
+
+
+def test_clean_writes_what_its_filters_leave_and_counts_the_rest(folder, run_script):
+    write(folder / "test.en", ["A DOG sits."])
+    write(folder / "test.de", [""])
+    tests = ("--test-sources", folder / "test.en", "--test-targets", folder / "test.de")
+    assert run_script(*clean(folder, *tests)).returncode == 0
+    assert (folder / "out" / "en").read_text().splitlines() == [*ENGLISH[:3], ENGLISH[4]]
+    assert (folder / "out" / "de").read_text().splitlines() == [*GERMAN[:3], GERMAN[4]]
+    counts = json.loads((folder / "out" / "counts.json").read_text())
+    assert counts == {"raw": 20, "kept": 4, "dropped": {"overlap": 4, "duplicates": 12}}
+
+
+def test_clean_refuses_unusable_input(folder, run_failing):
+    write(folder / "short", ENGLISH[:-1])
+    error = run_failing(*clean(folder, source="short"))
+    assert f"{folder}/short has 19 lines but {folder}/text.de has 20" in error
+    tests = ("--test-sources", folder / "text.en", "--test-targets", folder / "text.de")
+    assert "no pair of" in run_failing(*clean(folder, *tests))
+    error = run_failing(*clean(folder, "--test-sources", folder / "text.en"))
+    assert "as many --test-sources as --test-targets" in error
+    assert nothing_written(folder)
+
+
 def test_a_vocabulary_may_have_its_own_length_limit(folder, model, run_failing):
     error = run_failing(*binarize(folder, vocabulary="brief"))
     assert "after cleaning (dropped: 4 empty, 16 too_long, 0 ratio)" in error
@@ -212,30 +251,34 @@ def test_binarize_refuses_unusable_input(folder, model, run_failing):
     assert nothing_written(folder)
 
 
-@pytest.mark.parametrize("make", [normalize, binarize])
+@pytest.mark.parametrize("make", [normalize, binarize, clean])
 def test_a_file_size_limit_leaves_no_partial_output(folder, model, run_failing, make):
     write(folder / "text.en", ENGLISH * 100)
-    write(folder / "text.de", GERMAN * 100)
+    write(folder / "text.de", [f"{number} {line}" for number, line in enumerate(GERMAN * 100)])
     error = run_failing(*make(folder), largest_file=4096)
     assert error.startswith("error: a file would grow beyond what is allowed: raise the limit")
     assert nothing_written(folder)
 
 
-@pytest.fixture
-def tiny_disk(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small disk")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+def test_a_line_of_a_megabyte_goes_through_every_step(folder, run_script):
+    long = "word " * 200_000
+    write(folder / "text.en", [*ENGLISH, long])
+    write(folder / "text.de", [*GERMAN, "wort"])
+    for arguments in (normalize(folder), clean(folder), learn(folder, output=folder / "model")):
+        assert run_script(*arguments).returncode == 0
+    result = run_script(*binarize(folder, output=folder / "tokens"))
+    assert result.returncode == 0, result
+    assert ParallelTokens.load(folder / "tokens").meta["dropped"]["too_long"] == 1
 
 
-@pytest.mark.parametrize("make", [normalize, learn, binarize])
+def clean_to(folder, output):
+    return [*clean(folder), "--output-source", output]
+
+
+@pytest.mark.parametrize("make", [normalize, learn, binarize, clean_to])
 def test_a_full_disk_leaves_no_partial_output(folder, model, run_failing, tiny_disk, make):
     write(folder / "text.en", ENGLISH * 100)
-    write(folder / "text.de", GERMAN * 100)
+    write(folder / "text.de", [f"{number} {line}" for number, line in enumerate(GERMAN * 100)])
     if make is learn:
         (tiny_disk / "filling").write_bytes(bytes(8192))
     error = run_failing(*make(folder, output=tiny_disk / "made"))

@@ -77,6 +77,14 @@ QUICK = {
     "reader of the pipe goes away": (FAULTS, "a_reader_that_goes_away_ends_it_in_silence"),
     "disk full before a training": (TRAIN, "a_disk_without_room_is_refused_at_the_start"),
     "disk full during a training": (TRAIN, "a_full_disk_costs_nothing_that_was_saved"),
+    "disk full while extracting": (
+        "scripts/test_extract.py",
+        "a_full_disk_leaves_no_partial_output",
+    ),
+    "disk full during a download": (
+        "scripts/test_download.py",
+        "a_full_disk_keeps_what_has_come",
+    ),
     "disk full in a text step": (TEXT, "a_full_disk_leaves_no_partial_output"),
     "file size limit in a text step": (TEXT, "a_file_size_limit_leaves_no_partial_output"),
     "disk full behind standard output": (
@@ -120,6 +128,16 @@ QUICK = {
     "pickle instead of a state": (FAULTS, "a_pickle_instead_of_a_state_is_not_run"),
     "configuration of another model": (FAULTS, "a_configuration_of_another_model_takes_no_memory"),
     # Text
+    "gzip or zip broken in the middle": (READERS, "archives_broken_in_the_middle_are_errors"),
+    "line of a megabyte": (TEXT, "a_line_of_a_megabyte_goes_through_every_step"),
+    "text process killed": (
+        "unit/text/test_chunks.py",
+        "a_process_that_is_killed_is_one_sentence",
+    ),
+    "file changed on the server during a download": (
+        "scripts/test_download.py",
+        "a_file_that_has_changed_meanwhile_is_downloaded_anew",
+    ),
     "gzip cut": (READERS, "truncated_archives_are_errors"),
     "file that is no gzip": (READERS, "a_file_that_is_not_gzip_is_an_error"),
     "invalid UTF-8": (READERS, "invalid_utf8_is_an_error_with_file_member_and_line"),

@@ -288,6 +288,20 @@ def test_the_default_configuration_can_be_changed_key_by_key(clone):
     assert "error: config/demo.yaml: unknown corpus 'demmo': did you mean 'demo'?" in process.stderr
 
 
+def test_wmt14_has_variants_with_later_news_commentary(clone):
+    name = "wmt14-en-de-v12"
+    options = ("--config", f"corpus={name}", f"name={name}")
+    jobs = planned_jobs(clone, "table2", *options, configuration="config/wmt14-en-de.yaml")
+    assert "download archive=training-parallel-nc-v12.tgz" in jobs
+    assert "download archive=training-parallel-nc-v9.tgz" not in jobs
+
+
+def test_filters_are_a_step_before_all_vocabularies(clone):
+    jobs = planned_jobs(clone, configuration="config/tatoeba-en-de.yaml")
+    assert "clean corpus=tatoeba-en-de" in jobs
+    assert not any("newstest2014" in job for job in jobs)
+
+
 def test_schemas_and_page_are_those_of_the_classes(clone, tmp_path):
     arguments = ["--schemas", tmp_path / "schemas", "--page", tmp_path / "configuration.md"]
     process = subprocess.run([sys.executable, "src/document.py", *arguments], cwd=clone)

@@ -92,10 +92,44 @@ else:
             " --source {output.source} --target {output.target} --log {log}"
 
 
+if CORPUS.cleaning.filters:
+
+    rule clean:
+        input:
+            source=f"results/corpora/{{corpus}}/raw/train.{CORPUS.source}",
+            target=f"results/corpora/{{corpus}}/raw/train.{CORPUS.target}",
+            test_sources=other_splits(CORPUS.source),
+            test_targets=other_splits(CORPUS.target),
+        output:
+            source=f"results/corpora/{{corpus}}/clean/train.{CORPUS.source}",
+            target=f"results/corpora/{{corpus}}/clean/train.{CORPUS.target}",
+            counts="results/corpora/{corpus}/clean/train.json",
+        log:
+            "results/logs/{corpus}/clean.log",
+        benchmark:
+            "results/benchmarks/{corpus}/clean.tsv"
+        conda:
+            "../../envs/text.yaml"
+        threads: workflow.cores or 1
+        resources:
+            mem_mb=memory(1000, per_mb=0.3),
+            runtime=minutes(10, per_mb=0.05),
+        params:
+            catalog=in_repository(REPRODUCTION.catalog),
+            filters=CORPUS.cleaning.filters,
+        shell:
+            f"python {SCRIPTS}/clean.py"
+            " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
+            " --source {input.source} --target {input.target}"
+            " --test-sources {input.test_sources} --test-targets {input.test_targets}"
+            " --output-source {output.source} --output-target {output.target}"
+            " --output {output.counts} --jobs {threads} --log {log}"
+
+
 # Vocabularies that ask for the same steps share the text.
 rule normalize:
     input:
-        "results/corpora/{corpus}/raw/{split}.{language}",
+        cleaned_text,
     output:
         "results/corpora/{corpus}/text/{preprocessing}/{split}.{language}",
     log:

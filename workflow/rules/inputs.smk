@@ -31,6 +31,19 @@ def text_parts(wildcards):
     return parts
 
 
+def other_splits(language):
+    """Return one side of the dev set and of the test sets of tables that are made by default."""
+    splits = ["dev", *(table.split for table in default_tables().values())]
+    return [f"results/corpora/{{corpus}}/raw/{split}.{language}" for split in dict.fromkeys(splits)]
+
+
+def cleaned_text(wildcards):
+    """Return one side of a split; of the training text what its filters leave, where it has any."""
+    filtered = wildcards.split == "train" and CORPUS.cleaning.filters
+    folder = "clean" if filtered else "raw"
+    return f"results/corpora/{wildcards.corpus}/{folder}/{wildcards.split}.{wildcards.language}"
+
+
 def text_file(language, split=None):
     """Return a function of wildcards: one side of a split, preprocessed for the vocabulary."""
 

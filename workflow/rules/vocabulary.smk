@@ -48,7 +48,7 @@ rule binarize:
         runtime=minutes(10, per_mb=0.02),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
-        cleaning=CORPUS.cleaning.model_dump(),
+        cleaning=CORPUS.cleaning.of_subwords,
         max_length=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).max_length,
     shell:
         f"python {SCRIPTS}/binarize.py"

@@ -56,9 +56,10 @@ class Part(Strict):
     with a slash, such as data/train.en: absolute or in the repository."""
     target: str
     """Location of the target side, likewise."""
-    format: Literal["lines", "sgml", "tsv"] = "lines"
-    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence) or tsv
-    (both sides in one member)."""
+    format: Literal["lines", "sgml", "tsv", "talks"] = "lines"
+    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence), tsv
+    (both sides in one member) or talks (lines of TED talks; of those in tags, only titles and
+    descriptions are sentences)."""
     columns: tuple[Whole, Whole] = (0, 1)
     """Columns of source and target in a tsv file, counted from 0."""
 
@@ -93,12 +94,41 @@ class Generated(Strict):
 
 
 class Cleaning(Strict):
-    """Filters for training pairs; dev and test sets are never filtered."""
+    """Filters for training pairs; dev and test sets are never filtered.
 
+    A pair is dropped, and counted, by the first filter that holds, in the order below. Then pairs
+    with an empty side are dropped, and at last those that are too long or of too different lengths.
+    """
+
+    non_printing: bool = False
+    """Whether pairs with control, format, private or unassigned characters are dropped."""
+    identical: bool = False
+    """Whether pairs of two identical sides are dropped."""
+    script: bool = False
+    """Whether pairs are dropped of which a side has more than half of its letters from another
+    script than its language's."""
+    overlap: bool = False
+    """Whether pairs are dropped of which a side is a sentence of a dev or test set, in lower or
+    upper case."""
+    duplicates: bool = False
+    """Whether all but the first of identical pairs are dropped."""
     max_length: Count = 250
     """Largest number of subwords per side."""
     max_ratio: Annotated[float, Field(ge=1), NUMBER] | None = None
     """Largest length ratio: subwords of the longer side divided by those of the shorter one."""
+
+    @property
+    def filters(self) -> list[str]:
+        """The filters of raw text that are on, in their order."""
+        return [name for name in FILTERS if getattr(self, name)]
+
+    @property
+    def of_subwords(self) -> dict:
+        """The limits in subwords."""
+        return {"max_length": self.max_length, "max_ratio": self.max_ratio}
+
+
+FILTERS = ("non_printing", "identical", "script", "overlap", "duplicates")
 
 
 class Corpus(Strict):

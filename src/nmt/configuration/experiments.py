@@ -42,6 +42,9 @@ class Vocabulary(Strict):
     (bpe and unigram)."""
     normalize: bool = True
     """Whether Moses normalizes punctuation and removes non-printing characters."""
+    quotes: Literal["ascii", "kept"] = "ascii"
+    """What becomes of typographic quotes and apostrophes („ “ ” ‘ ’ ‚ « ») where the text is
+    normalized: ascii, straight ones as of Moses, so that no translation has others; or kept."""
     tokenize: bool = False
     """Whether Moses tokenizes the text before subwords are made; undone after translation."""
     lowercase: bool = False
@@ -58,6 +61,8 @@ class Vocabulary(Strict):
             raise ValueError(
                 f"byte_fallback takes {BYTES} subwords for bytes alone: give a size well above"
             )
+        if self.quotes == "kept" and not self.normalize:
+            raise ValueError("quotes: without normalize they are kept anyway, leave it out")
         return self
 
     @property
@@ -65,7 +70,8 @@ class Vocabulary(Strict):
         """The steps that text goes through before subword segmentation, in their order."""
         steps = {
             "lowercase": self.lowercase,
-            "normalize": self.normalize,
+            "normalize": self.normalize and self.quotes == "ascii",
+            "normalize_except_quotes": self.normalize and self.quotes == "kept",
             "tokenize": self.tokenize,
         }
         return tuple(step for step, enabled in steps.items() if enabled)

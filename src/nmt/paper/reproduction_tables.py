@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Reproduction
+from nmt.configuration import Catalog, Corpus, Reproduction
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.paper.cells import Sheet, format_numbers
@@ -31,7 +31,8 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
             path = folder / vocabulary / "tokens" / split / "meta.json"
             if path.exists():
                 row = {"vocabulary": vocabulary, "split": split}
-                rows.append(row | corpus_columns(read_json(path)))
+                filtered = filtered_pairs(folder, corpus) if split == "train" else {}
+                rows.append(row | corpus_columns(read_json(path), filtered))
     if not rows:
         raise UserError(f"{folder} has no tokens: let snakemake make them, or run binarize.py.")
     data = pd.DataFrame(rows).assign(corpus=reproduction.corpus)
@@ -48,9 +49,23 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
     return Sheet(f"Data of {reproduction.title}", [cells], data, notes)
 
 
-def corpus_columns(meta: dict) -> dict:
-    """Return the columns of one split, from the meta.json of its tokens."""
-    dropped = {f"dropped_{reason}": count for reason, count in meta["dropped"].items()}
+def filtered_pairs(folder: Path, corpus: Corpus) -> dict[str, int]:
+    """Return the pairs that the corpus's filters of raw text have dropped, by filter.
+
+    folder: of the corpus, where clean.py counted them.
+    """
+    if not corpus.cleaning.filters:
+        return {}
+    return read_json(folder / "clean" / "train.json", ["dropped"])["dropped"]
+
+
+def corpus_columns(meta: dict, by_filters: dict[str, int]) -> dict:
+    """Return the columns of one split, from the meta.json of its tokens.
+
+    by_filters: pairs that were dropped before, by filter.
+    """
+    reasons = by_filters | meta["dropped"]
+    dropped = {f"dropped_{reason}": count for reason, count in reasons.items()}
     columns = {"pairs": meta["sentences"] + sum(dropped.values()), "pairs_kept": meta["sentences"]}
     columns |= dropped
     for name in ("source_tokens", "target_tokens", "source_unknown", "target_unknown"):

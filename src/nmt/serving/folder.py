@@ -77,7 +77,7 @@ def save_model(
         "target": corpus.target,
         "corpus": corpus.title,
         "license": corpus.license,
-        "cleaning": corpus.cleaning_for(vocabulary.max_length).model_dump(),
+        "cleaning": corpus.cleaning_for(vocabulary.max_length).of_subwords,
         "provenance": provenance,
     }
     with atomic_write(folder) as temporary:

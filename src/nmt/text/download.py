@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from http.client import HTTPException, HTTPResponse
@@ -13,12 +12,14 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import atomic_write, flush_to_disk
+from nmt.files import flush_to_disk, resolved
 from nmt.progress import Progress
+from nmt.text.checksums import Checksums
 
 TIMEOUT = 60  # seconds without an answer or a byte
 CHUNK = 2**20  # bytes
 FIRST_WAIT = 5  # seconds until the network is tried again, which double each time
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP statuses after which another attempt may help
 
 
 class SourceError(Exception):
@@ -30,75 +31,78 @@ class NetworkError(SourceError):
 
 
 def download(
-    name: str, archive: Archive, output: Path, mirror: Path | None = None, attempts: int = 1
+    name: str,
+    archive: Archive,
+    output: Path,
+    mirror: Path | None,
+    checksums: Checksums,
+    attempts: int = 1,
 ) -> None:
-    """Put an archive at `output`, from the mirror folder if it has it, else from its addresses.
+    """Put an archive at `output`: a link into the mirror folder if it has it, else a download.
 
-    The addresses are tried in order, and where the network failed all of them again, up to
-    `attempts` times, after ever longer waits. A download that breaks off is kept as `<output>.part`
-    and resumed; a file with the wrong checksum is kept as `<output>.bad`.
+    The addresses are tried in order, and where the network failed again, up to `attempts` times,
+    after ever longer waits. What one of them has sent before the connection broke is kept, and
+    completed by the same address alone (see Part); a file with the wrong checksum is kept as
+    `<output>.bad`. A checksum that corpora.yaml does not know is recorded at the first download and
+    holds ever after.
 
     Raises UserError saying what was tried when no source has the right file.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
+    archive = checksums.added_to(name, archive)
     if mirror is not None and not mirror.is_dir():
         raise UserError(f"the mirror {mirror} is not a folder.")
-    sources: list[Path | str] = list(archive.addresses)
+    failures = []
     if mirror:
-        sources.insert(0, mirror / archive.mirror)
+        try:
+            link(mirror / archive.mirror, archive, output)
+            return checksums.record(name, archive, output)
+        except SourceError as error:
+            failures.append(f"{mirror / archive.mirror}: {error}")
+    waiting = list(archive.addresses)
     for attempt in range(attempts):
-        failures = failures_before_success(sources, archive, output)
-        tried = "; ".join(f"{source}: {error}" for source, error in failures)
-        if len(failures) < len(sources):
-            if failures:
-                logging.info(f"{name}: skipped {tried}")
-            if not (archive.sha256 or archive.md5):
-                logging.info(
-                    f"{name}: no checksum is known: record this one in corpora.yaml: sha256:"
-                    f" {digest(output, 'sha256')}"
-                )
-            return
-        network_failed = any(isinstance(error, NetworkError) for _, error in failures)
-        if not network_failed or attempt == attempts - 1:
+        again = []
+        for address in waiting:
+            try:
+                fetch(address, archive, output)
+            except NetworkError as error:
+                again.append((address, error))
+            except SourceError as error:
+                failures.append(f"{address}: {error}")
+            else:
+                for failure in failures:
+                    logging.info(f"{name}: skipped {failure}")
+                return checksums.record(name, archive, output)
+        waiting = [address for address, _ in again]
+        if not waiting or attempt == attempts - 1:
             break
         wait = FIRST_WAIT * 2**attempt
+        tried = "; ".join(f"{address}: {error}" for address, error in again)
         logging.info(f"{name}: {tried}: the next attempt is in {wait} s.")
         time.sleep(wait)
-    retry = "check the network and run the same command again, or " if network_failed else ""
+    failures += [f"{address}: {error}" for address, error in again]
+    tried = "; ".join(failures) or "it has no address"
+    retry = "check the network and run the same command again, or " if again else ""
     raise UserError(
-        f"{name} could not be fetched ({tried or 'it has no address'}): {retry}put the right file"
-        f" at {archive.mirror} in a folder and name that folder with --mirror (for snakemake:"
-        " --config mirror=FOLDER) or NMT_MIRROR."
+        f"{name} could not be fetched ({tried}): {retry}put the right file at {archive.mirror} in a"
+        " folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or"
+        f" NMT_MIRROR.{checksums.remedy(name)}"
     )
 
 
-def failures_before_success(
-    sources: list[Path | str], archive: Archive, output: Path
-) -> list[tuple[Path | str, SourceError]]:
-    """Try sources until one has the right file; return why those before it, or all, have not."""
-    failures: list[tuple[Path | str, SourceError]] = []
-    for source in sources:
-        try:
-            if isinstance(source, Path):
-                copy(source, archive, output)
-            else:
-                fetch(source, archive, output)
-            break
-        except SourceError as error:
-            failures.append((source, error))
-    return failures
-
-
-def copy(path: Path, archive: Archive, output: Path) -> None:
-    """Copy a file of the mirror folder to `output`.
+def link(path: Path, archive: Archive, output: Path) -> None:
+    """Make `output` a link to a file of the mirror folder.
 
     Raises SourceError when it is missing or not the right file.
     """
     if not path.is_file():
         raise SourceError("not there")
-    with atomic_write(output) as temporary:
-        shutil.copyfile(path, temporary)
-        verify(temporary, archive, output)
+    if problem := difference(path, archive):
+        raise SourceError(problem)
+    temporary = output.with_name(f".{output.name}.link")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(resolved(path))
+    os.replace(temporary, output)
 
 
 def fetch(address: str, archive: Archive, output: Path) -> None:
@@ -106,60 +110,98 @@ def fetch(address: str, archive: Archive, output: Path) -> None:
 
     Raises SourceError when that fails, or it is not the right file.
     """
-    part = output.with_name(f"{output.name}.part")
+    part = Part(address, output)
     complete = False
     while not complete:
-        size_before = size(part)
+        size_before = part.size
         try:
-            receive(address, part, output.name)
+            receive(part, archive, output.name)
             complete = True
         except NetworkError:
-            if size(part) <= size_before:
+            if part.size <= size_before:
                 raise
-    verify(part, archive, output)
-    flush_to_disk(part)
-    os.replace(part, output)
+    problem = difference(part.path, archive)
+    if problem:
+        bad = output.with_name(f"{output.name}.bad")
+        os.replace(part.path, bad)
+        part.forget()
+        raise SourceError(f"{problem}; the file is kept as {bad}")
+    flush_to_disk(part.path)
+    os.replace(part.path, output)
+    for leftover in output.parent.glob(f"{output.name}.*.part*"):
+        leftover.unlink()
 
 
-def receive(address: str, part: Path, description: str) -> None:
-    """Download to `part`, starting from its present end."""
-    start = size(part)
+class Part:
+    """What has come of a file from one address, and which version of the file it is."""
+
+    def __init__(self, address: str, output: Path):
+        self.address = address
+        digits = hashlib.sha256(address.encode()).hexdigest()[:8]
+        self.path = output.with_name(f"{output.name}.{digits}.part")
+        self.note = output.with_name(f"{output.name}.{digits}.part.version")
+
+    @property
+    def size(self) -> int:
+        """Bytes that have come."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    @property
+    def version(self) -> str:
+        """The server's name for the version of the file (ETag or date), "" if it has none."""
+        return self.note.read_text(encoding="utf-8") if self.note.exists() else ""
+
+    def begin(self, response: HTTPResponse) -> None:
+        """Keep the name of the version that a response begins with, unless it is a weak one."""
+        etag = response.headers.get("ETag", "")
+        weak = etag.startswith("W/") or not etag
+        version = response.headers.get("Last-Modified", "") if weak else etag
+        self.note.write_text(version, encoding="utf-8")
+
+    def forget(self) -> None:
+        """Remove what has come."""
+        self.path.unlink(missing_ok=True)
+        self.note.unlink(missing_ok=True)
+
+
+def receive(part: Part, archive: Archive, description: str) -> None:
+    """Download the rest of a part, or all of it where the file at its address is another by now."""
+    if not (part.version or archive.sha256 or archive.md5):
+        part.forget()  # nobody would notice two halves of different files
+    start = part.size
     headers = {"User-Agent": "nmt-reproduction"}  # some sites refuse Python's own
     if start:
         headers["Range"] = f"bytes={start}-"
+        if part.version:
+            headers["If-Range"] = part.version
     try:
-        response = urlopen(Request(address, headers=headers), timeout=TIMEOUT)
+        response = urlopen(Request(part.address, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
         # Nothing after `start`: either the part is complete, or it is of another file.
         if error.code == 416 and start:
             if error.headers.get("Content-Range") == f"bytes */{start}":
                 return
-            part.unlink()
-            return receive(address, part, description)
-        passing = error.code in (408, 429) or error.code >= 500
-        kind = NetworkError if passing else SourceError
+            part.forget()
+            return receive(part, archive, description)
+        kind = NetworkError if error.code in PASSING else SourceError
         raise kind(f"HTTP {error.code} {error.reason}") from None
     except (OSError, HTTPException) as error:
         raise NetworkError(reason(error)) from None
     with response:
-        if response.status != 206:  # the server does not know ranges and sends the whole file
+        if response.status != 206:  # no ranges, or another version: the whole file
             start = 0
+            part.begin(response)
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
         with (
-            open(part, "ab" if start else "wb") as file,
+            open(part.path, "ab" if start else "wb") as file,
             Progress(description, total, "bytes", start) as progress,
         ):
             for chunk in chunks(response):
                 file.write(chunk)
                 progress.update(len(chunk))
-    if total is not None and size(part) != total:
-        raise NetworkError(f"the connection ended after {size(part)} of {total} bytes")
-
-
-def size(path: Path) -> int:
-    """Return the size of a file in bytes, 0 when it does not exist."""
-    return path.stat().st_size if path.exists() else 0
+    if total is not None and part.size != total:
+        raise NetworkError(f"the connection ended after {part.size} of {total} bytes")
 
 
 def chunks(response: HTTPResponse) -> Iterator[bytes]:
@@ -184,22 +226,18 @@ def reason(error: Exception) -> str:
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
-def verify(file: Path, archive: Archive, output: Path) -> None:
-    """Raise SourceError when a file is empty or differs from what is known of the archive.
-
-    A file of the wrong size or with the wrong checksum is moved to `<output>.bad`.
-    """
+def difference(file: Path, archive: Archive) -> str | None:
+    """Return in what a file differs from what is known of the archive, or None."""
     if not file.stat().st_size:
-        raise SourceError("the file is empty")
+        return "the file is empty"
     checks = {"sha256": archive.sha256, "md5": archive.md5, "bytes": archive.bytes}
     for name, expected in checks.items():
         if expected is None:
             continue
         actual = file.stat().st_size if name == "bytes" else digest(file, name)
         if actual != expected:
-            bad = output.with_name(f"{output.name}.bad")
-            os.replace(file, bad)
-            raise SourceError(f"{name} is {actual}, must be {expected}; the file is kept as {bad}")
+            return f"{name} is {actual}, must be {expected}"
+    return None
 
 
 def digest(path: Path, algorithm: str) -> str:

@@ -9,6 +9,7 @@ from re import Pattern
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+QUOTES = set("„“”‘’‚«»")
 METACHARACTERS = set(r"\.^$*+?{}[]|()")
 
 # What every match of the normalizer's regexes contains; those without metacharacters match
@@ -33,12 +34,16 @@ LITERALS = {
 
 
 class Normalizer:
-    """sacremoses' MosesPunctNormalizer of one language."""
+    """sacremoses' MosesPunctNormalizer of one language.
 
-    def __init__(self, language: str):
+    quotes_kept: whether what is done to typographic quotes is left out.
+    """
+
+    def __init__(self, language: str, quotes_kept: bool = False):
         self.substitutions = [
             (literal_of(pattern), re.compile(pattern).sub, replacement)
             for pattern, replacement in MosesPunctNormalizer(language).substitutions
+            if not quotes_kept or QUOTES.isdisjoint(pattern)
         ]
         # ASCII text stays so: what is substituted for ASCII characters is ASCII.
         self.of_ascii = [step for step in self.substitutions if step[0].isascii()]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from nmt.text.chunks import Chunk
 
-STEPS = ("lowercase", "normalize", "tokenize")
+STEPS = ("lowercase", "normalize", "normalize_except_quotes", "tokenize")
 
 
 class Preprocessing:
@@ -12,7 +12,8 @@ class Preprocessing:
 
     The steps and their order are those of the recipe behind Multi30k's published numbers (Wu et al.
     2021): lower-casing; Moses punctuation normalization, with non-printing characters replaced by
-    spaces as remove-non-printing-char.perl does; Moses tokenization, without escaping. Before
+    spaces as remove-non-printing-char.perl does, where `normalize_except_quotes` leaves typographic
+    quotes and apostrophes alone; Moses tokenization, without escaping. Before
     tokenization, always: "▁", with which sentencepiece marks spaces, becomes "_", and every run of
     white space (no-break spaces and line separators too) becomes one space.
     """
@@ -23,10 +24,10 @@ class Preprocessing:
         self.tokenizer = None
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
-        if "normalize" in steps:
+        if not {"normalize", "normalize_except_quotes"}.isdisjoint(steps):
             from nmt.text.moses import Normalizer
 
-            self.normalizer = Normalizer(language)
+            self.normalizer = Normalizer(language, quotes_kept="normalize" not in steps)
         if "tokenize" in steps:
             from sacremoses import MosesDetokenizer
 

@@ -3,6 +3,7 @@
 import gzip
 import html
 import re
+import shutil
 import stat
 import tarfile
 import zipfile
@@ -16,10 +17,13 @@ from typing import IO
 from nmt.errors import UserError, nearest
 from nmt.files import decode_lines
 
+CHUNK = 2**20  # bytes
+
 # Errors of the libraries that read damaged archives
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
+TAGGED = re.compile(r"<(\w+)[^>]*>(?:(.*)</\1>)?")
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
 # Control characters and Unicode line separators: other tools would break lines at some of them,
@@ -27,25 +31,30 @@ ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[str]:
+def read_sentences(
+    path: Path, member: str, form: str, column: int, name: str | None = None
+) -> Iterator[str]:
     """Yield the sentences of one side, each safe to write as one line of text.
 
     Control characters and line separators are replaced by spaces; outer white space is stripped.
 
     member: the file in an archive; "" for a file that is not an archive.
-    form: the format, as Part.format: lines, sgml or tsv.
+    form: the format, as Part.format: lines, sgml, tsv or talks.
     column: for tsv, the column, counted from 0.
+    name: what messages call it, if it was unpacked from elsewhere.
 
     Raises UserError when the file, member or column is missing, the archive is damaged, or the text
     is not UTF-8.
     """
-    name = f"{path}:{member}" if member else str(path)
+    name = name or (f"{path}:{member}" if member else str(path))
     with open_member(path, member) as file:
         sentences: Iterable[str] = decode_lines(file, name)
         if form == "sgml":
             sentences = read_segments(sentences, name)
         elif form == "tsv":
             sentences = read_column(sentences, column, name)
+        elif form == "talks":
+            sentences = read_talks(sentences)
         for sentence in sentences:
             yield UNSAFE.sub(" ", sentence).strip()
 
@@ -60,6 +69,19 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
         raise UserError(f"{name} has no <seg>: is it SGML?")
     for segment in segments:
         yield ENTITY.sub(lambda entity: html.unescape(entity[0]), segment)
+
+
+def read_talks(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences, titles and descriptions of TED talks, and leave out what else is tagged.
+
+    As fairseq's prepare-iwslt14.sh has it; it also drops the tags of reviewers and translators.
+    """
+    for line in lines:
+        match = TAGGED.fullmatch(line.strip())
+        if not match:
+            yield line
+        elif match[1].lower() in ("title", "description"):
+            yield match[2]
 
 
 def read_column(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
@@ -103,22 +125,67 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
 
     It is decompressed when the name of the file or member ends in .gz.
     """
+    with damage_named(path), ExitStack() as stack:
+        file: IO[bytes] | gzip.GzipFile
+        if path.name.endswith((".tar", ".tgz", ".tar.gz")):
+            file = stack.enter_context(open_tar_member(path, member))
+        elif path.suffix == ".zip":
+            file = stack.enter_context(open_zip_member(path, member))
+        elif member:
+            raise UserError(f"{path} has no member {member!r}: it is not an archive.")
+        else:
+            file = stack.enter_context(open(path, "rb"))
+        if (member or path.name).endswith(".gz"):
+            file = stack.enter_context(gzip.GzipFile(fileobj=file))
+        yield file
+
+
+COMPRESSED_TARS = (".tgz", ".tar.gz")
+
+
+def unpack(path: Path, members: Iterable[str], folder: Path) -> dict[str, Path]:
+    """Copy members of a compressed tar archive into a folder, in one pass; return their paths.
+
+    A compressed archive cannot be entered in the middle: opened once for each member, it would be
+    decompressed as often. Names in the archive play no part in the names of the copies, but for the
+    ending by which a member is known to be compressed itself. Raises UserError as `read_sentences`.
+    """
+    wanted = {name: folder / f"{i}{Path(name).suffix}" for i, name in enumerate(members)}
+    copies: dict[str, Path] = {}
+    names = []
+    with damage_named(path), gzip.open(path) as file, tarfile.open(fileobj=file, mode="r|") as tar:
+        for info in tar:
+            name = info.name.removeprefix("./")
+            names.append(name)
+            if name not in wanted or name in copies:
+                continue
+            require_file(path, name, tar_kind(info))
+            content = tar.extractfile(info)
+            assert content is not None  # as of every file
+            with open(wanted[name], "wb") as copy:
+                shutil.copyfileobj(content, copy, CHUNK)
+            copies[name] = wanted[name]
+            if len(copies) == len(wanted):
+                read_to_end(file)
+                return copies
+    missing = next(name for name in wanted if name not in copies)
+    raise UserError(f"{path} has no member {missing!r}: {nearest(missing, names)}")
+
+
+def read_to_end(file: IO[bytes] | gzip.GzipFile) -> None:
+    """Read the rest of a file: the checksum at the end of a gzip is that of all before it."""
+    if isinstance(file, gzip.GzipFile):
+        while file.read(CHUNK):
+            pass
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Turn errors of damaged archives into a UserError that names the file."""
     if not path.is_file():
         raise UserError(f"{path} is not there.")
     try:
-        with ExitStack() as stack:
-            file: IO[bytes] | gzip.GzipFile
-            if path.name.endswith((".tar", ".tgz", ".tar.gz")):
-                file = stack.enter_context(open_tar_member(path, member))
-            elif path.suffix == ".zip":
-                file = stack.enter_context(open_zip_member(path, member))
-            elif member:
-                raise UserError(f"{path} has no member {member!r}: it is not an archive.")
-            else:
-                file = stack.enter_context(open(path, "rb"))
-            if (member or path.name).endswith(".gz"):
-                file = stack.enter_context(gzip.GzipFile(fileobj=file))
-            yield file
+        yield
     except DAMAGE as error:
         raise UserError(
             f"{path} is damaged or truncated ({error}): delete it and fetch it again."
@@ -143,6 +210,7 @@ def open_tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
                 content = archive.extractfile(info)
                 assert content is not None  # as of every file
                 yield content
+                read_to_end(file)
                 return
             names.append(name)
         raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")

@@ -41,8 +41,18 @@ def test_punctuation_is_normalized_and_control_characters_are_spaces(language, l
     assert Preprocessing(["normalize"], language).apply(line) == expected
 
 
+def test_typographic_quotes_may_be_kept():
+    line = "„Er sagt’s“ – ‚so‘ «\u00a0mots\u00a0» ´… (yes )no"
+    kept = Preprocessing(["normalize_except_quotes"], "de").apply(line)
+    assert kept == "„Er sagt’s“ - ‚so‘ « mots » '... (yes) no"
+    assert (
+        Preprocessing(["normalize"], "de").apply(line)
+        == "\"Er sagt's\" - 'so' \"mots\" '... (yes) no"
+    )
+
+
 def test_the_multi30k_recipe_lowercases_normalizes_and_tokenizes_unescaped():
-    preprocessing = Preprocessing(STEPS, "en")
+    preprocessing = Preprocessing(["lowercase", "normalize", "tokenize"], "en")
     line = preprocessing.apply("A man’s dog, Rex [left], runs & \u201cbarks\u201d.")
     assert line == 'a man \'s dog , rex [ left ] , runs & " barks . "'
     assert preprocessing.undo(line) == 'a man\'s dog, rex [left], runs & "barks."'

@@ -9,7 +9,7 @@ import pytest
 from support.files import mirrored
 
 from nmt.errors import UserError
-from nmt.text.readers import pair_lines, read_sentences
+from nmt.text.readers import pair_lines, read_sentences, unpack
 
 TEXT = b"one\ntwo\n\nfour\n"
 SENTENCES = ["one", "two", "", "four"]
@@ -104,6 +104,16 @@ def test_sgml_yields_one_sentence_per_segment(tmp_path):
 def test_sgml_without_segments_is_an_error(tmp_path):
     with pytest.raises(UserError, match="no <seg>"):
         read(make_file(tmp_path / "a.sgm", TEXT), form="sgml")
+
+
+def test_talks_yield_sentences_titles_and_descriptions(tmp_path):
+    text = (
+        b"<url>http://x</url>\n<speaker>A B</speaker>\n<talkid>1</talkid>\n<keywords>a</keywords>"
+        b"\n<title>A: B</title>\n<description>TED talk: C.</description>\n One < two > 3. \n\n"
+        b'<reviewer href="x">R</reviewer>\n<translator>T</translator>\n<transcript>\nEnd.\n'
+    )
+    sentences = read(make_file(tmp_path / "a", text), form="talks")
+    assert sentences == ["A: B", "TED talk: C.", "One < two > 3.", "", "End."]
 
 
 def test_tsv_yields_the_column(tmp_path):
@@ -207,6 +217,30 @@ def test_truncated_archives_are_errors(tmp_path, make, share):
         read(path, member)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path, text: make_file(path / "a.gz", gzip.compress(text)),
+        lambda path, text: make_tar(path / "a.tgz", "w:gz", {"text": text}),
+        lambda path, text: make_zip(path / "a.zip", {"text": text}),
+    ],
+    ids=["gz", "tgz", "zip"],
+)
+def test_archives_broken_in_the_middle_are_errors(tmp_path, make):
+    path = make(tmp_path, "".join(f"{n * n:x}\n" for n in range(20_000)).encode())
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 40] = bytes(40)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"{path.name}(:text)?[ ,].*(damaged|not valid UTF-8)"):
+        read(path, "" if path.suffix == ".gz" else "text")
+
+
+def test_a_line_of_a_megabyte_is_one_sentence(tmp_path):
+    line = "wort " * 200_000 + "ende"
+    assert read(make_file(tmp_path / "a", f"a\n{line}\nb\n".encode())) == ["a", line, "b"]
+
+
 def test_a_file_that_is_not_gzip_is_an_error(tmp_path):
     with pytest.raises(UserError, match="damaged or truncated"):
         read(make_file(tmp_path / "a.gz", TEXT))
@@ -224,6 +258,20 @@ def test_lines_that_do_not_pair_are_an_error_with_both_counts():
         counts = f"left has {len(source)} lines but right has {len(target)}"
         with pytest.raises(UserError, match=counts):
             list(pair_lines(source, target, "left", "right"))
+
+
+def test_members_are_unpacked_in_one_pass(tmp_path):
+    path = make_tar(tmp_path / "a.tgz", "w:gz", MEMBERS)
+    copies = unpack(path, ["in/text.de.gz", "in/text.en"], tmp_path)
+    assert {name: read(copy) for name, copy in copies.items()} == {
+        "in/text.de.gz": SENTENCES,
+        "in/text.en": SENTENCES,
+    }
+    with pytest.raises(UserError, match=r"no member 'in/test\.en': did you mean 'in/text\.en'"):
+        unpack(path, ["last", "in/test.en"], tmp_path)
+    path.write_bytes(path.read_bytes()[:-60])
+    with pytest.raises(UserError, match=r"a\.tgz is damaged or truncated"):
+        unpack(path, ["last", "in/text.en"], tmp_path)
 
 
 def test_the_real_tsv_archive():
