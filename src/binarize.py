@@ -50,5 +50,5 @@ if __name__ == "__main__":
     parser.add_argument("--source", type=Path, required=True, help="normalized source text")
     parser.add_argument("--target", type=Path, required=True, help="normalized target text")
     parser.add_argument("--output", type=Path, required=True, help="the folder to write")
-    command.add_jobs(parser, "threads")
+    command.add_jobs(parser, "processes")
     command.run(main, parser)

@@ -37,5 +37,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write"
     )
-    command.add_jobs(parser, "threads")
+    command.add_jobs(parser, "processes")
     command.run(main, parser)

@@ -13,9 +13,11 @@ import os
 from contextlib import nullcontext
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens

@@ -13,7 +13,7 @@ rule learn_vocabulary:
         "results/benchmarks/{corpus}/{vocabulary}/learn_vocabulary.tsv"
     conda:
         "../../envs/text.yaml"
-    threads: 1
+    threads: workflow.cores or 1
     resources:
         mem_mb=memory(700, per_mb=3, most=6000),
         runtime=minutes(20, per_mb=0.03),
@@ -42,7 +42,7 @@ rule binarize:
         "results/benchmarks/{corpus}/{vocabulary}/binarize.{split}.tsv"
     conda:
         "../../envs/text.yaml"
-    threads: 1
+    threads: cores_of_a_split
     resources:
         mem_mb=memory(1500),
         runtime=minutes(10, per_mb=0.02),

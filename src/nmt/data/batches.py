@@ -5,6 +5,7 @@ This module has the part of torch's BatchSampler (`Batches.epoch`) and of its Da
 number alone, so training can go on in the middle of an epoch, and on any number of ranks.
 """
 
+import hashlib
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from torch import Tensor
 
 from nmt.configuration import Training
 from nmt.data.grouping import group
+from nmt.data.order import Epoch, cut, longer_sides, sorted_by_length
+from nmt.data.sharing import SharedArrays
 from nmt.data.source import Source, copy_to
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
@@ -112,14 +115,14 @@ class Batches:
         self.budget = budget
         self.seed = seed
         self.per_update = per_update
-        self.source_lengths = tokens.source.lengths + 1
-        self.target_lengths = tokens.target.lengths + 1
-        longest = int(max(self.source_lengths.max(), self.target_lengths.max()))
-        if longest > budget:
+        self.shared = SharedArrays()
+        self.longer_sides = longer_sides(tokens)
+        self.longest = int(self.longer_sides.max())
+        if self.longest > budget:
             divided = f" in {per_update} micro-batches" if per_update > 1 else ""
             raise UserError(
-                f"a sentence of {longest} tokens does not fit batch_tokens {budget * per_update}"
-                f"{divided}: raise it."
+                f"a sentence of {self.longest} tokens does not fit batch_tokens"
+                f" {budget * per_update}{divided}: raise it."
             )
 
     @classmethod
@@ -138,50 +141,59 @@ class Batches:
         longest = max(side.lengths.max(initial=0) + 1 for side in (tokens.source, tokens.target))
         return cls(tokens, max(EVALUATION_TOKENS, int(longest)), seed=0)
 
+    @property
+    def source_lengths(self) -> np.ndarray:
+        """Tokens of each source sentence, EOS counted: (n,)."""
+        return self.tokens.source.lengths + 1
+
+    @property
+    def target_lengths(self) -> np.ndarray:
+        """Tokens of each target sentence, EOS counted: (n,)."""
+        return self.tokens.target.lengths + 1
+
     def in_order(self) -> list[np.ndarray]:
         """Return the sentences' indices, batch by batch, the shortest first: for the dev set."""
-        return self.cut(self.by_length(np.arange(len(self.source_lengths))))
+        indices = self.by_length(np.arange(len(self.tokens)))
+        return np.split(indices, self.cut(indices)[1:-1])
 
-    def epoch(self, number: int) -> list[list[np.ndarray]]:
+    def epoch(self, number: int, ranks: int = 1) -> Epoch:
         """Return the sentences' indices of an epoch, by update and micro-batch.
 
-        Sentences of equal lengths are shuffled, and so are micro-batches.
+        Sentences of equal lengths are shuffled, and so are micro-batches. ranks: of all of the
+        training's; where there are several, those of a node hold the order once.
         """
+        fingerprint = self.tokens.meta.get("fingerprint")
+        if ranks == 1 or fingerprint is None:
+            return Epoch(**self.make_epoch(number), per_update=self.per_update)
+        order = f"{fingerprint} {self.budget} {self.seed} {number}"
+        key = hashlib.sha256(order.encode()).hexdigest()[:16]
+        arrays = self.shared.get(key, lambda: self.make_epoch(number))
+        self.shared.forget(kept=2)  # this epoch's order and the next one's
+        return Epoch(**arrays, per_update=self.per_update)
+
+    def make_epoch(self, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays of an epoch's order."""
         rng = np.random.default_rng([self.seed, number])
-        shuffled = rng.permutation(len(self.source_lengths))
-        batches = self.cut(self.by_length(shuffled))
-        mixed = [batches[i] for i in rng.permutation(len(batches))]
-        return [mixed[i : i + self.per_update] for i in range(0, len(mixed), self.per_update)]
+        # The same permutation as of the number alone, in half the memory
+        dtype = np.int32 if len(self.tokens) < 2**31 else np.int64
+        indices = self.by_length(rng.permutation(np.arange(len(self.tokens), dtype=dtype)))
+        starts = self.cut(indices)
+        return {"indices": indices, "starts": starts, "mixed": rng.permutation(len(starts) - 1)}
 
     def by_length(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices sorted by the length of the longer side, which fills the budget.
+        """Return the indices of all sentences sorted by the longer side, which fills the budget."""
+        return sorted_by_length(indices, self.tokens, self.longest)
 
-        Among sentences that are equal in it, the difference between the sides rises at odd lengths
-        and falls at even ones, so that neighbors have similar lengths on both sides.
+    def cut(self, indices: np.ndarray) -> np.ndarray:
+        """Return where the micro-batches begin, each with as many sentences as the budget allows.
+
+        With their end: (micro-batches + 1,).
         """
-        source = self.source_lengths[indices]
-        target = self.target_lengths[indices]
-        longer = np.maximum(source, target)
-        difference = source - target
-        return indices[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
-
-    def cut(self, indices: np.ndarray) -> list[np.ndarray]:
-        """Return the indices cut into micro-batches, each with as many as the budget allows."""
-        batches = []
-        start = 0
-        longest = 0
-        lengths = np.maximum(self.source_lengths, self.target_lengths)[indices].tolist()
-        for end, length in enumerate(lengths):
-            longest = max(longest, length)
-            if (end - start + 1) * longest > self.budget:
-                batches.append(indices[start:end])
-                start = end
-                longest = length
-        return [*batches, indices[start:]]
+        return cut(self.longer_sides[indices], self.budget)
 
     def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences."""
-        lengths = torch.from_numpy(self.source_lengths[indices].astype(np.int64))
+        lengths = torch.from_numpy(self.tokens.source.lengths_of(indices) + 1)
         source = Source(padded(self.tokens.source, indices), lengths)
         target = padded(self.tokens.target, indices)
         first = torch.full((len(indices), 1), BOS)
@@ -190,15 +202,21 @@ class Batches:
 
     def target_tokens(self, indices: np.ndarray) -> int:
         """Return the number of target tokens of these sentences, EOS counted."""
-        return int(self.target_lengths[indices].sum())
+        return int(self.tokens.target.lengths_of(indices).sum()) + len(indices)
+
+    def source_tokens(self, indices: np.ndarray) -> int:
+        """Return the number of source tokens of these sentences, EOS counted."""
+        return int(self.tokens.source.lengths_of(indices).sum()) + len(indices)
 
     def padded_tokens(self, indices: np.ndarray) -> int:
         """Return the number of tokens of these sentences as one batch, with EOS and padding.
 
         Both sides are counted.
         """
-        sides = (self.source_lengths, self.target_lengths)
-        return sum(len(indices) * int(side[indices].max(initial=0)) for side in sides)
+        if not len(indices):
+            return 0
+        sides = (self.tokens.source, self.tokens.target)
+        return sum(len(indices) * (int(side.lengths_of(indices).max()) + 1) for side in sides)
 
     def padding(self) -> float:
         """Return the fraction of an epoch's tokens that is padding."""
@@ -241,8 +259,9 @@ class Batches:
         own = np.concatenate(chunks)
         if not len(own):
             return {rank: own}
-        lengths = self.source_lengths[own], self.target_lengths[own]
-        groups = group(*lengths, partition.least_tokens)
+        sides = (self.tokens.source, self.tokens.target)
+        source, target = (side.lengths_of(own) + 1 for side in sides)
+        groups = group(source, target, partition.least_tokens)
         return {rank + i * partition.world_size: own[part] for i, part in enumerate(groups)}
 
     def load_or_idle(self, indices: np.ndarray, all_indices: np.ndarray) -> Batch:
@@ -269,29 +288,51 @@ class Batches:
     def updates(
         self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device
     ) -> Iterator[UpdateBatch]:
-        """Yield the same batches as `stream`, each made when it is asked for."""
-        while True:
-            updates = self.epoch(epoch)[update_in_epoch:]
-            for number, batches in enumerate(updates, start=update_in_epoch + 1):
-                sentences = np.concatenate(batches)
-                ranks = self.divide(batches, partition)
-                own = ranks[partition.rank]
-                yield UpdateBatch(
-                    epoch=epoch,
-                    update_in_epoch=number,
-                    sentences=sentences,
-                    source_tokens=int(self.source_lengths[sentences].sum()),
-                    target_tokens=int(self.target_lengths[sentences].sum()),
-                    padded_tokens=sum(
-                        self.padded_tokens(chunk) for rank in ranks for chunk in rank.values()
-                    ),
-                    micro_batches={
-                        i: self.load_or_idle(chunk, sentences).to(device)
-                        for i, chunk in own.items()
-                    },
-                )
-            epoch += 1
-            update_in_epoch = 0
+        """Yield the same batches as `stream`, each made when it is asked for.
+
+        The next epoch's order is made by a thread in the second half of an epoch.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            order = thread.submit(self.epoch, epoch, partition.world_size)
+            while True:
+                updates = order.result()
+                for number in range(update_in_epoch, len(updates)):
+                    if number == max(update_in_epoch, len(updates) // 2):
+                        order = thread.submit(self.epoch, epoch + 1, partition.world_size)
+                    yield self.update_batch(epoch, number, updates[number], partition, device)
+                if update_in_epoch >= len(updates):
+                    order = thread.submit(self.epoch, epoch + 1, partition.world_size)
+                epoch += 1
+                update_in_epoch = 0
+
+    def update_batch(
+        self,
+        epoch: int,
+        number: int,
+        batches: list[np.ndarray],
+        partition: Partition,
+        device: torch.device,
+    ) -> UpdateBatch:
+        """Return what one rank learns from in an update.
+
+        number: of the update in its epoch, from 0. batches: its micro-batches' sentences.
+        """
+        sentences = np.concatenate(batches)
+        ranks = self.divide(batches, partition)
+        own = ranks[partition.rank]
+        return UpdateBatch(
+            epoch=epoch,
+            update_in_epoch=number + 1,
+            sentences=sentences,
+            source_tokens=self.source_tokens(sentences),
+            target_tokens=self.target_tokens(sentences),
+            padded_tokens=sum(
+                self.padded_tokens(chunk) for rank in ranks for chunk in rank.values()
+            ),
+            micro_batches={
+                i: self.load_or_idle(chunk, sentences).to(device) for i, chunk in own.items()
+            },
+        )
 
 
 def prefetched(batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
@@ -307,7 +348,7 @@ def prefetched(batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
 def padded(ragged: Ragged, indices: np.ndarray) -> Tensor:
     """Return the sentences' tokens with EOS after each, filled up with PAD: (B, longest + 1)."""
     starts = ragged.offsets[indices]
-    lengths = ragged.lengths[indices]
+    lengths = ragged.lengths_of(indices)
     columns = np.arange(lengths.max() + 1)
     inside = columns < lengths[:, None]
     rows = np.full(inside.shape, PAD, dtype=np.int64)

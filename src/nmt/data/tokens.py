@@ -1,31 +1,27 @@
 """Parallel text as subword ids, in memory-mapped .npy files that are never read whole."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from nmt.configuration import Cleaning
+from nmt.data.encoding import REASONS, PairEncoder
+from nmt.data.writing import RaggedWriter
 from nmt.errors import UserError
-from nmt.files import read_json, read_lines, write_json
+from nmt.files import read_json, write_json
 from nmt.progress import Progress
-from nmt.text.readers import pair_lines
-from nmt.text.subwords import UNK, SubwordPair
+from nmt.text.chunks import in_processes, read_pairs_of_chunks
+from nmt.text.subwords import SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
-SMALL_TOKEN = np.dtype("<u2")
-TOKEN = np.dtype("<u4")
-OFFSET = np.dtype("<i8")
 REMEDY = (
-    "delete {folder} and make it again in minutes, by `snakemake {folder}`: no training that was"
-    " finished is repeated"
+    "delete {folder} and run snakemake, or binarize.py, which make it again in minutes; no training"
+    " that was finished is repeated"
 )
-PAIRS_AT_A_TIME = 20_000
 TOKENS_AT_A_TIME = 10_000_000
 
 
@@ -39,10 +35,14 @@ class Ragged:
         self.tokens = tokens
         self.offsets = offsets
 
-    @cached_property
+    @property
     def lengths(self) -> np.ndarray:
-        """Subwords in each sequence, (n,), held in memory."""
+        """Subwords in each sequence, (n,), made anew for every caller."""
         return np.diff(self.offsets)
+
+    def lengths_of(self, indices: np.ndarray) -> np.ndarray:
+        """Return the number of subwords in each of these sequences."""
+        return self.offsets[indices + 1] - self.offsets[indices]
 
     @cached_property
     def entropy(self) -> float:
@@ -117,6 +117,24 @@ class ParallelTokens:
         return len(self.source)
 
 
+def sentence_lengths(folder: Path, side: str) -> np.ndarray:
+    """Return the subwords in each sentence of a side, (n,), from its offsets alone.
+
+    Raises UserError when the file is missing or damaged.
+    """
+    path = folder / f"{side}_offsets.npy"
+    try:
+        lengths = np.diff(np.load(path))
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise UserError(
+            f"{path} cannot be read ({error}): {REMEDY.format(folder=folder)}."
+        ) from None
+    longest = (folder / f"{side}.npy").stat().st_size
+    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > longest:
+        raise UserError(f"{path} is damaged: {REMEDY.format(folder=folder)}.")
+    return lengths
+
+
 def write_tokens(
     folder: Path,
     subwords: SubwordPair,
@@ -129,32 +147,27 @@ def write_tokens(
 
     With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
     subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
-    stays. Memory use does not grow with the text.
+    stays. `jobs` processes encode; memory use does not grow with the text.
 
     Raises UserError when the files' line counts differ, or no pair is left.
     """
     folder.mkdir()
-    lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    dropped = {"empty": 0, "too_long": 0, "ratio": 0} if cleaning else {}
+    dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
+    encoded = in_processes(
+        PairEncoder, (subwords, cleaning), read_pairs_of_chunks(source, target), jobs
+    )
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
         Progress("binarize", None, "pairs") as progress,
+        closing(encoded),
     ):
-        for pairs in batched(lines, PAIRS_AT_A_TIME):
-            source_ids = subwords.source.encode([pair[0] for pair in pairs], jobs)
-            target_ids = subwords.target.encode([pair[1] for pair in pairs], jobs)
-            for source_sequence, target_sequence in zip(source_ids, target_ids, strict=True):
-                lengths = (len(source_sequence), len(target_sequence))
-                reason = reason_to_drop(*lengths, cleaning) if cleaning else None
-                if reason:
-                    dropped[reason] += 1
-                    continue
-                source_writer.append(source_sequence)
-                target_writer.append(target_sequence)
-            source_writer.flush()
-            target_writer.flush()
-            progress.update(len(pairs))
+        for pairs in encoded:
+            source_writer.extend(pairs.source)
+            target_writer.extend(pairs.target)
+            for reason, count in pairs.dropped.items():
+                dropped[reason] += count
+            progress.update(pairs.count)
     if not source_writer.sequences:
         reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
@@ -176,25 +189,6 @@ def write_tokens(
     return meta
 
 
-def reason_to_drop(source_length: int, target_length: int, cleaning: Cleaning) -> str | None:
-    """Return why a pair is dropped from training, or None; lengths are in subwords."""
-    shorter, longer = sorted((source_length, target_length))
-    if not shorter:
-        return "empty"
-    if longer > cleaning.max_length:
-        return "too_long"
-    if cleaning.max_ratio is not None and longer > cleaning.max_ratio * shorter:
-        return "ratio"
-    return None
-
-
-def batched(items: Iterable, size: int) -> Iterator[list]:
-    """Yield the items in lists of `size`, the last of which may be shorter."""
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
 def fingerprint(folder: Path) -> str:
     """Return a SHA-256 over the files of the four arrays."""
     digest = hashlib.sha256()
@@ -202,74 +196,3 @@ def fingerprint(folder: Path) -> str:
         with open(folder / f"{name}.npy", "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-class RaggedWriter:
-    """A writer of sequences to <side>.npy and <side>_offsets.npy.
-
-    Sequences are buffered in memory until `flush`; `close` completes the files. Counted are
-    sequences, tokens (`end`) and, among these, unknown ones.
-    """
-
-    def __init__(self, folder: Path, side: str, vocabulary_size: int):
-        fits_small = vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1
-        self.tokens = GrowingArray(folder / f"{side}.npy", SMALL_TOKEN if fits_small else TOKEN)
-        self.offsets = GrowingArray(folder / f"{side}_offsets.npy", OFFSET)
-        self.sequences = 0
-        self.end = 0
-        self.unknown = 0
-        self.buffered_tokens: list[int] = []
-        self.buffered_offsets: list[int] = [0]
-
-    def append(self, sequence: list[int]) -> None:
-        """Add the ids of one sequence."""
-        self.sequences += 1
-        self.end += len(sequence)
-        self.unknown += sequence.count(UNK)
-        self.buffered_tokens.extend(sequence)
-        self.buffered_offsets.append(self.end)
-
-    def flush(self) -> None:
-        """Write what is buffered."""
-        self.tokens.extend(self.buffered_tokens)
-        self.offsets.extend(self.buffered_offsets)
-        self.buffered_tokens = []
-        self.buffered_offsets = []
-
-    def close(self) -> None:
-        """Close both files."""
-        self.tokens.close()
-        self.offsets.close()
-
-
-class GrowingArray:
-    """A writer of a one-dimensional .npy file whose length is not known in advance.
-
-    Its header is overwritten at the end: numpy pads headers so that the final length fits.
-    """
-
-    def __init__(self, path: Path, dtype: np.dtype):
-        self.file = path.open("wb")
-        self.dtype = dtype
-        self.length = 0
-        self.write_header()
-
-    def write_header(self) -> None:
-        """Write the header for the present length."""
-        header = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
-            "fortran_order": False,
-            "shape": (self.length,),
-        }
-        np.lib.format.write_array_header_1_0(self.file, header)
-
-    def extend(self, values: list[int]) -> None:
-        """Append values to the file."""
-        self.file.write(np.array(values, dtype=self.dtype).tobytes())
-        self.length += len(values)
-
-    def close(self) -> None:
-        """Write the final header and close the file."""
-        with self.file:
-            self.file.seek(0)
-            self.write_header()

@@ -64,11 +64,12 @@ def search(
     most the beam.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
-    sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
-    closed as `Finished.threshold` says. A beam of 1 is greedy search, which ends with the first
-    EOS.
+    sentence (or 2 x `beam`: `eos_among`), those that end with EOS are finished; the best `beam`
+    others stay open. A sentence is closed as `Finished.threshold` says. A beam of 1 is greedy
+    search, which ends with the first EOS.
     """
     beam = decoding.beam
+    may_end = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
     stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
     sentences = OpenSentences.begin(limits, decoding, source.device)
@@ -81,7 +82,7 @@ def search(
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
         continuations = sentences.continuations(next_log_probs, next_tokens)
-        finished.add(sentences, continuations, length_penalty(length, decoding))
+        finished.add(sentences, continuations, may_end, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
@@ -188,14 +189,20 @@ class Finished:
         self.best_scores = torch.full((sentences, n_best), -torch.inf, device=device)
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
 
-    def add(self, sentences: OpenSentences, continuations: Continuations, penalty: float) -> None:
-        """Add those of the best K continuations that end, unless N better ones are known.
+    def add(
+        self,
+        sentences: OpenSentences,
+        continuations: Continuations,
+        may_end: int,
+        penalty: float,
+    ) -> None:
+        """Add those of the best `may_end` continuations that end, unless N better ones are known.
 
         penalty: the length penalty of the continuations.
         """
         log_probs = continuations.log_probs
         ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
-        ended[:, sentences.log_probs.size(1) :] = False
+        ended[:, may_end:] = False
         scores = torch.where(ended, log_probs / penalty, -torch.inf)
         row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
         prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]

@@ -88,8 +88,8 @@ def amounts_of(experiment: Experiment, texts: Texts) -> Amounts:
     counts = multiply_adds(build(experiment.model, *sizes))
     source_tokens, target_tokens, flops = 0.0, 0.0, 0.0
     for sentences in updates:
-        source = float(batches.source_lengths[sentences].sum())
-        target = float(batches.target_lengths[sentences].sum())
+        source = float(batches.source_tokens(sentences))
+        target = float(batches.target_tokens(sentences))
         source_tokens += source
         target_tokens += target
         flops += training_flops(counts, len(sentences), source, target)

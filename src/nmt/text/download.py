@@ -4,6 +4,7 @@ import hashlib
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -17,6 +18,7 @@ from nmt.progress import Progress
 
 TIMEOUT = 60  # seconds without an answer or a byte
 CHUNK = 2**20  # bytes
+FIRST_WAIT = 5  # seconds until the network is tried again, which double each time
 
 
 class SourceError(Exception):
@@ -27,11 +29,14 @@ class NetworkError(SourceError):
     """The connection failed; another attempt may succeed."""
 
 
-def download(name: str, archive: Archive, output: Path, mirror: Path | None = None) -> None:
+def download(
+    name: str, archive: Archive, output: Path, mirror: Path | None = None, attempts: int = 1
+) -> None:
     """Put an archive at `output`, from the mirror folder if it has it, else from its addresses.
 
-    The addresses are tried in order. A download that breaks off is kept as `<output>.part` and
-    resumed; a file with the wrong checksum is kept as `<output>.bad`.
+    The addresses are tried in order, and where the network failed all of them again, up to
+    `attempts` times, after ever longer waits. A download that breaks off is kept as `<output>.part`
+    and resumed; a file with the wrong checksum is kept as `<output>.bad`.
 
     Raises UserError saying what was tried when no source has the right file.
     """
@@ -41,33 +46,47 @@ def download(name: str, archive: Archive, output: Path, mirror: Path | None = No
     sources: list[Path | str] = list(archive.addresses)
     if mirror:
         sources.insert(0, mirror / archive.mirror)
-    failures = []
-    network_failed = False
+    for attempt in range(attempts):
+        failures = failures_before_success(sources, archive, output)
+        tried = "; ".join(f"{source}: {error}" for source, error in failures)
+        if len(failures) < len(sources):
+            if failures:
+                logging.info(f"{name}: skipped {tried}")
+            if not (archive.sha256 or archive.md5):
+                logging.info(
+                    f"{name}: no checksum is known: record this one in corpora.yaml: sha256:"
+                    f" {digest(output, 'sha256')}"
+                )
+            return
+        network_failed = any(isinstance(error, NetworkError) for _, error in failures)
+        if not network_failed or attempt == attempts - 1:
+            break
+        wait = FIRST_WAIT * 2**attempt
+        logging.info(f"{name}: {tried}: the next attempt is in {wait} s.")
+        time.sleep(wait)
+    retry = "check the network and run the same command again, or " if network_failed else ""
+    raise UserError(
+        f"{name} could not be fetched ({tried or 'it has no address'}): {retry}put the right file"
+        f" at {archive.mirror} in a folder and name that folder with --mirror (for snakemake:"
+        " --config mirror=FOLDER) or NMT_MIRROR."
+    )
+
+
+def failures_before_success(
+    sources: list[Path | str], archive: Archive, output: Path
+) -> list[tuple[Path | str, SourceError]]:
+    """Try sources until one has the right file; return why those before it, or all, have not."""
+    failures: list[tuple[Path | str, SourceError]] = []
     for source in sources:
         try:
             if isinstance(source, Path):
                 copy(source, archive, output)
             else:
                 fetch(source, archive, output)
+            break
         except SourceError as error:
-            failures.append(f"{source}: {error}")
-            network_failed = network_failed or isinstance(error, NetworkError)
-            continue
-        for failure in failures:
-            logging.info(f"{name}: skipped {failure}")
-        if not (archive.sha256 or archive.md5):
-            logging.info(
-                f"{name}: no checksum is known: record this one in corpora.yaml: sha256:"
-                f" {digest(output, 'sha256')}"
-            )
-        return
-    tried = "; ".join(failures) or "it has no address"
-    retry = "check the network and run the same command again, or " if network_failed else ""
-    raise UserError(
-        f"{name} could not be fetched ({tried}): {retry}put the right file at {archive.mirror} in a"
-        " folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or"
-        " NMT_MIRROR."
-    )
+            failures.append((source, error))
+    return failures
 
 
 def copy(path: Path, archive: Archive, output: Path) -> None:
@@ -117,7 +136,9 @@ def receive(address: str, part: Path, description: str) -> None:
                 return
             part.unlink()
             return receive(address, part, description)
-        raise SourceError(f"HTTP {error.code} {error.reason}") from None
+        passing = error.code in (408, 429) or error.code >= 500
+        kind = NetworkError if passing else SourceError
+        raise kind(f"HTTP {error.code} {error.reason}") from None
     except (OSError, HTTPException) as error:
         raise NetworkError(reason(error)) from None
     with response:

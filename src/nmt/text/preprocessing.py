@@ -1,11 +1,10 @@
 """Preprocessing of text before subword segmentation, and its reversal after translation."""
 
-import signal
-from collections.abc import Collection, Iterable, Iterator
-from multiprocessing import Pool
+from collections.abc import Collection
+
+from nmt.text.chunks import Chunk
 
 STEPS = ("lowercase", "normalize", "tokenize")
-LINES_AT_A_TIME = 1000  # sent to a worker process
 
 
 class Preprocessing:
@@ -25,13 +24,15 @@ class Preprocessing:
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
         if "normalize" in steps:
-            from sacremoses import MosesPunctNormalizer
+            from nmt.text.moses import Normalizer
 
-            self.normalizer = MosesPunctNormalizer(language)
+            self.normalizer = Normalizer(language)
         if "tokenize" in steps:
-            from sacremoses import MosesDetokenizer, MosesTokenizer
+            from sacremoses import MosesDetokenizer
 
-            self.tokenizer = MosesTokenizer(language)
+            from nmt.text.moses import Tokenizer
+
+            self.tokenizer = Tokenizer(language)
             self.detokenizer = MosesDetokenizer(language)
 
     def apply(self, line: str) -> str:
@@ -42,7 +43,8 @@ class Preprocessing:
             # Before white space is normalized: Moses treats no-break spaces, as in "5\u00a0%" and
             # "10\u00a0000", differently from the space in "5 %".
             line = self.normalizer.normalize(line)
-            line = "".join(character if character.isprintable() else " " for character in line)
+            if not line.isprintable():
+                line = "".join(character if character.isprintable() else " " for character in line)
         line = " ".join(line.replace("▁", "_").split())
         if self.tokenizer:
             line = self.tokenizer.tokenize(line, escape=False, return_str=True)
@@ -55,31 +57,17 @@ class Preprocessing:
         return line
 
 
-def preprocess_lines(
-    lines: Iterable[str], steps: Collection[str], language: str, jobs: int
-) -> Iterator[str]:
-    """Yield the lines preprocessed, in order, by `jobs` processes (sacremoses is slow)."""
-    if jobs == 1:
-        yield from map(Preprocessing(steps, language).apply, lines)
-        return
-    with Pool(jobs, initializer=start_worker, initargs=(steps, language)) as pool:
-        yield from pool.imap(apply_in_worker, lines, chunksize=LINES_AT_A_TIME)
+class ChunkPreprocessor:
+    """Preprocesses chunks of one language's text."""
 
+    def __init__(self, steps: Collection[str], language: str):
+        self.apply = Preprocessing(steps, language).apply
 
-preprocessing: Preprocessing  # of a worker process
+    def __call__(self, chunk: Chunk) -> tuple[bytes, int]:
+        """Return the lines preprocessed, encoded, each with its line feed, and their number.
 
-
-def start_worker(steps: Collection[str], language: str) -> None:
-    """Make the Preprocessing of a worker process.
-
-    The worker leaves Ctrl-C to its parent, and ends when its parent terminates it.
-    """
-    global preprocessing
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    preprocessing = Preprocessing(steps, language)
-
-
-def apply_in_worker(line: str) -> str:
-    """Return a line preprocessed by the worker's own Preprocessing."""
-    return preprocessing.apply(line)
+        Raises UserError when they are not UTF-8.
+        """
+        lines = chunk.lines()
+        text = "\n".join(map(self.apply, lines)) + "\n"
+        return text.encode(), len(lines)

@@ -120,7 +120,9 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
                 file = stack.enter_context(gzip.GzipFile(fileobj=file))
             yield file
     except DAMAGE as error:
-        raise UserError(f"{path} is damaged or truncated ({error}).") from None
+        raise UserError(
+            f"{path} is damaged or truncated ({error}): delete it and fetch it again."
+        ) from None
 
 
 @contextmanager

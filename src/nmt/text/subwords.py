@@ -5,12 +5,11 @@ The paper shares one vocabulary (AIAYN section 5.1).
 
 import hashlib
 import io
+import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -19,22 +18,22 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.files import read_lines
-from nmt.progress import progress
+from nmt.text.counting import count_characters, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
 SUBWORD_FILES = ("source.model", "target.model")
 CHECKSUMS = "SHA256SUMS"  # as sha256sum --check reads it
 REMEDY = (
-    "delete {folder} and make it again in minutes, by `snakemake {folder}`: no training that was"
-    " finished is repeated"
+    "delete {folder} and run snakemake, or learn_vocabulary.py, which make it again in minutes; no"
+    " training that was finished is repeated"
 )
 
 # A character that occurs less than once in this many characters becomes the unknown symbol, so that
 # the thousands of stray characters in a web crawl do not use up the vocabulary. In shorter text
 # every character is kept.
 CHARACTERS_PER_RAREST = 10_000_000
-# Longer text is sampled: BPE learns the same from 5 million lines, and they fit in memory.
+# Of longer text every second, third ... line is learned from, so that there are no more than these:
+# they bound time and memory, and more change little.
 MAX_LINES = 5_000_000
 # sentencepiece silently skips longer lines; its default of 4192 bytes is too short.
 MAX_LINE_BYTES = 10_000_000
@@ -93,13 +92,29 @@ class Subwords:
         """Return the subwords as strings, with "▁" where a word begins."""
         return self.processor.id_to_piece(ids)
 
-    @cached_property
+    @property
     def unknown_is_a_word(self) -> bool:
         """Whether the unknown symbol stands for a whole word, although it has no "▁"."""
-        model = sentencepiece_model_pb2.ModelProto.FromString(
-            self.processor.serialized_model_proto()
-        )
-        return model.trainer_spec.model_type == model.trainer_spec.WORD
+        return self.trainer_spec.model_type == self.trainer_spec.WORD
+
+    @property
+    def words_are_independent(self) -> bool:
+        """Whether a word is segmented in the same way whatever its neighbors.
+
+        Not by the unigram model, which adds up the scores of a whole line: in the last digit, which
+        may decide, the sum of a word's scores depends on what is before it. Nor where subwords are
+        words: unknown neighbors become one unknown symbol.
+        """
+        spec = self.trainer_spec
+        if spec.model_type in (spec.UNIGRAM, spec.WORD):
+            return False
+        return not any("▁" in self.processor.id_to_piece(i)[1:] for i in range(self.size))
+
+    @cached_property
+    def trainer_spec(self) -> sentencepiece_model_pb2.TrainerSpec:
+        """What the model was learned with."""
+        model = self.processor.serialized_model_proto()
+        return sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec
 
 
 Segmenter = Subwords | WordPieces
@@ -119,7 +134,11 @@ class SubwordPair:
         Raises UserError when they are damaged, and as Subwords.load does.
         """
         check_subwords(folder, REMEDY.format(folder=folder))
-        return cls(*(Subwords.load(folder / name) for name in SUBWORD_FILES))
+        source, target = (folder / name for name in SUBWORD_FILES)
+        of_source = Subwords.load(source)
+        if target.exists() and target.read_bytes() == source.read_bytes():
+            return cls(of_source, of_source)
+        return cls(of_source, Subwords.load(target))
 
 
 def write_subwords(folder: Path, models: list[bytes]) -> None:
@@ -168,14 +187,13 @@ def learn(
 ) -> bytes:
     """Return the model of one vocabulary learned from all text files in `inputs`.
 
-    The same text and size give the same model byte for byte, whatever the number of threads
-    `jobs`: where text is sampled, sentencepiece uses a fixed seed of its own. Its messages go to
-    `log`, or nowhere.
+    The same text and size give the same model byte for byte, whatever the number of processes
+    `jobs`. The messages of sentencepiece go to `log`, or nowhere.
 
     Raises UserError when there is no text, or the text has too many characters or too few subwords
     for the size.
     """
-    counts = count_characters(inputs)
+    counts, total = count_characters(inputs, jobs)
     if not counts:
         raise UserError(
             f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned"
@@ -189,20 +207,28 @@ def learn(
             f"a vocabulary of {vocabulary.size} is too small for the {len(characters)} different"
             f" characters of the text: the smallest possible is {smallest}."
         )
-    lines = lines_of(inputs, "learn the vocabulary from")
+    step = max(1, math.ceil(total / MAX_LINES))
     if vocabulary.kind == "wordpiece":
-        return learn_wordpieces(vocabulary.size, characters, lines)
-    return train_sentencepiece(vocabulary, characters, lines, jobs, log)
+        return learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
+    # The unigram model learns from whole lines; a tab would end a word before its count, and
+    # sentencepiece would take its own mark for a space.
+    if vocabulary.kind == "unigram" or counts["\t"] or counts["▁"]:
+        return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text", log)
+    words = (f"{word}\t{count}" for word, count in count_words(inputs, step, jobs).items())
+    return train_sentencepiece(vocabulary, characters, words, "tsv", log)
 
 
 def train_sentencepiece(
     vocabulary: Vocabulary,
     characters: list[str],
     lines: Iterator[str],
-    jobs: int,
+    form: str,
     log: TextIO | None,
 ) -> bytes:
     """Return the model that sentencepiece learns from the lines, which contains all the characters.
+
+    form: "text", or "tsv" for lines that each have a word, a tab and the word's count; the model is
+    the same.
 
     Raises UserError when the text has too few subwords for the size.
     """
@@ -223,11 +249,11 @@ def train_sentencepiece(
             byte_fallback=vocabulary.byte_fallback,
             # There may be fewer characters or words than asked for.
             hard_vocab_limit=vocabulary.kind not in ("char", "word"),
-            input_sentence_size=MAX_LINES,
+            input_format=form,
             shuffle_input_sentence=True,
             max_sentence_length=MAX_LINE_BYTES,
-            # The sums of unigram training depend on the order of the threads.
-            num_threads=1 if vocabulary.kind == "unigram" else jobs,
+            # The sums of unigram training depend on the order of threads; BPE has no use for them.
+            num_threads=1,
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,
@@ -242,7 +268,9 @@ def train_sentencepiece(
             f"the largest possible is {too_large[1]}."
         ) from None
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    proto.trainer_spec.num_threads = 1  # the only thing in the file that depends on the machine
+    # As in models of earlier versions, whose sentencepiece chose the lines
+    proto.trainer_spec.ClearField("input_format")
+    proto.trainer_spec.input_sentence_size = MAX_LINES
     return proto.SerializeToString(deterministic=True)
 
 
@@ -260,18 +288,3 @@ def smallest_size(vocabulary: Vocabulary, characters: int) -> int:
         case _:
             byte_pieces = 256 if vocabulary.byte_fallback else 0
             return control_symbols + len("▁") + characters + byte_pieces
-
-
-def lines_of(inputs: list[Path], description: str) -> Iterator[str]:
-    """Yield the lines of all files, showing progress."""
-    lines = chain.from_iterable(map(read_lines, inputs))
-    return progress(lines, description, None, "lines")
-
-
-def count_characters(inputs: list[Path]) -> Counter[str]:
-    """Return how often each character except the space occurs."""
-    counts: Counter[str] = Counter()
-    for line in lines_of(inputs, "count the characters of"):
-        counts.update(line)
-    del counts[" "]
-    return counts

@@ -25,6 +25,7 @@ class WordPieces:
     """
 
     unknown_is_a_word = True
+    words_are_independent = True
 
     def __init__(self, model: bytes, name: str = "the model"):
         """Raise UserError when `model` is not a word-piece model with the ids of SYMBOLS.

@@ -62,7 +62,7 @@ class CrossEntropy(torch.autograd.Function):
         """
         with autocast(hidden.device, None):
             exact_dtype = torch.promote_types(dtype, torch.float32)
-            # float16 ends at 6e-8, which is 17 nats.
+            # float16 holds no probability below 6e-8, which is 17 nats.
             prob_dtype = exact_dtype if dtype == torch.float16 else dtype
             cast_weight = weight.to(dtype)
             share = smoothing / len(weight)  # s / V

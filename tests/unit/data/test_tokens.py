@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nmt.configuration import Cleaning, Vocabulary
-from nmt.data import tokens as module
 from nmt.data.tokens import ParallelTokens, Ragged, write_tokens
 from nmt.errors import UserError
+from nmt.text import chunks
 from nmt.text.subwords import SubwordPair, Subwords, learn
 
 SOURCE = ["a b c", "", "b", "c c c", "a a a a a a", "x z"]
@@ -70,7 +70,7 @@ def test_meta_counts(write, subwords):
 
 def test_the_files_do_not_depend_on_how_many_pairs_are_encoded_at_a_time(write, monkeypatch):
     at_once = write()
-    monkeypatch.setattr(module, "PAIRS_AT_A_TIME", 2)
+    monkeypatch.setattr(chunks, "CHUNK", 2)
     in_parts = write(folder="parts")
     for file in at_once.iterdir():
         assert file.read_bytes() == (in_parts / file.name).read_bytes()
@@ -185,7 +185,7 @@ def test_damaged_folders_are_refused(write, damage):
     folder = write()
     damage(folder)
     with pytest.raises(
-        UserError, match=f"{folder}.*: delete {folder} and make it again in minutes"
+        UserError, match=f"{folder}.*: delete {folder} and run snakemake, or binarize.py, which"
     ):
         ParallelTokens.load(folder)
 

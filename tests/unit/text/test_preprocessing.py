@@ -4,7 +4,8 @@ import pytest
 from support.files import mirrored
 
 from nmt.files import read_lines
-from nmt.text.preprocessing import STEPS, Preprocessing, preprocess_lines
+from nmt.text.chunks import Chunk
+from nmt.text.preprocessing import STEPS, ChunkPreprocessor, Preprocessing
 
 
 @pytest.mark.parametrize(
@@ -61,11 +62,11 @@ def test_no_line_is_split(steps):
         assert len(preprocessing.apply(f"a{chr(code)}b").splitlines()) == 1
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_lines_stay_in_order(jobs):
-    lines = [f"Number {number}," for number in range(2500)]
-    expected = [f"number {number} ," for number in range(2500)]
-    assert list(preprocess_lines(lines, STEPS, "en", jobs)) == expected
+def test_a_chunk_keeps_its_lines_and_ends_with_a_line_feed():
+    chunk = Chunk("text", 1, b"Number 1,\n\n\n A  B\r\nlast")
+    lines, count = ChunkPreprocessor(STEPS, "en")(chunk)
+    assert lines == b"number 1 ,\n\n\na b\nlast\n"
+    assert count == chunk.size == 5
 
 
 def test_multi30k_survives_tokenization_and_back():

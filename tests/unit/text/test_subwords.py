@@ -5,6 +5,7 @@ import sentencepiece
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
+from nmt.text import chunks
 from nmt.text import subwords as module
 from nmt.text.subwords import BOS, EOS, PAD, UNK, Subwords, learn
 
@@ -72,14 +73,28 @@ def test_the_model_depends_only_on_the_text(text):
     assert learn_bpe(text, jobs=3) == model
 
 
-def test_text_beyond_the_limit_is_sampled_with_a_fixed_seed(tmp_path, monkeypatch):
+def test_of_text_beyond_the_limit_lines_are_left_out(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"{number:b} {number * 7:b}\n" for number in range(1000)))
     of_all_lines = learn_bpe(path, size=60)
-    monkeypatch.setattr(module, "MAX_LINES", 101)  # the fewest that sentencepiece samples
+    path.with_name("third").write_text("".join(f"{n:b} {n * 7:b}\n" for n in range(0, 1000, 3)))
+    of_every_third = learn_bpe(path.with_name("third"), size=60)
+    monkeypatch.setattr(module, "MAX_LINES", 334)
+    monkeypatch.setattr(chunks, "CHUNK", 50)
     of_sample = learn_bpe(path, size=60)
+    assert pieces(of_sample) == pieces(of_every_third) != pieces(of_all_lines)
     assert of_sample == learn_bpe(path, size=60, jobs=2)
-    assert of_sample != of_all_lines
+
+
+def pieces(model):
+    subwords = Subwords(model)
+    return subwords.pieces(list(range(subwords.size)))
+
+
+def test_a_tab_and_the_space_mark_are_learned(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a\tb ab\n▁ a▁b\n" * 3, encoding="utf-8")
+    assert "\t" in pieces(learn(Vocabulary(size=10), [path], 1))
 
 
 def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):

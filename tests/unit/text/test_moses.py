@@ -1,0 +1,79 @@
+"""Moses normalization and tokenization behind guards, against sacremoses by itself."""
+
+import random
+
+import pytest
+import sacremoses
+from support.files import mirrored
+
+from nmt.files import read_lines
+from nmt.text.moses import LITERALS, Normalizer, Tokenizer, literal_of
+
+LANGUAGES = ["en", "de", "fr", "cs", "it"]
+
+# What the regexes look for, and what stands beside it
+PIECES = [
+    *"ab1A2ſßıΣ_-–—.,;:!?()[]<>\"'`´‘’‚„“”…«»%&/@#$€º\\",
+    *" \u00a0\t\r\n\x0b\x0c\x1c\x1f\x85\u2028\u3000",
+    *["nº\u00a0", "...", "\u00a0%", "\u00a0cm", "\u00a0ºC", "1\u00a02", "''", "´´", '."', '".'],
+    *[
+        "Dr.",
+        "No. 5",
+        "z.B.",
+        "DOTMULTI",
+        "  ",
+        ".'",
+        "don't",
+        "l'eau",
+        ") .",
+        "( ",
+        "U.S. a",
+        " :",
+    ],
+]
+
+
+def adversarial_lines(count: int) -> list[str]:
+    rng = random.Random(1)
+    return ["".join(rng.choices(PIECES, k=rng.randrange(16))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_normalization_is_that_of_sacremoses(language):
+    expected = sacremoses.MosesPunctNormalizer(language)
+    ours = Normalizer(language)
+    for line in adversarial_lines(4000):
+        assert ours.normalize(line) == expected.normalize(line)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tokenization_is_that_of_sacremoses(language):
+    expected = sacremoses.MosesTokenizer(language)
+    ours = Tokenizer(language)
+    for line in adversarial_lines(1000):
+        for escape in (True, False):
+            tokens = expected.tokenize(line, escape=escape)
+            assert ours.tokenize(line, escape=escape) == tokens
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("corpus", ["multi30k/val", "newstest/newstest2013"])
+def test_real_text_comes_out_as_from_sacremoses(corpus, language):
+    normalizer, tokenizer = Normalizer(language), Tokenizer(language)
+    expected = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
+    for line in list(read_lines(mirrored(f"{corpus}.{language}.gz")))[::4]:
+        normalized = normalizer.normalize(line)
+        assert normalized == expected[0].normalize(line)
+        tokens = expected[1].tokenize(normalized, escape=False, return_str=True)
+        assert tokenizer.tokenize(normalized, escape=False, return_str=True) == tokens
+
+
+def test_every_regex_of_the_normalizer_has_a_guard():
+    patterns = {
+        pattern
+        for language in LANGUAGES
+        for pattern, _ in sacremoses.MosesPunctNormalizer(language).substitutions
+    }
+    assert all(map(literal_of, patterns))
+    assert set(LITERALS) <= patterns
+    assert literal_of("a+") == ""
