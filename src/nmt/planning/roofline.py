@@ -6,7 +6,7 @@ slower of the two. A CPU does both by itself, one after the other.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -86,11 +86,11 @@ def gpu(title: str, bfloat16: float, float32: float, bandwidth: float) -> Device
     return Device(title, reached, COPIES_REACH * bandwidth)
 
 
-# float32 products are TF32's (nmt.device allows it): NVIDIA's data sheets, SXM, without sparsity
+# NVIDIA's data sheets, SXM, without sparsity
 GPUS = {
-    "a100": gpu("NVIDIA A100 80 GB", 312e12, 156e12, 2.039e12),
-    "h100": gpu("NVIDIA H100 SXM", 989e12, 494e12, 3.35e12),
-    "h200": gpu("NVIDIA H200 SXM", 989e12, 494e12, 4.8e12),
+    "a100": gpu("NVIDIA A100 80 GB", 312e12, 19.5e12, 2.039e12),
+    "h100": gpu("NVIDIA H100 SXM", 989e12, 67e12, 3.35e12),
+    "h200": gpu("NVIDIA H200 SXM", 989e12, 67e12, 4.8e12),
 }
 
 
@@ -141,4 +141,8 @@ def predict_training(experiment: Experiment, texts: Texts, device: Device) -> Pr
     partition = Partition(least_tokens=least_tokens(device_type, experiment.model))
     batches = Batches.for_training(train, experiment.training, seed=1)
     batch = next(batches.updates(1, 0, partition, META))
+    if experiment.training.precision == "tf32" and device.overlaps:
+        # Tensor cores take TF32 at half the rate of bfloat16.
+        tf32 = device.peaks[torch.bfloat16] / 2
+        device = replace(device, peaks=device.peaks | {torch.float32: tf32})
     return predict(count_update(experiment, train.meta["vocabulary_sizes"], batch), device)

@@ -19,7 +19,7 @@ from nmt.provenance import commit
 # Tokens of both sides for which a GPU takes as long as for fewer: by the model of nmt.planning, the
 # paper's updates take least time in groups of about this size (docs/performance.md).
 GPU_LEAST_TOKENS = 8192
-AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Machine:
     def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
         """Measure the device's peak, and count the products of a model on the CPU."""
         training = experiment.training
+        allow_tf32(training.precision)
         dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
         source_too = multiply_adds(model, source_too=True) if training.source_loss else None
         return cls(device, matrix_product_rate(device, dtype), multiply_adds(model), source_too)
@@ -55,6 +56,13 @@ class Machine:
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def allow_tf32(precision: str) -> None:
+    """Let a GPU compute products of float32 in TF32 for the precision tf32, and for no other."""
+    allowed = precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def least_tokens(device: torch.device, config: configuration.Model) -> int:

@@ -15,7 +15,7 @@ from nmt.device import autocast, enough_memory
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import AUTOCAST
+from nmt.training.machine import AUTOCAST, allow_tf32
 from nmt.training.objective import cross_entropy
 from nmt.training.requirements import require_support
 
@@ -30,6 +30,7 @@ class Trainer:
 
     def __init__(self, model: Model, settings: Training, group: ProcessGroup, seed: int):
         require_support(model, settings, group.device)
+        allow_tf32(settings.precision)
         self.model = model
         self.settings = settings
         self.group = group

@@ -219,3 +219,10 @@ def test_what_is_worse_than_guessing_has_diverged():
     assert perplexity(guessing) == pytest.approx(300)
     assert perplexity(1e4) == math.inf
     assert math.isnan(perplexity(math.nan))
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_tf32_is_used_where_it_is_named(precision):
+    make_trainer(random_model("transformer"), settings(precision=precision))
+    backends = torch.backends.cuda.matmul, torch.backends.cudnn
+    assert all(backend.allow_tf32 == (precision == "tf32") for backend in backends)
