@@ -13,14 +13,22 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
+include: "workflow/rules/resources.smk"
+include: "workflow/rules/targets.smk"
+include: "workflow/rules/handlers.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/vocabulary.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/translate.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/layers.smk"
 include: "workflow/rules/pages.smk"
 include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
+
+
+adopt_copied_results()
 
 
 # What Snakemake's own report begins with

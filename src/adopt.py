@@ -1,15 +1,15 @@
-"""Adopt results that were copied without their times, so that Snakemake does not repeat them.
+"""Recognize results that were copied without their times, so that Snakemake does not repeat them.
 
 Files that are as recorded in results/record.json, which was copied with them, get their times back,
-and Snakemake its records of them. Run it where Snakemake works, before Snakemake: what has changed
-since, in files or in the configuration, is still noticed.
+and Snakemake its records of them. Snakemake runs it at the start of each call, in the folder that
+it works in: what has changed since, in files or in the configuration, is still noticed.
 """
 
 import argparse
 import logging
 
 from nmt import command
-from nmt.records import adopt
+from nmt.records import RECORD, adopt
 
 MOST_NAMED = 10
 
@@ -17,12 +17,13 @@ MOST_NAMED = 10
 def main(args: argparse.Namespace) -> None:
     """Adopt what is whole, and name what is not."""
     adopted, changed = adopt()
-    logging.info(f"{len(adopted)} outputs are as recorded and were adopted.")
+    if adopted:
+        logging.info(f"Copied results: {len(adopted)} outputs are as {RECORD} has them, and stay.")
     if changed:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         logging.warning(
-            f"not as recorded: {', '.join(changed[:MOST_NAMED])}{more}. Snakemake repeats what"
-            " follows from them; delete what is damaged, and it makes that again, too."
+            f"Changed since they were made: {', '.join(changed[:MOST_NAMED])}{more}. What follows"
+            " from them is made again; an output among them is only where you delete it."
         )
 
 

@@ -12,10 +12,12 @@ import argparse
 import logging
 from pathlib import Path
 
-import torch
+from nmt import command
+
+# isort: split
 from torch import Tensor
 
-from nmt import command
+from nmt.device import set_threads
 from nmt.files import write_json
 from nmt.serving.attention import CROSS, DECODER, ENCODER, MOST_SUBWORDS, all_attention, attend
 from nmt.serving.folder import TranslationModel
@@ -25,8 +27,7 @@ DECIMALS = 5
 
 def main(args: argparse.Namespace) -> None:
     """Translate the sentence, then compute the attention of its best translation."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     attended = attend(model, args.sentence)
     logging.info(f"{args.sentence} -> {model.decode(attended.best.tokens)}")

@@ -6,17 +6,18 @@ OUTPUT becomes a model's folder, which translate.py and others use.
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
-from nmt.configuration import Training, load_catalog
-from nmt.errors import UserError
+from nmt.configuration import load_catalog
 from nmt.files import read_json
 from nmt.models.build import build
 from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
-from nmt.training.run_folder import TRAINING_REMEDY
+from nmt.training.published import TRAINING_REMEDY, checkpoints_to_average
 
 
 def main(args: argparse.Namespace) -> None:
@@ -37,31 +38,6 @@ def main(args: argparse.Namespace) -> None:
         "training": training,
     }
     save_model(args.output, weights, args.subwords, experiment, vocabulary, corpus, provenance)
-
-
-def checkpoints_to_average(folder: Path, training: Training, updates: int) -> list[Path]:
-    """Return the last checkpoints, as many as the experiment averages, or its best one.
-
-    updates: those of the finished training. Raises UserError when a checkpoint is not there, which
-    a training of so many updates has written.
-    """
-    if training.checkpoint == "best":
-        checkpoints = sorted(folder.glob("best-*.safetensors"))[-1:]
-        if not checkpoints:
-            raise UserError(f"{folder} holds no best checkpoint: train first.")
-        return checkpoints
-    intervals = range(training.interval, updates, training.interval)
-    names = [f"{update:08d}.safetensors" for update in (*intervals, updates)]
-    checkpoints = [folder / name for name in names[-training.average :]]
-    missing = [path.name for path in checkpoints if not path.exists()]
-    if missing:
-        raise UserError(
-            f"{folder} has no {', '.join(missing)} to average: call train.py again (snakemake"
-            " --forcerun train), which takes them from the run's state-* folder in seconds; where"
-            " they are not there either, delete the run's folder first, to train again from the"
-            " first update."
-        )
-    return checkpoints
 
 
 if __name__ == "__main__":

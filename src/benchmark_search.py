@@ -9,10 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
 from nmt.benchmarks.report import ratio, rounds, spread
 from nmt.benchmarks.worker import busy_processes, run_worker

@@ -9,10 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.benchmarks.optimizations import OPTIMIZATIONS, VARIABLES
 from nmt.benchmarks.peers import TOOLKITS
 from nmt.benchmarks.report import draw, markdown

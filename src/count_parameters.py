@@ -8,9 +8,11 @@ import argparse
 import math
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 
-from nmt import command
 from nmt.configuration import Catalog, Published, load_catalog, lookup
 from nmt.errors import UserError
 from nmt.models.size import size

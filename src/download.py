@@ -14,7 +14,8 @@ def main(args: argparse.Namespace) -> None:
     """Download the archive that the arguments name."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     archive = lookup(corpus.archives, args.archive, "archive")
-    download(args.archive, archive, args.output, args.mirror, Checksums(args.catalog))
+    checksums = Checksums(args.catalog)
+    download(args.archive, archive, args.output, args.mirror, checksums, args.attempts)
 
 
 if __name__ == "__main__":
@@ -29,5 +30,11 @@ if __name__ == "__main__":
         default=os.environ.get("NMT_MIRROR") or None,
         metavar="FOLDER",
         help="a folder to look in first (default: the environment variable NMT_MIRROR)",
+    )
+    parser.add_argument(
+        "--attempts",
+        type=command.whole_number(1),
+        default=1,
+        help="how often to try while the network fails, with waits of 5, 10, 20... seconds",
     )
     command.run(main, parser)

@@ -7,9 +7,8 @@ attention. Only this machine can open it. With --recorded the page is a file.
 import argparse
 from pathlib import Path
 
-import torch
-
 from nmt import command
+from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.files import read_json, write_text
 from nmt.pages.explorer import explorer_page
@@ -25,7 +24,8 @@ def main(args: argparse.Namespace) -> None:
     if args.recorded:
         if not args.output:
             raise UserError("--recorded makes a file: name it with --output.")
-        models = [read_json(path) for path in args.recorded]
+        remedy = "delete it and run snakemake, or record_attention.py, which make it again"
+        models = [read_json(path, ["title", "sentences"], remedy) for path in args.recorded]
         write_text(args.output, explorer_page(args.title, models))
     else:
         serve(args)
@@ -35,8 +35,7 @@ def serve(args: argparse.Namespace) -> None:
     """Serve the page with the model."""
     if args.output:
         raise UserError("--model serves a page, and writes none: leave --output out.")
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     try:
         server = ExplorerServer(model, args.port)

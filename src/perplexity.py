@@ -7,11 +7,10 @@ import argparse
 import logging
 from pathlib import Path
 
-import torch
-
 from nmt import command
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
+from nmt.device import set_threads
 from nmt.files import write_json
 from nmt.serving.folder import TranslationModel
 from nmt.training.distributed import ProcessGroup
@@ -20,8 +19,7 @@ from nmt.training.validation import dev_nll, perplexity
 
 def main(args: argparse.Namespace) -> None:
     """Check that model and split have one vocabulary, measure the loss, and write the result."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
     tokens = ParallelTokens.load(args.tokens)
     tokens.require_vocabulary(model.subwords, args.tokens)

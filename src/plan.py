@@ -1,20 +1,25 @@
 """Print what a reproduction's trainings will take, before they run.
 
-Without --gpu, a few updates of each are timed on this machine. A reproduction whose corpus is not
-there yet is reckoned with sentences of the lengths of news.
+Without --gpu, a few updates of each are timed on this machine. While its corpus is not
+there yet, a plan takes sentences as long as those of news.
 """
 
 import argparse
 import os
 from pathlib import Path
 
-import pandas as pd
-
 from nmt import command
+
+# isort: split
+import pandas as pd
+import torch
+
 from nmt.configuration import load_reproduction, lookup, read_yaml
-from nmt.files import atomic_write
-from nmt.planning.gpus import GPUS
+from nmt.device import require_gpu
+from nmt.files import atomic_write, write_text
 from nmt.planning.plan import PlannedTraining, makespan, plan
+from nmt.planning.roofline import GPUS
+from nmt.training.machine import device_name
 
 HOUR = 3600
 
@@ -29,6 +34,7 @@ def main(args: argparse.Namespace) -> None:
     for table in tables:
         lookup(reproduction.tables, table, "table", str(args.reproduction))
     gpu = GPUS[args.gpu] if args.gpu else None
+    require_gpu(args.gpus)
     threads = args.threads
     devices = args.devices or (1 if gpu else max(1, (os.cpu_count() or 1) // threads))
     trainings = plan(reproduction, catalog, tables, args.runs, gpu, args.seconds, threads, devices)
@@ -36,7 +42,7 @@ def main(args: argparse.Namespace) -> None:
     table = pd.DataFrame([*lines, total(trainings)]).astype(object)
     text = table.where(table.notna(), "").to_markdown(index=False, floatfmt=".3g")
     hours = sum(len(training.seeds) * training.seconds for training in trainings) / HOUR
-    device = gpu.title if gpu else f"{threads} core{'s' if threads > 1 else ''} of this machine"
+    device = gpu.title if gpu else device_here(threads)
     text += (
         f"\n\nPredicted for {device} each training, {devices} side by side:"
         f" {makespan(trainings, devices) / HOUR:.3g} hours from start to end,"
@@ -47,6 +53,17 @@ def main(args: argparse.Namespace) -> None:
     if args.output:
         with atomic_write(args.output) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    if args.csv:
+        hours_of = [(training.name, training.seconds / HOUR, device) for training in trainings]
+        planned = pd.DataFrame(hours_of, columns=["experiment", "hours", "device"])
+        write_text(args.csv, planned.to_csv(index=False, lineterminator="\n"))
+
+
+def device_here(threads: int) -> str:
+    """Return what a training has on this machine."""
+    if torch.cuda.is_available():
+        return device_name(torch.device("cuda"))
+    return f"{threads} core{'s' if threads > 1 else ''} of this machine"
 
 
 def line(training: PlannedTraining) -> dict:
@@ -58,16 +75,23 @@ def line(training: PlannedTraining) -> dict:
         "measured hours": mean / HOUR if mean else None,
         "predicted / measured": training.seconds / mean if mean else None,
     }
+    update = training.update
+    on_gpu = {
+        "target tokens/s": update.tokens_per_second if update else None,
+        "bound by": update.bound if update else None,
+    }
+    memory = update.memory if update else amounts.memory
     return {
         "experiment": training.name,
         "seeds": len(training.seeds),
         "parameters (M)": amounts.parameters / 1e6,
         "target tokens (M)": amounts.target_tokens / 1e6,
         "FLOPs": amounts.flops,
-        "memory (GB)": amounts.memory / 1e9,
+        "memory (GB)": memory / 1e9,
         "disk (GB)": amounts.disk / 1e9,
         "hours": training.seconds / HOUR,
         **(comparison if measured else {}),
+        **(on_gpu if update else {}),
     }
 
 
@@ -90,12 +114,12 @@ if __name__ == "__main__":
         "--table",
         action="append",
         metavar="NAME",
-        help="a table of the reproduction, by default all that are made without being asked for",
+        help="a table of the reproduction, by default those that snakemake makes by default",
     )
     parser.add_argument(
         "--gpu",
         choices=sorted(GPUS),
-        help="predict for a GPU that need not be here, from its peak and NVIDIA's published rate",
+        help="predict for a GPU that need not be here, kernel by kernel, from its data sheet",
     )
     parser.add_argument(
         "--devices",
@@ -112,5 +136,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "--threads", type=command.whole_number(1), default=1, help="cores of a training"
     )
+    command.add_gpus(parser)
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="to write each training's hours to, for tables"
+    )
     command.run(main, parser)

@@ -9,9 +9,8 @@ import json
 from itertools import islice
 from pathlib import Path
 
-import torch
-
 from nmt import command
+from nmt.device import set_threads
 from nmt.files import read_lines, write_text
 from nmt.serving.attention import MOST_SUBWORDS, as_json, attend
 from nmt.serving.folder import TranslationModel
@@ -22,8 +21,7 @@ WORDS = range(6, 16)  # that a sentence of the source may have
 
 def main(args: argparse.Namespace) -> None:
     """Translate the sentences, one by one, and write what the page needs."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     suitable = (line for line in read_lines(args.source) if len(line.split()) in WORDS)
     beam = model.experiment.decoding.beam

@@ -7,18 +7,12 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.files import read_json
-from nmt.training.run_folder import TRAINING_REMEDY, publish_run
+from nmt.training.published import share_run
 
 
 def main(args: argparse.Namespace) -> None:
     """Link the checkpoints and copy the rest."""
-    publish_run(
-        args.output,
-        sorted((args.run / "checkpoints").glob("*.safetensors")),
-        args.run / "metrics.jsonl",
-        read_json(args.run / "training.json", ["settings"], TRAINING_REMEDY),
-    )
+    share_run(args.run, args.output)
 
 
 if __name__ == "__main__":

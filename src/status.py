@@ -62,7 +62,7 @@ def status(state: Path) -> str:
     if not is_done:
         seconds_left = (updates - last["update"]) * last["seconds"] / last["update"]
         parts.append(f"{timedelta(seconds=round(seconds_left))} left at most")
-    # Of the model at that update: the tables show the average of the last checkpoints.
+    # BLEU of the model at that update: the tables show the average of the last checkpoints.
     for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
         dev_metrics = [entry for entry in metrics if key in entry]
         if dev_metrics:

@@ -8,11 +8,13 @@ varied is the model's own.
 import argparse
 from pathlib import Path
 
-import torch
+from nmt import command
+
+# isort: split
 from sacrebleu.metrics import BLEU
 
-from nmt import command
 from nmt.configuration import MOST_ALPHA
+from nmt.device import set_threads
 from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
@@ -21,8 +23,7 @@ from nmt.serving.folder import TranslationModel
 
 def main(args: argparse.Namespace) -> None:
     """Translate and score with each setting, and write all scores as JSON."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
     lines = list(read_lines(args.source))
     references = list(read_lines(args.references))

@@ -13,9 +13,11 @@ import os
 from contextlib import nullcontext
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens
@@ -26,7 +28,7 @@ from nmt.text.subwords import SubwordPair
 from nmt.training import slurm
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.loop import Stopped, TrainingLoop
-from nmt.training.machine import Machine, made_by
+from nmt.training.machine import Machine, least_tokens, made_by
 from nmt.training.requirements import require_memory, require_positions
 from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
@@ -53,7 +55,10 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
 
     tokens = ParallelTokens.load(args.tokens)
     batches = Batches.for_training(tokens, settings, args.seed)
-    partition = Partition.coarsest(settings, group.rank, group.world_size, args.device_tokens)
+    least = least_tokens(group.device, experiment.model)
+    partition = Partition.coarsest(
+        settings, group.rank, group.world_size, args.device_tokens, least
+    )
     subwords = SubwordPair.load(args.subwords)
     vocabulary = catalog.vocabulary(experiment.vocabulary)
     preprocessing = Preprocessing(vocabulary.preprocessing, catalog.corpus(args.corpus).target)

@@ -11,10 +11,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
 from nmt.configuration import MOST_ALPHA, MOST_SEED
+from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.progress import Progress
@@ -25,8 +28,7 @@ from nmt.serving.stream import OutputFields, read_blocks, translated_lines, writ
 
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     model = TranslationModel(
         *args.model,
         precision=getattr(torch, args.precision),

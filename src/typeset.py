@@ -32,7 +32,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
     parser.add_argument(
-        "--table", required=True, metavar="NAME", help="one of its tables, corpora or search"
+        "--table", required=True, metavar="NAME", help=f"one of its tables, or {', '.join(SHEETS)}"
     )
     parser.add_argument(
         "--significance",

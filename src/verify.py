@@ -10,18 +10,16 @@ import argparse
 import logging
 from pathlib import Path
 
-import torch
-
 from nmt import command
 from nmt.archive.manifest import read_manifest
 from nmt.archive.verification import verify
+from nmt.device import set_threads
 
 
 def main(args: argparse.Namespace) -> int:
     """Print all findings."""
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    set_threads(args.threads)
     manifest = read_manifest(args.folder / "manifest.json")
     results = args.folder.resolve().parent
     counts = {"confirmed": 0, "differs": 0, "not here": 0}

@@ -91,21 +91,22 @@ def pytest_collection_modifyitems(items) -> None:
 
 @pytest.fixture
 def agrees(record_property) -> Callable[..., None]:
-    """agrees(row, reference, ours, theirs): tensors, or numbers, of one shape that differ by at
-    most 1e-5 anywhere.
+    """Return agrees(name, reference, ours, theirs), which fails where the two differ by over 1e-5.
+
+    ours, theirs: tensors of one shape, or numbers.
 
     The largest difference is kept for the table that pytest ends with, whether it is small enough
     or not.
     """
     import torch  # not above, for the sake of tests that do without
 
-    def compare(row: str, reference: str, ours, theirs) -> None:
+    def compare(name: str, reference: str, ours, theirs) -> None:
         ours = torch.as_tensor(ours, dtype=torch.float64)
         theirs = torch.as_tensor(theirs, dtype=torch.float64)
         assert ours.shape == theirs.shape
         difference = (ours - theirs).abs().max().item()
-        record_property("agreement", (row, reference, difference))
-        assert difference <= 1e-5, f"{row}: {reference} differs"  # NaN is not
+        record_property("agreement", (name, reference, difference))
+        assert difference <= 1e-5, f"{name}: {reference} differs"  # NaN is not
 
     return compare
 
@@ -118,8 +119,10 @@ def pytest_terminal_summary(terminalreporter) -> None:
     agreements = sorted(value for name, value in properties if name == "agreement")
     if agreements:
         terminalreporter.section("agreement with other implementations on shared weights")
-        table = [(row, reference, f"{difference:.1e}") for row, reference, difference in agreements]
-        headers = ["row", "reference", "largest difference"]
+        table = [
+            (name, reference, f"{difference:.1e}") for name, reference, difference in agreements
+        ]
+        headers = ["here", "reference", "largest difference"]
         terminalreporter.write_line(
             tabulate(table, headers, tablefmt="github", disable_numparse=True)
         )

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 
 from nmt.errors import UserError
 from nmt.files import resolved
@@ -15,8 +16,42 @@ from nmt.files import resolved
 # More is a typing error: torch would start them all, and crash.
 MOST_THREADS = 4096
 
+# What to do about errors of the operating system that name a file
+REMEDIES = {
+    errno.ENOENT: "is not there: check the path, and whether its folder was deleted",
+    errno.EISDIR: "is a folder: name a file",
+    errno.ENOTDIR: "leads through a file that is no folder: choose another path",
+    errno.EEXIST: "is there already, and no folder: choose another path",
+    errno.EACCES: "may not be read or written: change its permissions, or choose another path",
+    errno.EPERM: "may not be changed: change its owner, or choose another path",
+    errno.EROFS: "is on a disk that can only be read: choose another path",
+    errno.ELOOP: "is a link that leads back to itself: delete it, or choose another path",
+    errno.ENAMETOOLONG: "has too long a name: choose a shorter one",
+}
+
 # Arguments of scripts that name files to write
 OUTPUTS = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")
+
+
+def explain_missing_package(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """Print an error; a package that is missing outside the environment is one sentence."""
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.split(".")[0] != "nmt":
+        print(
+            f"error: this Python has no package {error.name}: activate the environment (`."
+            " .venv/bin/activate`; `make environment` makes it), then run the same command again.",
+            file=sys.stderr,
+        )
+    else:
+        sys.__excepthook__(kind, error, traceback)
+
+
+# Scripts import this module before any package of the environment.
+if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parents[1]:
+    if sys.version_info < (3, 11):  # noqa: UP036
+        sys.exit("error: Python 3.11 or newer is needed: activate the environment first.")
+    sys.excepthook = explain_missing_package
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
@@ -174,8 +209,15 @@ def check_outputs(values: dict) -> None:
 
 def explain(error: OSError) -> str:
     """Return a sentence about an error of the operating system."""
-    # TensorBoard's are bytes
-    where = f" at {os.fsdecode(error.filename)}" if error.filename else ""
+    path = os.fsdecode(error.filename) if error.filename else ""  # TensorBoard's are bytes
+    where = f" at {path}" if path else ""
+    if error.errno in REMEDIES and path:
+        return f"{path} {REMEDIES[error.errno]}."
+    if error.errno == errno.EFBIG:
+        return (
+            f"a file would grow beyond what is allowed{where}: raise the limit (`ulimit -f`), then"
+            " run the same command again; nothing finished is lost."
+        )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"no disk space left{where}: free some, then run the same command again; nothing"

@@ -1,8 +1,11 @@
 """Strict reading of text and JSON, and atomic writing of files and folders."""
 
 import errno
+import fcntl
 import gzip
+import hashlib
 import json
+import logging
 import os
 import re
 import socket
@@ -11,12 +14,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NoReturn, cast
 
 from nmt.errors import UserError
 
-# The umask can only be read by setting it, which is safe at import: there is only one thread.
-UMASK = os.umask(0o077)
+# The umask can only be read by setting it, which is safe at import: there is only one thread. No
+# file is everybody's to write, whatever it allows.
+UMASK = os.umask(0o077) | 0o002
 os.umask(UMASK)
 HOST = socket.gethostname().partition(".")[0]
 SECONDS_OF_A_DAY = 86_400
@@ -120,6 +124,12 @@ def flush_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def remove(path: Path) -> None:
     """Remove a file, or a folder with all its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
@@ -128,6 +138,27 @@ def remove(path: Path) -> None:
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
+
+
+def lock(file: IO[str], wait: bool = False) -> bool | None:
+    """Lock an open file until it is closed, or until this process ends, however.
+
+    Returns False where another process holds it, unless that is waited for, and None, with a
+    warning, where the file system has no locks, as Lustre without flock.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
+        logging.warning(
+            f"the file system of {file.name} has no locks ({error.strerror}): see to it that no"
+            " other process works there."
+        )
+        return None
+    return True
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -156,18 +187,34 @@ def read_json(
     """Return the value in a JSON file.
 
     keys: those that it must have. remedy: what brings the file back. Raises UserError when the
-    file is missing, is not JSON, or lacks a key.
+    file is missing, is no object in JSON, or lacks a key; so does looking up any other key later.
     """
+
+    def named(values: dict) -> NamedObject:
+        return NamedObject(values, f"{path} is damaged (it has no {{key!r}}): {remedy}.")
+
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=named)
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path} is damaged (it has no keys and values): {remedy}.")
     for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            raise UserError(f"{path} is damaged (it has no {key!r}): {remedy}.")
+        value[key]
     return value
+
+
+class NamedObject(dict):
+    """An object of a JSON file, which tells what to do where a key is missing."""
+
+    def __init__(self, values: dict, message: str):
+        super().__init__(values)
+        self.message = message
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise UserError(self.message.format(key=key))
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

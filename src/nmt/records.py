@@ -2,24 +2,25 @@
 
 Snakemake repeats a step when an input is newer than an output, or when its own records in
 .snakemake/metadata tell of other parameters or inputs. A copy of results may have neither times nor
-records. So results/record.json holds both, with a checksum of each file: `adopt` gives them back to
-whatever is what it was, and Snakemake decides as it would have done where the results were made.
+records. So results/record.json holds both, with a checksum of each file. The Snakefile calls
+`adopt` first, which gives them back to whatever is what it was, and Snakemake decides as it would
+have done where the results were made.
 
 All paths are relative to the folder that Snakemake works in.
 """
 
-import hashlib
 import json
 import os
 from base64 import urlsafe_b64decode
 from pathlib import Path
 
 from nmt.errors import UserError
-from nmt.files import read_json, write_json, write_text
+from nmt.files import read_json, sha256, write_json, write_text
 from nmt.progress import progress
 
 RECORD = Path("results/record.json")
 METADATA = Path(".snakemake/metadata")
+LOCKS = Path(".snakemake/locks")  # which has files while Snakemake is running
 BENCHMARKS = Path("results/benchmarks")
 HOW = "run src/record.py where the results were made, and copy it"
 
@@ -55,38 +56,55 @@ def record() -> None:
 def adopt() -> tuple[list[str], list[str]]:
     """Give times and Snakemake's records back to whatever is as recorded.
 
-    Returns the outputs that were adopted, and the files that are not as recorded. What Snakemake
-    made here is neither. Raises UserError when there is no record.
+    Returns the outputs that were adopted, and the files that are not as recorded. Where results are
+    as they were made, only times are compared. What Snakemake has made since is left alone, and so
+    is all while it is running. Raises UserError when the record is damaged.
     """
-    if not RECORD.exists():
-        raise UserError(f"{RECORD} is not there: {HOW}.")
-    made_here = {output_of(path) for path in METADATA.rglob("*") if path.is_file()}
-    copied = {
-        name: entry
-        for name, entry in read_record().items()
-        if name not in made_here and Path(name).exists()
-    }
+    if not RECORD.exists() or any(LOCKS.glob("*")):
+        return [], []
+    entries = read_record()
+    copied = {name: entry for name, entry in entries.items() if is_copy(Path(name), entry)}
+    times = [time for entry in entries.values() for _, time, _ in entry["files"].values()]
     adopted = []
     changed = []
     for name, entry in progress(copied.items(), "adopt", len(copied), "outputs"):
         files = entry["files"]
-        present = digests(described(Path(name), None))
-        differing = [file for file, (_, _, digest) in files.items() if present.get(file) != digest]
-        if differing:
-            changed += differing
-            for file in present:  # newer than what was made from it
-                os.utime(file)
-            continue
+        present = described(Path(name), None)
+        differing = [file for file in files if present.get(file, [""])[-1] != files[file][-1]]
         for file, (_, time, _) in files.items():
-            os.utime(file, ns=(time, time))
+            if not differing:
+                os.utime(file, ns=(time, time))
+        for file in present if differing else ():
+            if os.stat(file).st_mtime_ns <= max(times):  # What was made from it is older than it.
+                os.utime(file)
+        changed += differing
         if entry["metadata"]:
             path, content = entry["metadata"]
             write_text(METADATA / path, json.dumps(content))
-            adopted.append(name)
+            adopted += [] if differing else [name]
     # To Snakemake an output is as old as the older of itself and the job's benchmark.
-    for benchmark in BENCHMARKS.rglob("*.tsv"):
+    for benchmark in BENCHMARKS.rglob("*.tsv") if copied else ():
         benchmark.touch()
     return adopted, changed
+
+
+def is_copy(path: Path, entry: dict) -> bool:
+    """Return whether a recorded file or folder has other times, or is unknown to Snakemake.
+
+    Of what Snakemake has made since, its own record is another.
+    """
+    if not path.exists():
+        return False
+    if entry["metadata"]:
+        name, content = entry["metadata"]
+        if not (METADATA / name).exists():
+            return True
+        if read_json(METADATA / name) != content:
+            return False
+    recorded = {file: [size, time] for file, (size, time, _) in entry["files"].items()}
+    return recorded != {
+        str(file): [file.stat().st_size, file.stat().st_mtime_ns] for file in files_of(path)
+    }
 
 
 def read_record() -> dict:
@@ -116,7 +134,7 @@ def described(path: Path, entry: dict | None) -> dict[str, list]:
     """
     known = entry["files"] if entry else {}
     files = {}
-    for file in sorted(inner for inner in path.rglob("*") if inner.is_file()) or [path]:
+    for file in files_of(path):
         status = file.stat()
         size, time, digest = known.get(str(file), [None, None, None])
         if (size, time) != (status.st_size, status.st_mtime_ns):
@@ -125,12 +143,11 @@ def described(path: Path, entry: dict | None) -> dict[str, list]:
     return files
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return a file alone, or all files in a folder."""
+    return sorted(inner for inner in path.rglob("*") if inner.is_file()) or [path]
+
+
 def digests(files: dict[str, list]) -> dict[str, str]:
     """Return the SHA-256 of each file."""
     return {file: digest for file, (_, _, digest) in files.items()}
-
-
-def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -82,7 +82,7 @@ def test_a_checkpoint_that_was_deleted_is_not_done_without(prepared, run, run_fa
     (run / "checkpoints" / "00000020.safetensors").unlink()
     error = run_failing("average", *arguments(prepared, run))
     assert "has no 00000020.safetensors to average" in error
-    assert "call train.py again" in error
+    assert f"delete {run / 'checkpoints'} and run snakemake, or train.py" in error
     assert not (run / "model").exists()
 
 

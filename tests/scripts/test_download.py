@@ -30,8 +30,9 @@ class Site:
     breaks_after: int | None = None  # bytes of each response
     knows_ranges: bool = True
     etag: str | None = None
-    busy: int = 0  # requests that are answered with HTTP 503
     ranges: list[str | None] = field(default_factory=list)
+    failures: list[int] = field(default_factory=list)  # of the next requests, as HTTP's numbers
+    redirections: dict[str, str] = field(default_factory=dict)
 
 
 @pytest.fixture
@@ -40,10 +41,14 @@ def site(monkeypatch) -> Iterator[Site]:
         def do_GET(self):
             requested_range = self.headers["Range"]
             site.ranges.append(requested_range)
+            if site.failures:
+                return self.send_error(site.failures.pop(0))
+            if self.path in site.redirections:
+                self.send_response(302)
+                self.send_header("Location", site.redirections[self.path])
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             content = site.files.get(self.path)
-            if site.busy:
-                site.busy -= 1
-                return self.send_error(503)
             if content is None:
                 return self.send_error(404)
             start = 0
@@ -76,15 +81,11 @@ def site(monkeypatch) -> Iterator[Site]:
         thread.join()
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch):
-    monkeypatch.setattr(module, "WAITS", (0.0,))
-
-
-def download(name, archive, output, mirror=None):
+def download(name, archive, output, mirror=None, attempts=1):
     """Download with the lock file beside the folder of downloads."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    module.download(name, archive, output, mirror, Checksums(output.parent.parent))
+    checksums = Checksums(output.parent.parent)
+    module.download(name, archive, output, mirror, checksums, attempts)
 
 
 def part_of(output, address):
@@ -144,7 +145,7 @@ def test_a_connection_without_a_byte_is_an_error_and_a_later_call_resumes(site, 
     download("file", resumed, output)
     assert output.read_bytes() == CONTENT
     assert names_in(output.parent) == {"file"}
-    assert site.ranges == 3 * ["bytes=1000-"]
+    assert site.ranges == 2 * ["bytes=1000-"]
 
 
 def test_another_address_does_not_complete_what_the_first_has_begun(site, output):
@@ -176,16 +177,6 @@ def test_without_checksum_and_version_nothing_is_resumed(site, output):
     download("file", archive(f"{site.address}/file", content=None), output)
     assert output.read_bytes() == CONTENT
     assert site.ranges == [None]
-
-
-def test_a_busy_server_is_asked_again(site, output):
-    site.files["/file"] = CONTENT
-    site.busy = 1
-    download("file", archive(f"{site.address}/file"), output)
-    assert output.read_bytes() == CONTENT
-    site.busy = 2
-    with pytest.raises(UserError, match=r"HTTP 503 .*: check the network"):
-        download("file", archive(f"{site.address}/file"), output)
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
@@ -225,6 +216,43 @@ def test_the_next_address_may_be_right(site, output):
     assert output.read_bytes() == CONTENT
     assert names_in(output.parent) == {"file", "file.bad"}
     assert (output.parent / "file.bad").read_bytes() == OTHER
+
+
+def test_what_may_pass_is_tried_again_after_ever_longer_waits(site, output, monkeypatch):
+    waits = []
+    monkeypatch.setattr(module.time, "sleep", waits.append)
+    site.files["/file"] = CONTENT
+    site.failures = [503, 429, 500]
+    download("file", archive(f"{site.address}/file"), output, attempts=4)
+    assert output.read_bytes() == CONTENT
+    assert waits == [5, 10, 20]
+    site.failures = [503, 503, 503]
+    with pytest.raises(UserError, match=r"HTTP 503 .*check the network"):
+        download("file", archive(f"{site.address}/file"), output, attempts=2)
+    assert waits == [5, 10, 20, 5]
+
+
+@pytest.mark.parametrize("path", ["/none", "/wrong"])
+def test_what_would_fail_again_is_tried_once(site, output, path):
+    site.files["/wrong"] = OTHER
+    with pytest.raises(UserError):
+        download("file", archive(f"{site.address}{path}"), output, attempts=9)
+    assert len(site.ranges) == 1
+
+
+def test_nothing_leads_to_files_outside_the_mirror(site, output, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(CONTENT)
+    for mirror in ("../secret", str(secret), "corpus/../../secret", ".", ""):
+        with pytest.raises(ValueError, match="is no path inside the mirror folder"):
+            archive(mirror=mirror)
+    for address in (f"file://{secret}", f"FILE://{secret}", f"local_file://{secret}", str(secret)):
+        with pytest.raises(ValueError, match="belongs in the mirror folder"):
+            archive(address)
+    site.redirections["/file"] = f"file://{secret}"
+    with pytest.raises(UserError, match="HTTP 302"):
+        download("file", archive(f"{site.address}/file"), output)
+    assert not output.exists()
 
 
 def test_the_mirror_comes_first(site, output, tmp_path):

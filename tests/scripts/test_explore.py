@@ -153,3 +153,9 @@ def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
     assert process.returncode == 0, process.stderr
     assert "a dog runs ." in output.read_text(encoding="utf-8")
     assert "--output" in run_failing("explore", "--recorded", recorded)
+    for damage in ("{}", "[]", ""):
+        recorded.write_text(damage)
+        error = run_failing("explore", "--recorded", recorded, "--output", tmp_path / "other.html")
+        assert error.startswith(f"error: {recorded} is ")
+        assert "delete it and run snakemake, or record_attention.py" in error
+    assert not (tmp_path / "other.html").exists()

@@ -185,7 +185,7 @@ def make_ending(folder):
 
 
 def test_ctranslate2_divides_by_the_length_with_its_end(tmp_path):
-    """As the cards say."""
+    """Check what the cards say of the length penalty."""
     model = make_ending(tmp_path)
     translator = ctranslate2.Translator(str(exported(model, "ctranslate2", tmp_path / "exported")))
     loaded = TranslationModel(model)
@@ -201,7 +201,7 @@ def test_ctranslate2_divides_by_the_length_with_its_end(tmp_path):
 
 
 def test_transformers_divides_by_the_length_with_its_end(tmp_path):
-    """As the cards say."""
+    """Check what the cards say of the length penalty."""
     folder = exported(make_ending(tmp_path), "huggingface", tmp_path / "exported")
     marian = MarianMTModel.from_pretrained(folder)
     inputs = MarianTokenizer.from_pretrained(folder)(TEXT[0], return_tensors="pt")

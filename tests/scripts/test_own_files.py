@@ -1,4 +1,4 @@
-"""A corpus of one's own files, as docs/extending.md shows it, from text to tokens."""
+"""A corpus of the user's files, as docs/extending.md shows it, from text to tokens."""
 
 import re
 
@@ -71,7 +71,7 @@ def extracted(folder, run_script, split):
 
 
 def test_what_is_held_out_is_not_trained_on(own, sentences):
-    """Not even where a pair is there several times."""
+    """Check duplicates too: no copy of a held-out pair may stay."""
     pairs = [*sentences, *sentences[::2], ("", "leer"), ("empty", "")]
     split = own(pairs)
     train, dev, test = map(split, ("train", "dev", "test"))

@@ -64,8 +64,13 @@ def test_tokens_and_flops_are_those_of_the_training(run_script, tmp_path):
 
 def test_updates_are_timed_where_no_gpu_is_named(run_script, tmp_path):
     options = ("--table=asked-for", "--seconds=0.1", "--devices=1", f"--runs={tmp_path}/runs")
-    process = run_script("plan", *OPTIONS, *options, f"--output={tmp_path}/plan.md")
+    outputs = (f"--output={tmp_path}/plan.md", f"--csv={tmp_path}/plan.csv")
+    process = run_script("plan", *OPTIONS, *options, *outputs)
     assert process.returncode == 0, process.stderr
+    [(name, hours, device)] = pd.read_csv(tmp_path / "plan.csv").itertuples(index=False, name=None)
+    assert name == "tiny-rnnsearch"
+    assert hours > 0
+    assert device.endswith("of this machine")
     assert float(table(process.stdout)["hours"]["tiny-rnnsearch"]) > 0
     assert (tmp_path / "plan.md").read_text() == process.stdout
 

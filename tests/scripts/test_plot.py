@@ -101,6 +101,15 @@ def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, cont
     assert "delete it and let snakemake make it" in error
 
 
+@pytest.mark.parametrize("content", [b"", b"\x80\x02.", b"cut"])
+def test_damaged_offsets_are_named(plot, run_failing, tmp_path, content):
+    (path,) = tmp_path.glob("corpora/demo/*/tokens/train/source_offsets.npy")
+    path.write_bytes(path.read_bytes()[:-4] if content == b"cut" else content)
+    error = run_failing(*plot(figures="subword-lengths"))
+    assert f"error: {path} cannot be read (" in error
+    assert f"delete {path.parent} and run snakemake, or binarize.py" in error
+
+
 def test_an_unknown_figure_is_a_bad_argument(plot, run_script):
     process = run_script(*plot(figures="moon"))
     assert process.returncode == 2

@@ -1,5 +1,6 @@
 """Every script starts in an interpreter of its own, from any folder."""
 
+import re
 import subprocess
 import sys
 
@@ -25,3 +26,20 @@ def test_it_says_how_to_use_it(script, tmp_path):
     )
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout.startswith(f"usage: {script}.py ")
+
+
+def test_outside_the_environment_it_says_so_in_one_sentence(tmp_path):
+    explained = set()
+    for script in SOURCE.glob("*.py"):
+        process = subprocess.run(
+            [sys.executable, "-S", script, "--help"],  # -S: without the environment's packages
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        if process.returncode:
+            assert re.fullmatch("error: this Python has no package .*again\\.\n", process.stderr)
+            explained.add(script.stem)
+        else:
+            assert process.stdout.startswith(f"usage: {script.name} ")
+    assert {"train", "translate", "score", "plan"} <= explained

@@ -238,7 +238,7 @@ def test_a_training_that_diverges_says_so_last(folder, run_script):
         assert read_json(run / "training.json")["diverged"] is True
 
 
-def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root):
+def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root, record_property):
     change(folder, "tiny", updates=5000, interval=5000, bleu_interval=5000)
     run = folder / "run"
     with subprocess.Popen(
@@ -254,7 +254,9 @@ def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root):
     # Lines of progress may stand before it: the folder is noticed when it is next written to.
     said = [line for line in error.splitlines() if not line.startswith("training: ")]
     assert len(said) == 1
-    assert said[0].startswith(f"error: No such file or directory at {state}/tensorboard/events.")
+    assert said[0].startswith(f"error: {state}/tensorboard/events.")
+    assert said[0].endswith(" is not there: check the path, and whether its folder was deleted.")
+    record_property("printed", said[0])
 
 
 def test_too_many_threads(folder, run_script):
@@ -323,8 +325,12 @@ def test_what_is_said_of_damaged_and_missing_checkpoints_brings_them_back(
     checkpoint = run / "checkpoints" / "00000030.safetensors"
 
     checkpoint.unlink()
+    share = ["share_training", f"--run={run}", f"--output={folder / 'shared'}"]
+    assert f"delete {checkpoint.parent} and run snakemake" in run_failing(*share)
+    assert not (folder / "shared").exists()
     error = run_failing("average", *average)
-    assert "call train.py again (snakemake --forcerun train), which takes them from" in error
+    assert f"delete {checkpoint.parent} and run snakemake, or train.py, which take them" in error
+    shutil.rmtree(checkpoint.parent)
     process = run_script("train", *arguments(folder, run))
     assert "going on from update 40" in process.stderr
     assert contents(run) == expected
@@ -335,7 +341,7 @@ def test_what_is_said_of_damaged_and_missing_checkpoints_brings_them_back(
         file.seek(-1, os.SEEK_END)
         file.write(bytes([last ^ 1]))
     error = run_failing("average", *average)
-    assert "delete the run's folder and train again from the first update, because" in error
+    assert "delete the folder of the run that was trained and train again from the first" in error
     run_script("train", *arguments(folder, run))
     assert contents(run) != expected  # the state has the same file
     shutil.rmtree(run)
@@ -386,7 +392,9 @@ def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
 
     failed = run_script("train", *arguments(folder, run), largest_file=4096)
     assert failed.returncode == 1
-    assert failed.stderr.splitlines()[-1].startswith("error: File too large at ")
+    last = failed.stderr.splitlines()[-1]
+    assert last.startswith("error: a file would grow beyond what is allowed at ")
+    assert "raise the limit (`ulimit -f`)" in last
     assert "Traceback" not in failed.stderr
     assert state.read_bytes() == before
     assert not list(run.rglob(".*.partial"))

@@ -161,7 +161,11 @@ def test_what_is_no_model(models, tmp_path, run_failing):
         "translate", f"--model={tmp_path}", input=""
     )
     (tmp_path / "configuration.json").write_text("5")
-    assert "configuration.json has no keys and values" in run_failing(
+    assert "configuration.json is damaged (it has no keys and values)" in run_failing(
+        "translate", f"--model={tmp_path}", input=""
+    )
+    (tmp_path / "configuration.json").write_text('{"experiment": []}')
+    assert "configuration.json has no 'experiment'" in run_failing(
         "translate", f"--model={tmp_path}", input=""
     )
     missing = tmp_path / "missing.txt"
@@ -249,7 +253,7 @@ def test_models_of_two_vocabularies_do_not(models, tmp_path, run_failing):
 
 @pytest.mark.parametrize("others", [[], ["transformer"]])
 def test_a_damaged_vocabulary_is_named(models, tmp_path, run_failing, others):
-    """One byte, which makes another subword of one: sentencepiece would load it."""
+    """Change one byte, which makes another subword: sentencepiece would load it."""
     damaged = shutil.copytree(models / "rnnsearch", tmp_path / "damaged")
     model = damaged / "target.model"
     subword = "▁ei".encode()
@@ -381,7 +385,9 @@ def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
     assert process.returncode == 0
 
 
-def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, root):
+def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
+    models, root, record_property
+):
     command = translate_command(root, models / "rnnsearch")
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes, text=True) as process:
@@ -390,7 +396,9 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(models, r
         assert process.stdout.readline().endswith("\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 130
-        assert process.stderr.read() == "interrupted: run the same command again.\n"
+        printed = process.stderr.read()
+        assert printed == "interrupted: run the same command again.\n"
+    record_property("printed", printed)
 
 
 def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):

@@ -34,6 +34,11 @@ def typeset(tmp_path, root):
     return arguments
 
 
+def test_works_in_any_folder(typeset, run_script, tmp_path):
+    process = run_script(*typeset(), cwd=tmp_path)  # where no grammar of the demo corpus is
+    assert process.returncode == 0, process.stderr
+
+
 def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
     process = run_script(*typeset())
     assert process.returncode == 0, process.stderr

@@ -175,12 +175,21 @@ class Cluster:
         return process.stdout.strip()
 
     def wait(self, what: str, is_up: Callable[[], bool]) -> None:
-        """Wait until a daemon answers; raises RuntimeError after 30 seconds."""
-        end = time.monotonic() + 30
+        """Wait until a daemon answers; raises RuntimeError after two minutes."""
+        end = time.monotonic() + 120
         while not is_up():
             if time.monotonic() > end:
                 raise RuntimeError(f"{what} did not come up, see {self.folder}/*.log")
             time.sleep(0.05)
+
+    def node_of(self, job: str) -> str:
+        """Return the node that a job runs on, nothing where it does not run."""
+        return self.run("squeue", "-h", f"-j{job}", "-tR", "-o%N")
+
+    def elapsed(self, job: str) -> str:
+        """Return how long a job has run, as hours:minutes:seconds."""
+        minutes = self.run("squeue", "-h", f"-j{job}", "-o%M")
+        return minutes if minutes.count(":") == 2 else f"0:{minutes}"
 
     def cut_power(self, node: str) -> None:
         """Kill the node's daemon and all that its jobs have started, and tell the controller."""

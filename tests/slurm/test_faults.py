@@ -1,7 +1,9 @@
 """Trainings that are stopped by SLURM or by somebody, against one that nobody stops."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -16,19 +18,41 @@ def same(weights, others):
     )
 
 
+@contextlib.contextmanager
+def small_disk(folder):
+    """Make a folder a file system of its own, of 16 MB."""
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a file system can be mounted by root alone")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
 def kill_snakemake(process):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed):
+def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     place = workplace()
-    # The shortest limit there is: SLURM looks twice a minute, and tells the job in time for that.
-    place.write_profile(runtime=1, slurm_extra="'--signal=TERM@5 --requeue --open-mode=append'")
+    place.write_profile(slurm_extra="'--signal=TERM@5 --requeue --open-mode=append'")
     place.train()
     place.wait_for_updates()
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before; SLURM wakes it up
+    # Limits are whole minutes, and SLURM looks twice in one: the job is told in time where it has
+    # another 40 seconds.
+    number = place.job()
+    hours, minutes, seconds = map(int, cluster.elapsed(number).split(":"))
+    limit = (3600 * hours + 60 * minutes + seconds + 40) // 60 + 1
+    cluster.run("scontrol", "update", f"jobid={number}", f"timelimit={limit}")
+    place.wait(lambda: f"SLURM is asked to run job {number} again" in place.training_log)
+    # The next one has time, however busy this machine is.
+    place.wait(lambda: [number, "PENDING"] in place.queue())
+    cluster.run("scontrol", "update", f"jobid={number}", "timelimit=60")
     assert place.exit_code() == 0, place.messages
     assert "going on from update" in place.training_log
     assert place.log.count("has been submitted") == 1
@@ -58,11 +82,20 @@ def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     assert same(place.weights(), undisturbed.weights())
 
 
-def test_a_job_that_is_requeued_goes_on(workplace, undisturbed, cluster):
+def test_a_job_that_is_requeued_from_a_drained_node_goes_on_elsewhere(
+    workplace, undisturbed, cluster
+):
     place = workplace()
     place.train()
     place.wait_for_updates()
-    cluster.run("scontrol", "requeue", place.job())
+    number, node = place.job(), cluster.node_of(place.job())
+    cluster.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+    try:
+        assert [number, "RUNNING"] in place.queue()  # a job of a drained node may go on there
+        cluster.run("scontrol", "requeue", number)
+        place.wait(lambda: cluster.node_of(number) not in ("", node))
+    finally:
+        cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
     assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
@@ -71,7 +104,7 @@ def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, 
     place = workplace()
     place.train()
     place.wait_for_updates()
-    node = cluster.run("squeue", "-h", f"-j{place.job()}", "-o%N")
+    node = cluster.node_of(place.job())
     cluster.cut_power(node)
     try:
         assert place.exit_code() == 0, place.messages
@@ -89,6 +122,24 @@ def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, 
     place.train()
     assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
+
+
+def test_a_full_disk_fails_once_and_the_training_goes_on_when_there_is_room(workplace, undisturbed):
+    place = workplace()
+    with small_disk(place.run):
+        place.train()
+        place.wait_for_updates()
+        filler = place.run / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(2**16))
+        assert place.exit_code() == 1, place.messages
+        assert "error: no disk space left" in place.training_log
+        assert place.log.count("has been submitted") == 1
+        filler.unlink()
+        place.train()
+        assert place.exit_code() == 0, place.messages
+        assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
@@ -149,12 +200,17 @@ def test_a_rank_that_is_killed_ends_the_job(workplace, undisturbed):
     assert place.exit_code() == 0, place.messages
 
 
-def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace):
+def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace, cluster):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     place = workplace()
-    place.write_profile(gpu=1)
+    place.write_profile(nodes=2, gpu=4)
     place.train()
+    place.wait(lambda: place.queue())
+    job = cluster.run("scontrol", "show", "job", place.job())
+    assert "NumNodes=2" in job
+    assert "NumTasks=4" in job  # a process for each GPU
+    assert "TresPerJob=gres:gpu:4" in job
     assert place.exit_code() == 1
     assert "error: a GPU was asked for and torch can use none" in place.training_log
     assert place.log.count("has been submitted") == 1  # a second time would be no better

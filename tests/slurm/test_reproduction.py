@@ -3,10 +3,14 @@
 import stat
 from pathlib import Path
 
+import yaml
 from slurm.workplace import Workplace
-from support.workflows import snakemake
+from support.workflows import TINY, snakemake
+
+from nmt.files import read_json
 
 UPDATES = 20
+SENTENCE = """Don't "say" $(touch harm) `touch harm`; ../*"""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -18,6 +22,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place = workplace(UPDATES)
+    file = place.folder / TINY
+    values = yaml.safe_load(file.read_text()) | {"attention": SENTENCE}
+    file.write_text(yaml.safe_dump(values))
     place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
@@ -26,15 +33,27 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     assert place.exit_code() == 0, place.messages
     assert len(contents(local)) > 10
     assert contents(place.folder) == contents(local)
+    (configuration,) = place.folder.glob("results/*/configuration.json")
+    assert read_json(configuration)["attention"] == SENTENCE
+    assert list(place.folder.rglob("harm")) == []
     for path in place.folder.rglob("*"):
         writable = stat.S_IMODE(path.lstat().st_mode) & stat.S_IWOTH
         assert path.is_symlink() or not writable, f"{path} can be written by everybody"
 
 
-def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
-    place = Workplace(tmp_path / "it's $(touch harm)", cluster)
+def check_that_it_is_refused(place):
     place.train()
     assert place.exit_code() == 1
-    assert "has a quote, a dollar sign or a backslash in its name" in place.log
+    assert "has a quote, a dollar sign or a backslash in it" in place.log
     assert "has been submitted" not in place.log
-    assert not (place.folder / "harm").exists()
+    assert list(place.folder.rglob("harm")) == []
+
+
+def test_a_folder_whose_name_a_shell_would_run_is_refused(tmp_path, cluster):
+    check_that_it_is_refused(Workplace(tmp_path / "it's $(touch harm)", cluster))
+
+
+def test_a_setting_that_a_shell_would_run_is_refused(tmp_path, cluster):
+    place = Workplace(tmp_path / "a copy", cluster)
+    place.config["attention"] = "$(touch harm)"
+    check_that_it_is_refused(place)

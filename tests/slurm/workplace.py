@@ -18,6 +18,7 @@ from nmt.models.weights import load_tensors
 
 HERE = Path(__file__).parent
 UPDATES = 600
+PATIENCE = 1200  # seconds: what hangs takes so long, a busy machine does not
 PROFILE = "workflow/profiles/slurm/config.yaml"
 
 
@@ -28,6 +29,7 @@ class Workplace:
         self.folder = copy_repository(folder)
         self.cluster = cluster
         self.updates = updates
+        self.config: dict[str, object] = {"updates": updates}
         # Snakemake does not quote the path of Python in its jobs.
         environment_link = cluster.folder / "environment"
         environment_link.unlink(missing_ok=True)
@@ -74,7 +76,7 @@ class Workplace:
                 "--configfile",
                 TINY,
                 "--config",
-                f"updates={self.updates}",
+                *(f"{key}={value}" for key, value in self.config.items()),
             ],
         ]
         with (self.folder / "snakemake.log").open("a") as log:
@@ -89,7 +91,7 @@ class Workplace:
             )
         return self.process
 
-    def exit_code(self, seconds: float = 300) -> int:
+    def exit_code(self, seconds: float = PATIENCE) -> int:
         """Wait until the snakemake that was started last ends; return its exit code."""
         try:
             return self.process.wait(timeout=seconds)
@@ -132,7 +134,7 @@ class Workplace:
         nodes = self.cluster.run("sinfo", "-hN", "-o%N %P %T %E")
         return "\n".join([*texts, self.training_log, str(self.queue()), nodes])
 
-    def wait(self, condition: Callable[[], object], seconds: float = 200) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait until the condition holds; fails where it never does, or snakemake fails first."""
         end = time.monotonic() + seconds
         while not condition():

@@ -32,7 +32,7 @@ def opened(browser, address: str, width: int) -> Iterator:
     """Open a page; when the test is done with it, check what must be true of every page.
 
     It asked for nothing but itself and what its own server answers, no script failed, nothing
-    scrolls sideways, and it has a language, a title and texts for its pictures.
+    scrolls sideways, and it has a language, a title and texts for its pictures and its controls.
     """
     page = browser.new_page(viewport={"width": width, "height": 740})
     requests: list[str] = []
@@ -50,4 +50,6 @@ def opened(browser, address: str, width: int) -> Iterator:
     assert page.evaluate("document.documentElement.lang") == "en"
     assert page.title()
     assert page.evaluate("[...document.images].filter((image) => !image.alt).length") == 0
+    controls = "[...document.querySelectorAll('input, select')]"
+    assert page.evaluate(f"{controls}.filter((it) => !it.labels.length).map((it) => it.id)") == []
     page.close()

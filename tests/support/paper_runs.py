@@ -1,6 +1,7 @@
 """Run folders as training and scoring leave them, but made up: small, quick and always the same."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from nmt.configuration import (
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
+from nmt.paper.layer_types import LAYER_TYPES
 from nmt.training.schedule import learning_rate
 
 UPDATES = 400
@@ -58,6 +60,7 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
         for seed in chosen.seeds:
             run_folder = folder / "runs" / chosen.corpus / name / f"seed-{seed}"
             make_run(run_folder, name, experiment, seed, splits)
+    write_lines(folder / chosen.name / "layers.csv", layer_measurements())
     experiments = [catalog.experiment(name) for name in chosen.experiments]
     for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
         vocabulary_folder = folder / "corpora" / chosen.corpus / vocabulary
@@ -85,6 +88,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
         write_json(folder / f"{split}.scores.json", scores(skill))
     write_json(folder / "attention.json", attention(experiment, rng))
     write_json(folder / "dev.sweep.json", sweep(skill))
+    write_json(folder / "gradients.json", gradients(rng))
 
 
 def training(experiment: Experiment, seed: int) -> dict:
@@ -122,6 +126,7 @@ def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
         rate = learning_rate(update, experiment.training, experiment.peak_learning_rate)
         line = {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
         line |= {"target_tokens": 80 * update, "flops": 1e12 * update, "seconds": update / 4}
+        line["gradient_norm"] = float(np.exp(-update / 200))
         lines.append(line)
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
@@ -147,6 +152,29 @@ def scores(skill: float) -> dict:
         "sentences": 250,
         "target_language": "de",
         "bleu_by_source_length": buckets,
+    }
+
+
+def layer_measurements(layers: Iterable[str] = LAYER_TYPES) -> list[str]:
+    """Return the lines of layers.csv: three rounds whose medians are n d^2 ms, and twice that."""
+    columns = "layer,n,d,round,forward_seconds,backward_seconds,forward_bytes,bytes"
+    lines = [f"{columns},batch,device,threads,torch,commit"]
+    for number, factor in ((1, 1), (2, 7), (3, 0.5)):
+        for n, d in ((4, 8), (8, 8), (16, 8), (8, 4), (8, 16)):
+            seconds = factor * n * d**2 / 1000
+            amounts = f"{seconds},{2 * seconds},{4 * n * d},{8 * n * d}"
+            lines += [
+                f"{layer},{n},{d},{number},{amounts},2,made-up CPU,1,2,abcdef0123"
+                for layer in layers
+            ]
+    return lines
+
+
+def gradients(rng: np.random.Generator) -> dict:
+    layers = ["rest", "encoder 1", "encoder 2", "decoder 1", "decoder 2"]
+    return {
+        state: dict(zip(layers, rng.random(len(layers)).tolist(), strict=True))
+        for state in ("untrained", "trained")
     }
 
 

@@ -7,7 +7,7 @@ from nmt.text import subwords
 
 
 def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: Path) -> Path:
-    """FOLDER/subwords, made unless it is there."""
+    """Return FOLDER/subwords, which is made unless it is there."""
     made = folder / "subwords"
     if not made.exists():
         made.mkdir()

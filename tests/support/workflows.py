@@ -14,7 +14,7 @@ TINY = "tests/workflow/tiny/reproduction.yaml"
 
 
 def copy_repository(folder: Path) -> Path:
-    """All files that git knows or would add, in `folder`, which is returned."""
+    """Copy all files that git knows or would add to `folder`; return it."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -29,17 +29,17 @@ def copy_repository(folder: Path) -> Path:
     return folder
 
 
-# Those of workflow/profiles/default, but for the logger: tests read what snakemake itself prints.
+# The settings of workflow/profiles/default without its logger: tests read snakemake's own output.
 SETTINGS = ["--rerun-incomplete", "--rerun-triggers", "mtime", "params", "input"]
 
 
 def command(*arguments: object) -> list[str]:
-    """Snakemake's command line."""
+    """Return Snakemake's command line."""
     return [sys.executable, "-m", "snakemake", *map(str, arguments), *SETTINGS]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """That of a shell in which the environment is activated; caches go beside `folder`."""
+    """Return the variables of an activated environment; caches go beside `folder`."""
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "NMT_"))
     }
@@ -51,7 +51,7 @@ def environment(folder: Path) -> dict[str, str]:
 def snakemake(
     folder: Path, *arguments: str, configuration: str = TINY
 ) -> subprocess.CompletedProcess:
-    """Runs snakemake in `folder` on two cores; all that it prints is in stdout."""
+    """Run snakemake in `folder` on two cores; all that it prints is in stdout."""
     return subprocess.run(
         command(*arguments, "--cores", 2, "--configfile", configuration),
         cwd=folder,
@@ -67,7 +67,7 @@ def snakemake(
 def dry_run(
     folder: Path, *arguments: str, configuration: str = TINY
 ) -> subprocess.CompletedProcess:
-    """Like snakemake(), for a dry run, which saves the time of importing snakemake."""
+    """Do a dry run as snakemake() runs, without the time of importing snakemake."""
     options = ["--dry-run", *arguments, "--cores", 2, "--configfile", configuration, *SETTINGS]
     return run_program(
         ["-m", "snakemake", *options],

@@ -63,8 +63,9 @@ if when != "never":
 
 @dataclass(frozen=True)
 class Point:
-    """When a training is killed: `seconds` after its start, at `update`, or as SABOTAGE does `at` a
-    file.
+    """When a training is killed.
+
+    `seconds` after its start, at `update`, or as SABOTAGE does `at` a file.
     """
 
     name: str
@@ -141,8 +142,9 @@ class Trainings:
         self.reference[row] = contents(output)
 
     def interrupted(self, row: str, number: int, point: Point) -> tuple[str, int, int, bool]:
-        """Kills at `point`, resumes until done; returns where it was killed, how it ended, calls
-        and equality.
+        """Kill at `point` and resume until done.
+
+        Returns where it was killed, how it ended, the calls, and whether all is equal.
         """
         output = self.folder / row / f"point-{number}" / "seed-1"
         output.parent.mkdir(parents=True)
@@ -163,8 +165,9 @@ class Trainings:
 
 
 def contents(run: Path) -> dict[str, str]:
-    """What must be the same: checkpoints byte for byte, those of the state too, the rest but for
-    times and places.
+    """Return what must be the same.
+
+    Checkpoints, those of the state too, byte for byte; the rest but for times and places.
     """
     parts = {
         str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")
@@ -201,7 +204,7 @@ def sha256(path: Path) -> str:
 
 
 def last_update(run: Path) -> int:
-    """Of the last line that training logged."""
+    """Return the update of the last line that training logged."""
     lines = [
         line
         for file in run.glob("state-*/metrics.jsonl")
@@ -263,7 +266,7 @@ def make_copy(folder: Path) -> Path:
 
 
 def steps_running(folder: Path) -> dict[int, str]:
-    """Process ids and names of this copy's scripts."""
+    """Return process ids and names of this copy's scripts that run."""
     names = {}
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
@@ -296,9 +299,7 @@ def started(folder: Path) -> Iterator[subprocess.Popen]:
 def killed_during(
     folder: Path, step: str, number: signal.Signals, seconds: float, alone: bool = False
 ) -> str:
-    """Runs snakemake until `step` has run for some seconds, kills it, and says what was running
-    then.
-    """
+    """Run snakemake until `step` has run for some seconds, kill it, and return what ran then."""
     with started(folder) as process:
         wait_for(lambda: step in steps_running(folder).values() or process.poll() is not None)
         time.sleep(seconds)
@@ -322,7 +323,7 @@ def killed_during(
 
 
 def results(folder: Path) -> dict[str, str]:
-    """What must be the same in two copies."""
+    """Return what must be the same in two copies."""
     parts = {}
     for run in sorted(folder.glob("results/runs/*/*/seed-*")):
         name = run.parent.name
@@ -410,7 +411,7 @@ def check_reproductions(folder: Path, report: Report) -> None:
 
 
 def finish(folder: Path, expected: dict[str, str], killed: int, report: Report) -> None:
-    """Unlocks the folder, runs the same command again, which must do the rest, and compares."""
+    """Unlock the folder, run the same command again, which must do the rest, and compare."""
     snakemake(folder, "--unlock")
     process = snakemake(folder)
     if process.returncode:

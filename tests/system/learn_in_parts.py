@@ -93,7 +93,7 @@ def learn(family: str, micro_batches: int, updates: int, group: ProcessGroup) ->
 
 
 def sentences() -> ParallelTokens:
-    """Of 1 to 50 tokens: some batches have fewer sentences than there are parts."""
+    """Return sentences of 1 to 50 tokens: some batches have fewer of them than there are parts."""
     random = np.random.default_rng(1)
 
     def side(lengths: np.ndarray) -> Ragged:

@@ -1,5 +1,6 @@
 """Faults that no other test shows; tests/system/faults.py lists all that are."""
 
+import errno
 import io
 import os
 import pickle
@@ -17,6 +18,7 @@ from support.workflows import copy_repository, dry_run
 from system.kill_points import wait_for
 
 from nmt import files
+from nmt.command import explain
 from nmt.files import read_json, write_json
 
 SENTENCE = "a man sits on a bench .\n"
@@ -74,7 +76,7 @@ def cut_in_half(path):
 
 
 class Harm:
-    """What runs a command when it is unpickled."""
+    """An object that runs a command when it is unpickled."""
 
     def __init__(self, file):
         self.file = file
@@ -172,18 +174,20 @@ def test_names_in_an_archive_lead_nowhere(catalog, tmp_path, run_script):
     ("output", "message"),
     [
         ("/dev/full", "no disk space left: free some"),
-        ("FOLDER", "Is a directory at FOLDER"),
-        ("/proc/nothing/output", "No such file or directory at /proc/nothing"),
-        ("FOLDER/" + 300 * "x", "File name too long at FOLDER/xxx"),
-        ("FOLDER/circle", "Too many levels of symbolic links at FOLDER/circle"),
+        ("FOLDER/circle", "FOLDER/circle is a link that leads back to itself: delete it, or"),
+        ("/proc/nothing/output", "/proc/nothing is not there: check the path"),
+        ("FOLDER/text/file", "FOLDER/text is there already, and no folder: choose another path."),
+        ("FOLDER/" + 300 * "x", "xxx has too long a name: choose a shorter one."),
+        ("FOLDER", "FOLDER is a folder: name a file."),
     ],
 )
 def test_outputs_that_cannot_be_written(model, tmp_path, run_failing, output, message):
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "text").touch()
     output = output.replace("FOLDER", str(tmp_path))
     error = run_failing("translate", f"--model={model}", f"--output={output}", input=SENTENCE)
     assert message.replace("FOLDER", str(tmp_path)) in error
-    assert [path.name for path in tmp_path.iterdir()] == ["circle"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "text"]
 
 
 def test_a_device_as_output_stays_a_device(model, run_script):
@@ -195,7 +199,7 @@ def test_a_device_as_output_stays_a_device(model, run_script):
 
 def test_an_input_that_is_a_folder_is_named(model, tmp_path, run_failing):
     error = run_failing("translate", f"--model={model}", f"--input={tmp_path}")
-    assert error == f"error: Is a directory at {tmp_path}.\n"
+    assert error == f"error: {tmp_path} is a folder: name a file.\n"
 
 
 def translate_command(root, model, *options):
@@ -272,12 +276,20 @@ def test_a_beam_that_does_not_fit_the_memory_is_one_sentence(model, run_failing)
     assert error.startswith("error: there is not enough memory for a batch of 1 x ")
 
 
+def test_what_may_not_be_written_says_what_to_do():
+    """As root, who runs tests in containers, may write anything."""
+    error = PermissionError(errno.EACCES, "Permission denied", "/there")
+    sentence = "/there may not be read or written: change its permissions, or choose another path."
+    assert explain(error) == sentence
+
+
 def test_a_configuration_of_another_model_takes_no_memory(copied_model, run_failing):
     configuration = read_json(copied_model / "configuration.json")
     configuration["experiment"]["model"]["d_hidden"] = 1_000_000
     write_json(copied_model / "configuration.json", configuration)
     error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
     assert "configuration.json: these weights are not of this model" in error
+    assert f"the model's is (3000000, 10): delete {copied_model} and run snakemake" in error
 
 
 # What a shell would run, in each way of quoting

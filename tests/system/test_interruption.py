@@ -2,8 +2,10 @@
 whole workflows.
 """
 
+import re
+
 import pytest
-from system.kill_points import KILL, TERM, Point, Trainings
+from system.kill_points import KILL, TERM, Point, Trainings, log_of
 
 ROW = "tiny-transformer"
 
@@ -31,7 +33,11 @@ def trainings(tmp_path_factory):
         ),
     ],
 )
-def test_a_killed_training_goes_on_as_if_nothing_had_happened(trainings, point, ending):
+def test_a_killed_training_goes_on_as_if_nothing_had_happened(
+    trainings, record_property, point, ending
+):
     _, ended, calls, equal = trainings.interrupted(ROW, ending, point)
+    log = log_of(trainings.folder / ROW / f"point-{ending}" / "seed-1")
+    record_property("printed", re.findall("going on from update .*", log)[-1])
     assert (ended, calls) == (ending, 2)
     assert equal

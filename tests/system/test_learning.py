@@ -42,6 +42,7 @@ LEARNERS = {
         600,
         0.006,
     ),
+    # An LSTM without attention has the updates and the rate of a GRU without attention.
     "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 600, 0.006),
     "luong": (
         Seq2Seq(

@@ -1,6 +1,7 @@
 """The same maths on any number of processes, and what happens when one of them ends."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -36,7 +37,7 @@ def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, 
 
 @contextmanager
 def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
-    """train.py by two processes, half way through its updates."""
+    """Stop train.py, run by two processes, half way through its updates."""
     script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
     with subprocess.Popen(
         script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -57,14 +58,17 @@ def folder(tmp_path_factory, run_script):
 
 # A service's stop signals all processes of a job.
 @pytest.mark.parametrize("to_all", [False, True])
-def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_path, to_all):
+def test_another_number_of_processes_may_go_on(
+    folder, root, run_script, tmp_path, record_property, to_all
+):
     run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
         for worker in [number_of(run, rank) for rank in (0, 1) if to_all]:
             os.kill(worker, signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
-    assert output.count("all saved: run the same command to go on.") == 1
+    (printed,) = re.findall(".*all saved: run the same command to go on.", output)
+    record_property("printed", printed)
     last = last_update(run)
     assert 20 <= last < 60
     assert run_script("train", *arguments(folder, run, device_tokens=500)).returncode == 0
@@ -77,7 +81,7 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_pat
         torch.testing.assert_close(tensor, expected[name], rtol=0, atol=1e-3)
 
 
-def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root):
+def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root, record_property):
     (state,) = folder.glob("whole/state-*")
     train = [root / "src" / "train.py", *arguments(folder, folder / "whole", device_tokens=500)]
     with locked(state, wait=True):
@@ -85,10 +89,12 @@ def test_several_processes_do_not_wait_for_a_folder_that_is_held(folder, root):
             [*torchrun(2), *train], capture_output=True, text=True, timeout=60, check=False
         )
     assert process.returncode != 0
-    assert "another process is training in" in process.stderr
+    message = f"error: another process is training in {state}: stop it, or wait until it ends."
+    assert message in process.stderr
+    record_property("printed", message)
 
 
-def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path):
+def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path, record_property):
     run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
         killed = time.monotonic()
@@ -96,7 +102,9 @@ def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path):
         output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert time.monotonic() - killed < 30
-    assert "another process of this training has ended: its message says why." in output
+    message = "error: another process of this training has ended: its message says why."
+    assert message in output
+    record_property("printed", message)
 
 
 def number_of(run: Path, rank: int) -> int:

@@ -188,7 +188,7 @@ def clone(root, tmp_path) -> Path:
 
 
 def set_up(clone: Path, python: Path | None = None, *, asked: Path | None = None, **variables: str):
-    """Runs set_up.sh where `python3` is `python`, and PYTHON=`asked`."""
+    """Run set_up.sh where `python3` is `python`, and PYTHON=`asked`."""
     return run(
         clone,
         "sh",

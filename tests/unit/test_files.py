@@ -1,12 +1,17 @@
 """Files and folders are replaced whole or not at all."""
 
+import errno
 import os
 import subprocess
+import sys
 
 import pytest
 
 from nmt import files
-from nmt.files import atomic_write
+from nmt.command import explain
+from nmt.configuration import present_spelling
+from nmt.errors import UserError
+from nmt.files import atomic_write, lock, read_json
 
 
 def make(folder, content):
@@ -35,6 +40,37 @@ def test_all_files_get_the_permissions_of_the_umask(tmp_path):
     usual = (tmp_path / "usual").stat().st_mode
     assert (tmp_path / "folder" / "inside").stat().st_mode == usual
     assert (tmp_path / "alone").stat().st_mode == usual
+
+
+def test_nothing_is_everybody_s_to_write_whatever_the_umask(tmp_path):
+    program = (
+        "import os; os.umask(0)\n"
+        "from pathlib import Path; from nmt.files import write_text\n"
+        "write_text('written/whole', ''); open('opened', 'w'); Path('folder').mkdir()"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {"written": 0o775, "whole": 0o664, "opened": 0o664, "folder": 0o775}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_costs_a_warning(tmp_path, monkeypatch, caplog, number):
+    def no_locks(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    with open(tmp_path / "lock", "w") as file:
+        assert lock(file) is None
+    assert f"{tmp_path}/lock has no locks ({os.strerror(number)})" in caplog.text
+
+
+def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(files.fcntl, "flock", fails)
+    with open(tmp_path / "lock", "w") as file, pytest.raises(OSError, match="broken"):
+        lock(file)
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):
@@ -72,11 +108,14 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     assert names_below(target.parent) == ["target"]
 
 
-def test_links_in_a_circle_are_an_error_and_stay(tmp_path):
+def test_links_in_a_circle_are_an_error_and_stay(tmp_path, record_property):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+    with pytest.raises(OSError, match="Too many levels of symbolic links") as error:
         files.write_text(tmp_path / "a", "new")
+    sentence = f"{tmp_path}/a is a link that leads back to itself: delete it, or choose another"
+    assert explain(error.value) == f"{sentence} path."
+    record_property("printed", f"error: {explain(error.value)}")
     assert sorted(names_below(tmp_path)) == ["a", "b"]
 
 
@@ -106,3 +145,24 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_not
     files.write_text(tmp_path / "out", "new")
     expected = sorted([living.name, elsewhere.name, other_output.name, "out"])
     assert sorted(names_below(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("respelled", [dict, present_spelling])
+def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path, respelled):
+    path = tmp_path / "file.json"
+    path.write_text('{"scores": [{"bleu": 1}], "licence": {"text": ""}}')
+    value = read_json(path, ["scores"], "make it again")
+    if respelled is present_spelling:
+        value = present_spelling(value)
+        assert value["license"] == {"text": ""}
+    assert value.get("seed") is None
+    for lookup in (
+        lambda: value["seed"],
+        lambda: value["scores"][0]["chrf"],
+        lambda: read_json(path, ["seed"], "make it again"),
+    ):
+        with pytest.raises(UserError, match=r"file\.json is damaged \(it has no '\w+'\): make it"):
+            lookup()
+    path.write_text("[]")
+    with pytest.raises(UserError, match="has no keys and values"):
+        read_json(path)

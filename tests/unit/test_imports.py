@@ -28,8 +28,9 @@ RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def imported(source: str, package: str) -> Iterator[str]:
-    """Full names of all modules imported anywhere in a module of `package`, or of names imported
-    from them.
+    """Yield the full names of all modules, or names from them, that a module imports.
+
+    package: the package of the module.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -42,7 +43,7 @@ def imported(source: str, package: str) -> Iterator[str]:
 
 
 def faults(name: str, source: str, scripts: set[str]) -> list[str]:
-    """What the module `name`, as nmt.text.readers, imports against the rule."""
+    """Return what the module `name`, as nmt.text.readers, imports against the rule."""
     own = name.split(".")[1]
     wrong = []
     for module in imported(source, name.rpartition(".")[0]):

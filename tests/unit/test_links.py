@@ -14,7 +14,7 @@ PAGES += [page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")]
 
 BLOCK_OF_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"`[^`\n]*`")
-# Of Markdown, and of HTML
+# Links of Markdown, and of HTML
 LINKS = (re.compile(r"\]\(([^()\s]+)\)"), re.compile(r'(?:src|href)="([^"]+)"'))
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from support.scripts import run_program
-from support.workflows import copy_repository, environment, planned_jobs, snakemake
+from support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
 
 from nmt.archive.manifest import read_manifest
 from nmt.archive.verification import Verification
@@ -54,7 +53,7 @@ def made(tmp_path_factory):
 
 @contextmanager
 def restored(*paths):
-    """Gives files back their bytes and times in the end."""
+    """Give files back their bytes and times in the end."""
     before = [(path, path.read_bytes(), path.stat()) for path in paths]
     try:
         yield
@@ -79,7 +78,11 @@ def test_every_table_and_figure_is_made(made):
         for name in TABLES
         for kind in ("csv", "md", "html", "tex", "significance.json")
     ]
-    expected += [f"tables/corpora.{kind}" for kind in ("csv", "md", "html", "tex")]
+    expected += [
+        f"tables/{name}.{kind}"
+        for name in ("complexity", "corpora")
+        for kind in ("csv", "md", "html", "tex")
+    ]
     expected += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("pdf", "png", "csv")]
     made_files = {
         path.relative_to(made / "results/tiny").as_posix(): path
@@ -192,16 +195,14 @@ def copied(made, tmp_path):
     return folder
 
 
-def adopt(folder):
-    return run_program([folder / "src" / "adopt.py"], environment=environment(folder), cwd=folder)
-
-
-def test_a_copy_is_adopted(copied):
+def test_a_copy_repeats_nothing(copied):
+    """Snakemake recognizes it by itself."""
+    (copied / "results" / "record.json").rename(copied / "away")
     assert len(planned_jobs(copied)) > 20
-    process = adopt(copied)
-    assert process.returncode == 0, process.stderr
-    assert re.fullmatch(r"\d+ outputs are as recorded and were adopted.\n", process.stderr)
-    assert planned_jobs(copied) == set()
+    (copied / "away").rename(copied / "results" / "record.json")
+    process = dry_run(copied)
+    assert re.search(r"^Copied results: \d+ outputs are as ", process.stdout, re.MULTILINE)
+    assert "Nothing to be done" in process.stdout
     check_that_a_changed_row_alone_reruns(copied)
     text = copied / "results/corpora/tiny/raw/dev.en"
     text.write_text(text.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
@@ -209,15 +210,21 @@ def test_a_copy_is_adopted(copied):
     assert "normalize corpus=tiny, preprocessing=spacing, split=dev, language=en" in jobs
 
 
-def test_what_has_changed_in_a_copy_is_not_adopted(copied):
+def test_a_copy_with_all_that_snakemake_keeps_repeats_nothing(made, tmp_path):
+    folder = tmp_path / "a copy"
+    shutil.copytree(made, folder, copy_function=shutil.copyfile)
+    assert planned_jobs(folder) == set()
+
+
+def test_what_has_changed_in_a_copy_is_not_kept(copied):
     translations = copied / "results/runs/tiny/tiny-seq2seq/seed-1/test.translations.txt"
     translations.write_text(translations.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
     subwords = copied / "results/runs/tiny/tiny-rnnsearch/seed-1/model/target.model"
     subwords.unlink()
-    process = adopt(copied)
-    assert process.returncode == 0, process.stderr
+    process = dry_run(copied)
+    (sentence,) = re.findall("^Changed since they were made: .*$", process.stdout, re.MULTILINE)
     for path in (translations, subwords):
-        assert str(path.relative_to(copied)) in process.stderr.splitlines()[-1]
+        assert str(path.relative_to(copied)) in sentence
     jobs = planned_jobs(copied)
     assert {
         "score corpus=tiny, row=tiny-seq2seq, run=seed-1, split=test",
@@ -228,14 +235,13 @@ def test_what_has_changed_in_a_copy_is_not_adopted(copied):
 
 
 def test_what_a_copy_makes_itself_is_not_adopted(copied):
-    """Nor does it spoil the record of the rest."""
+    """Check that the record of the rest stays as it was, too."""
     text = "results/corpora/tiny/text/spacing/dev.en"
     (copied / text).unlink()
     assert snakemake(copied, text).returncode == 0
     made_at = (copied / text).stat().st_mtime
-    assert adopt(copied).returncode == 0
-    assert (copied / text).stat().st_mtime == made_at
     assert planned_jobs(copied, "results/corpora/tiny/tiny-bpe/tokens/train") == set()
+    assert (copied / text).stat().st_mtime == made_at
     assert "train" not in {job.split()[0] for job in planned_jobs(copied)}
 
 

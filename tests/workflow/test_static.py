@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,118 @@ def test_results_may_go_to_another_folder(clone, tmp_path):
     assert planned_jobs(clone, "--directory", folder, configuration=str(clone / TINY)) == here
 
 
+MODULE = """
+configfile: "config.yaml"
+
+module nmt:
+    snakefile: "{snakefile}"
+    config: config
+
+use rule * from nmt as nmt_*
+"""
+
+
+def test_another_workflow_may_use_it_as_a_module(clone, tmp_path):
+    other = tmp_path / "Snakefile"
+    other.write_text(MODULE.format(snakefile=clone / "Snakefile"), encoding="utf-8")
+    shutil.copy(clone / TINY, tmp_path / "config.yaml")
+    options = {"configuration": str(tmp_path / "config.yaml")}
+    alone = planned_jobs(clone, "--directory", tmp_path, **options)
+    used = planned_jobs(clone, "--snakefile", other, "--directory", tmp_path, **options)
+    assert used == {f"nmt_{job}" for job in alone}
+
+
+def test_the_environment_need_not_be_activated(clone, tmp_path):
+    target = tmp_path / "results/tiny/configuration.json"
+    process = subprocess.run(
+        [
+            Path(sys.executable).with_name("snakemake"),
+            target.relative_to(tmp_path),
+            *("--workflow-profile", clone / "workflow/profiles/default"),
+            *("--directory", tmp_path, "--configfile", TINY),
+        ],
+        cwd=clone,
+        env={"PATH": os.defpath, "PYTHONPATH": str(clone / "src"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert target.exists()
+
+
+def test_parsing_does_nothing_but_parse(clone, tmp_path):
+    """Check that no argument is taken for a command, and that locks stay."""
+    lock = tmp_path / ".snakemake/locks/0.output.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("results/of/another/call\n", encoding="utf-8")
+    process = dry_run(clone, "--directory", tmp_path, "--until", "status")
+    assert process.returncode != 0
+    assert "No rule to produce status" in process.stdout
+    assert lock.read_text(encoding="utf-8") == "results/of/another/call\n"
+
+
+SLURM = ("--workflow-profile", "workflow/profiles/slurm", "--executor", "slurm")
+
+
+def asked(output: str, rule: str, resource: str = "mem_mb") -> list[int]:
+    """What a dry run says that the jobs of a rule ask for."""
+    blocks = re.findall(rf"^ *(?:local)?rule {rule}:\n((?: +\w.*\n)*)", output, re.MULTILINE)
+    assert blocks
+    return [int(re.search(rf"\b{resource}=(\d+)", block)[1]) for block in blocks]
+
+
+def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
+    process = dry_run(clone, *SLURM, configuration="config/wmt14-en-de.yaml")
+    assert process.returncode == 0, process.stdout
+    submitted = [
+        rule
+        for rule in re.findall(r"^rule (\S+):", process.stdout, re.MULTILINE)
+        if rule not in ("all", "download")  # which run where snakemake does
+        and not rule.startswith("figures-")  # which a dry run does not show in their group
+    ]
+    groups = re.findall(r"Group job (\S+) ", process.stdout)
+    # A job for each training and for each model's evaluation, one for all tables and pages
+    assert submitted.count("train") == 23
+    assert sorted(groups) == ["evaluate"] * 25 + ["tabulate"]
+    assert len(submitted) + len(groups) == 69
+    big = 213  # million parameters of the paper's big model
+    assert max(asked(process.stdout, "average")) > 25 * big
+    assert max(asked(process.stdout, "attend")) > 2000
+    assert max(asked(process.stdout, "train")) > 24 * big
+
+
+def test_downloads_run_where_snakemake_does(clone):
+    rules = (clone / "workflow/rules/corpus.smk").read_text(encoding="utf-8")
+    assert re.search(r"localrules:\s+download,", rules)
+
+
+def test_a_training_gets_its_gpus_and_memory_for_each_of_its_processes(clone):
+    def memory(gpu: int, **settings: int) -> int:
+        profile = read(clone / "workflow/profiles/slurm/config.yaml")
+        profile["set-resources"]["train"] |= {"gpu": gpu, **settings}
+        (clone / "profile").mkdir(exist_ok=True)
+        (clone / "profile/config.yaml").write_text(yaml.safe_dump(profile))
+        options = ("--workflow-profile", "profile", "--executor", "slurm", "--until", "train")
+        output = dry_run(clone, *options).stdout
+        assert set(asked(output, "train", "gpu")) == {gpu}
+        return max(asked(output, "train")) - 300
+
+    assert memory(gpu=8, nodes=2) == pytest.approx(4 * memory(gpu=1), rel=0.01)
+
+
+def test_a_vocabulary_s_memory_is_that_of_the_lines_that_it_is_learned_from(clone):
+    corpus = clone / "results/corpora/wmt14-en-fr"
+    target = "results/corpora/wmt14-en-fr/joint-bpe-32000/subwords"
+    (corpus / "text/normalize").mkdir(parents=True)
+    for language, size in (("en", 6e9), ("fr", 7e9)):
+        with open(corpus / f"text/normalize/train.{language}", "wb") as file:
+            file.truncate(int(size))  # a hole, which takes no space
+    options = (target, *SLURM, "--allowed-rules", "learn_vocabulary")
+    process = dry_run(clone, *options, configuration="config/wmt14-en-fr.yaml")
+    assert process.returncode == 0, process.stdout
+    assert asked(process.stdout, "learn_vocabulary") == [6300]
+
+
 def test_lint_finds_nothing(clone):
     process = run(clone, "snakemake", "--lint")
     assert process.returncode == 0, process.stdout + process.stderr
@@ -116,6 +229,11 @@ def test_the_workflow_is_formatted(clone):
     ("old", "new", "message"),
     [
         ("seeds: [1]", "sedes: [1]", "bad.yaml: unknown key 'sedes': did you mean 'seeds'?"),
+        (
+            "seeds: [1]",
+            "seeds: [1]\nseeds: [2]",
+            "bad.yaml is not valid YAML: line 8: the key 'seeds' is there twice.",
+        ),
         ("seeds: [1]", "seeds: [1, 1]", "bad.yaml: seeds: 1 is there twice"),
         (
             "metrics: [bleu,",

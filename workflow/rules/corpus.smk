@@ -1,5 +1,5 @@
 # Corpora as plain text, one sentence a line: generated, or extracted from downloads or files.
-
+import hashlib
 
 if CORPUS.generated:
 
@@ -51,7 +51,8 @@ else:
             "results/logs/downloads/{archive}.log",
         benchmark:
             "results/benchmarks/downloads/{archive}.tsv"
-        retries: 3
+        # It tries again by itself, but not what would fail again, such as a wrong checksum.
+        retries: 0
         conda:
             "../../envs/text.yaml"
         resources:
@@ -64,7 +65,7 @@ else:
         shell:
             f"python {SCRIPTS}/download.py"
             " --catalog {params.catalog:q} --corpus {params.corpus}"
-            " --archive {wildcards.archive} --output {output} --log {log}"
+            " --archive {wildcards.archive} --output {output} --attempts 6 --log {log}"
 
     rule extract:
         input:

@@ -126,6 +126,29 @@ rule corpora:
         " --html {output.html} --log {log}"
 
 
+rule measure_gradients:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        tokens=vocabulary_file("tokens/train"),
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000, per_parameter=16),
+        gpu=0,
+        runtime=minutes(20),
+    shell:
+        f"python {SCRIPTS}/measure_gradients.py"
+        " --model {input.model} --tokens {input.tokens} --seed {wildcards.seed}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
+
+
 # A caption's file name knows no wildcards, so that each table has a rule of its own for figures.
 for table in REPRODUCTION.tables:
 
@@ -180,7 +203,7 @@ for table in REPRODUCTION.tables:
 rule search:
     input:
         trained("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
-        trained("dev.sweep.json", rows_alone(FIRST_TABLE)),
+        trained("dev.sweep.json", experiments_of(FIRST_TABLE)),
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     output:
         report(

@@ -19,9 +19,10 @@ rule plan:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         report=f"results/{REPRODUCTION.name}/plan.md",
+        hours=f"results/{REPRODUCTION.name}/plan.csv",
         threads=threads_of_a_run(),
-        devices=max(1, (workflow.cores or 1) // threads_of_a_run()),
+        devices=GPUS or max(1, (workflow.cores or 1) // threads_of_a_run()),
     shell:
         f"python {SCRIPTS}/plan.py --reproduction {{input}} --catalog {{params.catalog:q}}"
-        " --threads {params.threads} --devices {params.devices}"
-        " --output {params.report} --log {log}"
+        " --threads {params.threads} --devices {params.devices} --gpus {resources.gpu}"
+        " --output {params.report} --csv {params.hours} --log {log}"

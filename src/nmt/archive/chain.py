@@ -135,6 +135,8 @@ class Chain:
             return [f"{folder}/checkpoints/", f"{folder}/training.json", f"{vocabulary}/subwords/"]
         if name == "dev.perplexity.json":
             return [f"{folder}/model/", f"{vocabulary}/tokens/dev/"]
+        if name == "gradients.json":
+            return [f"{folder}/model/", f"{vocabulary}/tokens/train/"]
         if name in OF_MODEL or name == "card.md":
             return [f"{folder}/model/"]
         shared = self.shared_folder(folder)
@@ -151,6 +153,10 @@ class Chain:
         configuration = [f"{own}/configuration.json"]
         if folder == "figures":
             return self.figure_inputs(Path(name).stem) + configuration
+        if stem == "complexity":  # formulas and the code's own layers
+            return configuration
+        if stem == "layers":
+            return self.existing([f"{own}/layers.csv"]) + configuration
         if stem == "corpora":
             return [f"{vocabulary}/tokens/" for vocabulary in self.vocabularies()] + configuration
         if stem in self.reproduction.tables:
@@ -175,12 +181,16 @@ class Chain:
         table = table or next(iter(self.reproduction.tables))
         if kind == "positional-encodings":  # a formula
             return []
+        if kind == "layers":
+            return self.existing([f"{self.reproduction.name}/layers.csv"])
         if kind == "search":
             return self.files_of_rows(table, "dev.sweep.json")
         if kind in ATTENTION:
             return self.files_of_rows(table, "attention.json")
         split = self.reproduction.tables[table].split
         inputs = self.files_of_rows(table, "metrics.jsonl")
+        if kind == "gradient-norms":
+            return inputs + self.files_of_rows(table, "gradients.json")
         inputs += self.files_of_rows(table, f"{split}.scores.json")
         tokens = [f"{vocabulary}/tokens/train/" for vocabulary in self.vocabularies()]
         return list(dict.fromkeys(inputs)) + (tokens if kind == "subword-lengths" else [])

@@ -15,9 +15,8 @@ from nmt.archive.chain import Chain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS
-from nmt.files import read_json, write_text
+from nmt.files import read_json, sha256, write_text
 
-CHUNK = 2**20  # bytes
 SIGNED = "sha256_of_the_rest"
 
 
@@ -48,15 +47,6 @@ def make_manifest(chain: Chain) -> dict:
 def file_entry(path: Path) -> dict:
     """Return the size and the checksum of a file."""
     return {"bytes": path.stat().st_size, "sha256": sha256(path)}
-
-
-def sha256(path: Path) -> str:
-    """Return the checksum of a file's bytes."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def trained_runs(chain: Chain) -> list[str]:

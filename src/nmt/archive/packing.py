@@ -10,9 +10,9 @@ import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.archive.manifest import read_manifest, sha256
+from nmt.archive.manifest import read_manifest
 from nmt.errors import UserError, nearest
-from nmt.files import atomic_write, read_json
+from nmt.files import atomic_write, read_json, sha256
 
 # What an archive has only when it is asked for, by where it is
 PARTS = {

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import torch
 
-from nmt.archive.manifest import sha256
 from nmt.archive.packing import may_be_left_out
 from nmt.errors import UserError
 from nmt.evaluation.scores import score
-from nmt.files import read_json, read_lines
+from nmt.files import read_json, read_lines, sha256
 from nmt.models.weights import average, load_tensors
 from nmt.serving.folder import TranslationModel
 

@@ -20,8 +20,9 @@ from nmt.benchmarks.training_speed import arguments, repeat
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
+from nmt.device import autocast
 from nmt.errors import UserError
-from nmt.training.trainer import autocast
+from nmt.training.machine import AUTOCAST
 
 
 def main(args: argparse.Namespace) -> None:
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> None:
         target_tokens = sum(batches.target_tokens(indices) for indices in micro_batches)
         start = time.perf_counter()
         for batch in loaded:
-            with autocast(batch.source.device, settings):
+            with autocast(batch.source.device, AUTOCAST[settings.precision]):
                 loss = peer.loss(batch)
             (loss / target_tokens).backward()
         norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip or float("inf"))

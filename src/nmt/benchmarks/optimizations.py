@@ -25,11 +25,15 @@ def separate_projections(
 
 
 def unchunked_cross_entropy(
-    hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float
+    hidden: Tensor,
+    output: nn.Linear,
+    targets: Tensor,
+    smoothing: float,
+    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return what nmt.training.objective.cross_entropy does, with all logits held at once.
 
-    hidden: (B, T, D). targets: (B, T).
+    hidden: (B, T, D). targets: (B, T). dtype: autocast's, which is on where there is one.
     """
     logits = output(hidden.flatten(0, 1))
     targets = targets.flatten()

@@ -17,7 +17,7 @@ from nmt.data.batches import Batches, Partition, UpdateBatch
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import Machine
+from nmt.training.machine import Machine, least_tokens
 from nmt.training.schedule import source_weight
 from nmt.training.trainer import Trainer
 
@@ -57,7 +57,8 @@ def measure(
     device = group.device
     machine = Machine.of(device, experiment, model)
     trainer = Trainer(model.to(device), settings, group, seed=1)
-    partition = Partition.coarsest(settings, group.rank, group.world_size)
+    least = least_tokens(device, experiment.model)
+    partition = Partition.coarsest(settings, group.rank, group.world_size, least_tokens=least)
     batches = Batches.for_training(tokens, settings, seed=1)
     updates = batches.updates(1, 0, partition, device)
     clock = Clock(device)

@@ -1,6 +1,7 @@
 """What a corpus is: the entries of corpora.yaml."""
 
 from os.path import normpath
+from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -26,7 +27,19 @@ class Archive(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Archive":
-        """Refuse what cannot be told from another file: nobody would notice that it changed."""
+        """Refuse what cannot be told from another file, and files outside the mirror folder.
+
+        Nobody would notice that the first has changed; the second may be of any kind.
+        """
+        path = PurePosixPath(self.mirror)
+        if not path.name or path.is_absolute() or ".." in path.parts:
+            raise ValueError(f"mirror: {self.mirror!r} is no path inside the mirror folder")
+        for address in self.addresses:
+            if not address.startswith(("https://", "http://", "ftp://")):
+                raise ValueError(
+                    f"addresses: {address!r} does not start with https://, http:// or ftp://: a"
+                    " file of this machine belongs in the mirror folder"
+                )
         if not (self.addresses or self.sha256 or self.md5):
             raise ValueError(
                 "an archive has addresses or a checksum: a file of your own needs no archive, give"

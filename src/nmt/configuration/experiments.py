@@ -200,6 +200,10 @@ class Decoding(Strict):
     stop: Literal["exact", "beam"] = "exact"
     """End of the search: exact, when no open hypothesis can still win; or beam, when as many
     hypotheses are finished as the beam is wide."""
+    eos_among: Literal["beam", "double"] = "beam"
+    """Continuations of a sentence among which EOS finishes a hypothesis: the best `beam`, as in
+    fairseq; or double, the best 2 x `beam`, as in AIAYN's own code, tensor2tensor. A beam of 1 is
+    greedy with either."""
 
 
 class Experiment(Strict):

@@ -1,43 +1,16 @@
-"""What a model is: a class for each family, whose keys are the paper's hyperparameters."""
+"""What a model is: a class for each family, whose keys are the paper's hyperparameters.
 
-from typing import Annotated, Literal
+Recurrent and convolutional families have modules of their own; FAMILIES lists all.
+"""
 
-from pydantic import Field, model_validator
+from typing import Literal
 
-from nmt.configuration.strict import (
-    NUMBER,
-    Count,
-    Depth,
-    Fraction,
-    Positive,
-    Several,
-    Strict,
-    Width,
-)
+from pydantic import model_validator
 
-
-class Architecture(Strict):
-    """The hyperparameters of a family."""
-
-    @property
-    def reach(self) -> int | None:
-        """The subwords of a side with positions, beside tags and EOS; None: no limit."""
-        return None
-
-    @property
-    def has_paper_rate(self) -> bool:
-        """Whether the learning rate of AIAYN equation 3 is defined: it needs a d_model."""
-        return False
-
-    @property
-    def learns_source(self) -> bool:
-        """Whether the model predicts the source's tokens too."""
-        return False
-
-    @property
-    def needs_joint_vocabulary(self) -> str | None:
-        """The reason why both sides must have one vocabulary, if they must."""
-        return None
+from nmt.configuration.architecture import Architecture
+from nmt.configuration.convolutional import ByteNet, ConvS2S
+from nmt.configuration.recurrent import GNMT, RNNSearch, Seq2Seq
+from nmt.configuration.strict import Count, Depth, Fraction, Positive, Width
 
 
 class SelfAttention(Architecture):
@@ -147,180 +120,6 @@ class DecoderOnly(SelfAttention):
     def needs_joint_vocabulary(self) -> str | None:
         """The reason why both sides must have one vocabulary."""
         return "one sequence needs one vocabulary"
-
-
-class Seq2Seq(Architecture):
-    """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015."""
-
-    family: Literal["seq2seq"] = "seq2seq"
-    layers: Depth
-    """Number of LSTM layers of the encoder, and of the decoder."""
-    d_embedding: Width
-    """Width of embeddings."""
-    d_hidden: Width
-    """Number of LSTM cells of each layer."""
-    dropout: Fraction
-    """Dropout on embeddings, between layers and before the output."""
-    attention: Literal["none", "global", "local-p"] = "none"
-    """Attention: none, global (Luong, section 3.1), or local-p (section 3.2), which attends to
-    words at most `window` away from a predicted position."""
-    score: Literal["dot", "general", "concat"] | None = None
-    """Attention score of decoder and encoder states (Luong, equation 8)."""
-    window: Count | None = None
-    """Number of words on either side that local-p attends to."""
-    input_feeding: bool = False
-    """Whether the attentional state of a step is part of the next step's input (Luong, section
-    3.3)."""
-    reverse_source: bool = True
-    """Whether the source is read from its end (Sutskever, section 3.3)."""
-    init_range: Positive = 0.08
-    """Range of the uniform initialization, -init_range .. init_range (Sutskever, section 3.4)."""
-    init: Literal["uniform", "orthogonal"] = "uniform"
-    """Initialization: uniform, as printed; or orthogonal, in which the LSTMs start with orthogonal
-    recurrent matrices (Saxe et al. 2014), Glorot's input matrices (2010) and a forget-gate bias of
-    1 (Jozefowicz et al. 2015). The range that suits widths of 1,000 is too small for narrow LSTMs,
-    and a wider one makes them chaotic."""
-
-    @model_validator(mode="after")
-    def check(self):
-        """Refuse keys of attention that do not go together."""
-        attends = self.attention != "none"
-        if attends != (self.score is not None):
-            raise ValueError(f"attention {self.attention} {'needs' if attends else 'has no'} score")
-        if (self.attention == "local-p") != (self.window is not None):
-            needs = "has no" if self.window else "needs a"
-            raise ValueError(f"attention {self.attention} {needs} window")
-        if self.input_feeding and not attends:
-            raise ValueError("input_feeding feeds what attention makes: choose an attention")
-        return self
-
-
-class RNNSearch(Architecture):
-    """A GRU encoder and decoder (Bahdanau et al. 2015, appendix A)."""
-
-    family: Literal["rnnsearch"] = "rnnsearch"
-    d_embedding: Width
-    """Width of embeddings."""
-    d_hidden: Several
-    """Width of the recurrent states."""
-    dropout: Fraction
-    """Dropout on embeddings and before the output."""
-    attention: Literal["additive", "none"] = "additive"
-    """Attention: additive (RNNsearch) or none (RNNencdec)."""
-    init_std: Positive | None = 0.01
-    """Standard deviation of the normal initialization of matrices that are not recurrent; those of
-    the alignment model have a tenth of it (appendix B.1). null takes torch's initialization."""
-
-
-class GNMT(Architecture):
-    """Residual LSTMs with attention from the bottom decoder layer (Wu et al. 2016).
-
-    With experts it is MoE (Shazeer et al. 2017, appendix E).
-    """
-
-    family: Literal["gnmt"] = "gnmt"
-    layers: Several
-    """Number of layers of the encoder, the first of which is bidirectional, and of the decoder."""
-    d_model: Width
-    """Width of embeddings and of the outputs of layers."""
-    d_cell: Width | None = None
-    """Number of LSTM cells of a layer, projected to d_model; d_model cells without projection if
-    not given."""
-    dropout: Fraction
-    """Dropout on the input of each layer."""
-    context: Literal["previous", "current"] = "previous"
-    """Step whose attention context the upper decoder layers get: previous (the query is the bottom
-    layer's output of the previous step, as printed) or current (of the current step, as in Google's
-    later gnmt_v2, github.com/tensorflow/nmt). The bottom layer itself gets that of the previous
-    step either way."""
-    init_range: Positive = 0.04
-    """Range of the uniform initialization, -init_range .. init_range."""
-    experts: Count | None = None
-    """Number of experts of each mixture layer, which makes the model MoE."""
-    experts_used: Count | None = None
-    """Number of experts that each token is routed to."""
-    d_expert: Width | None = None
-    """Inner width of an expert."""
-    balance: Positive | None = None
-    """Weight of the balance losses; 0.01 if not given."""
-
-    @model_validator(mode="after")
-    def check(self):
-        """Refuse keys that do not go together."""
-        given = [value is not None for value in (self.experts, self.experts_used, self.d_expert)]
-        if any(given) != all(given):
-            raise ValueError(
-                "experts, experts_used and d_expert belong together: give all three or none"
-            )
-        if self.experts and self.experts_used and self.experts_used > self.experts:
-            raise ValueError(
-                f"experts_used {self.experts_used} is more than the {self.experts} experts there"
-                " are"
-            )
-        if self.experts and self.context == "current":
-            raise ValueError(
-                "context: current is for the upper decoder layers, which with experts get none"
-            )
-        if self.balance and not self.experts:
-            raise ValueError("balance is that of experts, and there are none")
-        if self.d_cell == self.d_model:
-            raise ValueError("d_cell is d_model: leave it out, there is nothing to project")
-        if self.d_cell and self.d_cell < self.d_model:
-            raise ValueError(
-                f"d_cell {self.d_cell} is less than d_model {self.d_model}: cells are projected to"
-                " fewer"
-            )
-        return self
-
-    @property
-    def balance_weight(self) -> float:
-        """The weight of the balance losses, given or not."""
-        return self.balance or 0.01
-
-
-Layers = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
-
-
-class ConvS2S(Architecture):
-    """A convolutional encoder and decoder with attention in every layer (Gehring et al. 2017)."""
-
-    family: Literal["convs2s"] = "convs2s"
-    encoder: Layers
-    """Encoder layers, in order: [channels, kernel, number of such layers]."""
-    decoder: Layers
-    """Decoder layers, in order: [channels, kernel, number of such layers]."""
-    d_embedding: Width
-    """Width of embeddings."""
-    d_output: Width
-    """Width of the last layer before the output."""
-    dropout: Fraction
-    """Dropout on embeddings, on the input of each convolution and before the output."""
-    max_positions: Count = 1024
-    """Largest number of tokens per side."""
-
-    @property
-    def reach(self) -> int:
-        """The subwords of a side that there are positions for, beside BOS and EOS."""
-        return self.max_positions - 2
-
-
-class ByteNet(Architecture):
-    """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
-
-    family: Literal["bytenet"] = "bytenet"
-    d_hidden: Width
-    """Width of the convolutions; sums between blocks are twice as wide."""
-    sets: Depth = 6
-    """Number of times that the blocks of all dilations are repeated, in the encoder and in the
-    decoder."""
-    dilations: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4, 8, 16)
-    """Dilation of each block of a set."""
-    kernel: Several = 3
-    """Width of the convolutions in positions."""
-    unfold: Annotated[float, Field(ge=1), NUMBER] = 1.2
-    """Number of encoder columns per source token."""
-    dropout: Fraction = 0.0
-    """Dropout on the output of each block, and before the output layer."""
 
 
 Model = Transformer | DecoderOnly | Seq2Seq | RNNSearch | GNMT | ConvS2S | ByteNet

@@ -1,5 +1,7 @@
 """The page of documentation on the configuration: what its classes say of every key."""
 
+import textwrap
+
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part
 from nmt.configuration.experiments import Decoding, Ensemble, Experiment, Training, Vocabulary
 from nmt.configuration.models import FAMILIES
@@ -41,7 +43,7 @@ def section(cls: type[Strict]) -> list[str]:
     title = cls.__name__
     if "family" in cls.model_fields:
         title = f"{cls.model_fields['family'].default}"
-    summary = " ".join((cls.__doc__ or "").split())
+    summary = textwrap.fill(" ".join((cls.__doc__ or "").split()), 100)
     lines = [f"### {title}", "", summary, ""]
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
     required = cls.model_json_schema().get("required", [])

@@ -32,6 +32,9 @@ class Table(Strict):
     base: RowName | None = None
     """Row whose settings the others vary: the table is printed as AIAYN's Table 3, each setting
     blank where it is this row's."""
+    counterparts: dict[RowName, Name] = Field(default={})
+    """Experiments of a paper that rows repeat in small: the paper's numbers, and their differences
+    to those of the base's counterpart, stand beside ours."""
     on_request: bool = False
     """Whether the table is made only when asked for by its name, as in `snakemake table3`."""
 
@@ -48,6 +51,12 @@ class Table(Strict):
         if self.base is not None and self.base not in self.experiments:
             hint = nearest(self.base, self.experiments)
             raise ValueError(f"base: {self.base!r} is no row of the table: {hint}")
+        for row in self.counterparts:
+            if row not in self.experiments:
+                hint = nearest(row, self.experiments)
+                raise ValueError(f"counterparts: {row!r} is no row of the table: {hint}")
+        if self.counterparts and self.base not in self.counterparts:
+            raise ValueError("counterparts: the base needs one, to which theirs are compared")
         return self
 
 
@@ -109,21 +118,25 @@ def check_once(key: str, values: list) -> None:
 
 
 def load_reproduction(
-    values: dict, where: str = "the configuration", root: Path = Path()
+    values: dict, where: str = "the configuration", root: Path | None = None
 ) -> tuple[Reproduction, Catalog]:
     """Return the reproduction that `values` (a parsed config/*.yaml) describe, and its catalog.
 
-    root: the folder that relative paths in the configuration start from.
+    root: the folder that relative paths in the configuration start from. None: the catalog's path
+    starts from the working folder, and no other is followed.
     Keys of rows among the values override those of all rows (nmt.configuration.overrides). Raises
     UserError for what makes no sense.
     """
     overridable = KEYS - Reproduction.model_fields.keys()
     overrides = {key: value for key, value in values.items() if key in overridable}
     own = {key: value for key, value in values.items() if key not in overrides}
+    for key in own.keys() - Reproduction.model_fields.keys():
+        hint = nearest(str(key), [*Reproduction.model_fields, *overridable])
+        raise UserError(f"{where}: unknown key {key!r}: {hint}")
     reproduction = validated(Reproduction, own, where)
-    catalog = load_catalog(root / reproduction.catalog)
+    catalog = load_catalog((root or Path()) / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
-    if corpus.generated and not (root / corpus.generated.grammar).is_file():
+    if root and corpus.generated and not (root / corpus.generated.grammar).is_file():
         raise UserError(
             f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not"
             " there."
@@ -159,6 +172,8 @@ def check_tables(reproduction: Reproduction, catalog: Catalog, corpus: Corpus, w
         check_titles(table, catalog, here)
         if table.base in catalog.ensembles:
             raise UserError(f"{here}: its base {table.base} is an ensemble, which has no settings.")
+        for counterpart in table.counterparts.values():
+            lookup(catalog.rows, counterpart, "experiment", f"{here}, counterparts")
         if "perplexity" in table.metrics and catalog.ensembles.keys() & table.experiments:
             raise UserError(f"{here}: perplexity is measured of single models, not of ensembles.")
         lookup(tested, table.split, "split", here)
@@ -222,6 +237,9 @@ def overridden_reproduction(
             update={
                 "experiments": [renamed[row] for row in table.experiments],
                 "base": None if table.base is None else renamed[table.base],
+                "counterparts": {
+                    renamed[row]: counterpart for row, counterpart in table.counterparts.items()
+                },
             }
         )
         for name, table in reproduction.tables.items()

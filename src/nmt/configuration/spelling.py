@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from nmt.files import NamedObject
+
 FORMER = {
     "license": "licence",
     "micro_batches": "batches",
@@ -26,7 +28,9 @@ def present_spelling(value: Any) -> Any:
 def respelled(value: Any, names: dict[str, str]) -> Any:
     """Return nested dictionaries and lists with some keys renamed."""
     if isinstance(value, dict):
-        return {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
+        renamed = {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
+        # What read_json has returned still tells what to do where a key is missing.
+        return type(value)(renamed, value.message) if isinstance(value, NamedObject) else renamed
     if isinstance(value, list):
         return [respelled(inside, names) for inside in value]
     return value

@@ -39,7 +39,7 @@ Whole = Annotated[int, Field(ge=0), NUMBER]
 Fraction = Annotated[float, Field(ge=0, lt=1), NUMBER]
 Positive = Annotated[float, Field(gt=0), NUMBER]
 NotNegative = Annotated[float, Field(ge=0), NUMBER]
-MOST_SEED = 2**32 - 1  # that of libraries which take the fewest
+MOST_SEED = 2**32 - 1  # the limit of the strictest library
 Seed = Annotated[int, Field(ge=0, le=MOST_SEED), NUMBER]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]  # names become parts of file names
@@ -48,10 +48,10 @@ ROW_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(\+[a-z_]+-[A-Za-z0-9_.-]+)*$"
 RowName = Annotated[str, Field(pattern=ROW_NAME)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NO_NAME = "{} is no name: take letters, digits, _ . and -, no sign at the start"
-# Of a value in a message: YAML's references can make it as large as one likes.
+# Shortens values in messages: YAML's references can make a value as large as one likes.
 BRIEF = Repr()
 BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = 200
-# pydantic's kinds of faults, where its own words are a programmer's
+# Plain words for pydantic's types of errors, whose own messages are for programmers
 EXPECTED = {
     "int_": "expected a whole number",
     "float_": "expected a number",
@@ -189,7 +189,7 @@ def read_yaml(path: Path, kind: type):
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}: name another file.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not valid YAML: it is not in UTF-8.") from None
     except yaml.MarkedYAMLError as error:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Training
+from nmt.data.grouping import group
 from nmt.data.order import Epoch, cut, longer_sides, sorted_by_length
 from nmt.data.sharing import SharedArrays
 from nmt.data.source import Source, copy_to
@@ -48,28 +49,34 @@ class Partition:
 
     Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
     numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
-    after the other.
+    after the other; or with `least_tokens`, their sentences in the groups of nmt.data.grouping.
     """
 
     rank: int = 0
     world_size: int = 1
     chunks: int = 1
+    least_tokens: int = 0
 
     @classmethod
     def coarsest(
-        cls, training: Training, rank: int, world_size: int, device_tokens: int = 0
+        cls,
+        training: Training,
+        rank: int,
+        world_size: int,
+        device_tokens: int = 0,
+        least_tokens: int = 0,
     ) -> "Partition":
         """Return the partition with the fewest chunks that gives all ranks equally many of them.
 
         device_tokens: about the largest number of tokens per side in a chunk, which holds whole
-        sentences; 0: no limit.
+        sentences; 0: no limit. Where there is one, chunks are not put together again.
         """
         chunks = 1
         while True:
             count = training.micro_batches * chunks
             fits = not device_tokens or training.batch_tokens <= count * device_tokens
             if count % world_size == 0 and fits:
-                return cls(rank, world_size, chunks)
+                return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)
             chunks += 1
 
 
@@ -229,6 +236,34 @@ class Batches:
             for i in range(partition.chunks)
         ]
 
+    def divide(
+        self, batches: list[np.ndarray], partition: Partition
+    ) -> list[dict[int, np.ndarray]]:
+        """Return each rank's chunks of an update's micro-batches, by number."""
+        chunks = dict(enumerate(self.split(batches, partition)))
+        ranks = [
+            {i: chunks[i] for i in range(rank, len(chunks), partition.world_size)}
+            for rank in range(partition.world_size)
+        ]
+        if not partition.least_tokens:
+            return ranks
+        return [
+            self.grouped(list(chunks_of_rank.values()), rank, partition)
+            for rank, chunks_of_rank in enumerate(ranks)
+        ]
+
+    def grouped(
+        self, chunks: list[np.ndarray], rank: int, partition: Partition
+    ) -> dict[int, np.ndarray]:
+        """Return a rank's chunks as groups that its device takes least time for."""
+        own = np.concatenate(chunks)
+        if not len(own):
+            return {rank: own}
+        sides = (self.tokens.source, self.tokens.target)
+        source, target = (side.lengths_of(own) + 1 for side in sides)
+        groups = group(source, target, partition.least_tokens)
+        return {rank + i * partition.world_size: own[part] for i, part in enumerate(groups)}
+
     def load_or_idle(self, indices: np.ndarray, all_indices: np.ndarray) -> Batch:
         """Return the batch of these sentences, or if there are none a batch without a loss.
 
@@ -283,16 +318,20 @@ class Batches:
         number: of the update in its epoch, from 0. batches: its micro-batches' sentences.
         """
         sentences = np.concatenate(batches)
-        chunks = self.split(batches, partition)
-        own = range(partition.rank, len(chunks), partition.world_size)
+        ranks = self.divide(batches, partition)
+        own = ranks[partition.rank]
         return UpdateBatch(
             epoch=epoch,
             update_in_epoch=number + 1,
             sentences=sentences,
             source_tokens=self.source_tokens(sentences),
             target_tokens=self.target_tokens(sentences),
-            padded_tokens=sum(map(self.padded_tokens, chunks)),
-            micro_batches={i: self.load_or_idle(chunks[i], sentences).to(device) for i in own},
+            padded_tokens=sum(
+                self.padded_tokens(chunk) for rank in ranks for chunk in rank.values()
+            ),
+            micro_batches={
+                i: self.load_or_idle(chunk, sentences).to(device) for i, chunk in own.items()
+            },
         )
 
 

@@ -39,5 +39,5 @@ class Source:
 def copy_to(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the CPU on a device; a copy to a GPU makes neither wait for the other."""
     if device.type == "cuda":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)

@@ -19,8 +19,8 @@ from nmt.text.subwords import SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
 REMEDY = (
-    "delete {folder} and make it again in minutes, by `snakemake {folder}`: no training that was"
-    " finished is repeated"
+    "delete {folder} and run snakemake, or binarize.py, which make it again in minutes; no training"
+    " that was finished is repeated"
 )
 TOKENS_AT_A_TIME = 10_000_000
 
@@ -115,6 +115,24 @@ class ParallelTokens:
 
     def __len__(self) -> int:
         return len(self.source)
+
+
+def sentence_lengths(folder: Path, side: str) -> np.ndarray:
+    """Return the subwords in each sentence of a side, (n,), from its offsets alone.
+
+    Raises UserError when the file is missing or damaged.
+    """
+    path = folder / f"{side}_offsets.npy"
+    try:
+        lengths = np.diff(np.load(path))
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise UserError(
+            f"{path} cannot be read ({error}): {REMEDY.format(folder=folder)}."
+        ) from None
+    longest = (folder / f"{side}.npy").stat().st_size
+    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > longest:
+        raise UserError(f"{path} is damaged: {REMEDY.format(folder=folder)}.")
+    return lengths
 
 
 def write_tokens(

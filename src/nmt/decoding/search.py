@@ -10,15 +10,15 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
+from nmt.data.source import copy_to
+from nmt.device import rows_per_chunk
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open, K beam, R = B * K rows (one for each open hypothesis), N n_best, D width
 # of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is fewer),
 # M continuations of each sentence (2K, or K once those with EOS are taken out)
 
-# Rows whose logits are held at a time; many, because each product with the output matrix has to
-# repack the matrix first
-ROWS_PER_CHUNK = {"cpu": 512, "cuda": 4096}
+MOST_ROW_BYTES = 4 * 2**16  # the log probabilities of a vocabulary larger than any that is usual
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ def search(
     most the beam.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
-    sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
-    closed as `Finished.threshold` says. A beam of 1 is greedy search, which ends with the first
-    EOS.
+    sentence (or 2 x `beam`: `eos_among`), those that end with EOS are finished; the best `beam`
+    others stay open. A sentence is closed as `Finished.threshold` says. A beam of 1 is greedy
+    search, which ends with the first EOS.
     """
     beam = decoding.beam
+    may_end = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
     stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
     sentences = OpenSentences.begin(limits, decoding, source.device)
@@ -81,7 +82,7 @@ def search(
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
         continuations = sentences.continuations(next_log_probs, next_tokens)
-        finished.add(sentences, continuations, length_penalty(length, decoding))
+        finished.add(sentences, continuations, may_end, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
@@ -135,7 +136,7 @@ class OpenSentences:
     @classmethod
     def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
         """Return all sentences, with hypotheses that consist of BOS."""
-        limit = torch.tensor(limits, device=device)
+        limit = copy_to(torch.tensor(limits), device)
         # A sentence's K hypotheses are equal at first: only one of them is continued.
         log_probs = torch.full((len(limits), decoding.beam), -torch.inf, device=device)
         log_probs[:, 0] = 0.0
@@ -188,14 +189,20 @@ class Finished:
         self.best_scores = torch.full((sentences, n_best), -torch.inf, device=device)
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
 
-    def add(self, sentences: OpenSentences, continuations: Continuations, penalty: float) -> None:
-        """Add those of the best K continuations that end, unless N better ones are known.
+    def add(
+        self,
+        sentences: OpenSentences,
+        continuations: Continuations,
+        may_end: int,
+        penalty: float,
+    ) -> None:
+        """Add those of the best `may_end` continuations that end, unless N better ones are known.
 
         penalty: the length penalty of the continuations.
         """
         log_probs = continuations.log_probs
         ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
-        ended[:, sentences.log_probs.size(1) :] = False
+        ended[:, may_end:] = False
         scores = torch.where(ended, log_probs / penalty, -torch.inf)
         row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
         prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]
@@ -239,7 +246,8 @@ def top_next_tokens(
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
         end = log_probs[:, EOS].clone()
-        log_probs[:, [PAD, BOS]] = -torch.inf
+        for impossible in (PAD, BOS):
+            log_probs[:, impossible] = -torch.inf
         chunks.append((*top_k(log_probs, min(count, log_probs.size(1))), end))
     log_probs, tokens, end = (torch.cat(parts) for parts in zip(*chunks, strict=True))
     only_end = torch.full_like(log_probs, -torch.inf)
@@ -275,7 +283,7 @@ def log_prob_chunks(
     Those of all rows are never held at once. hidden: (R, D). row_tensors: tensors with R rows; each
     chunk comes with its n rows of them.
     """
-    size = ROWS_PER_CHUNK[hidden.device.type]
+    size = rows_per_chunk(hidden.device, MOST_ROW_BYTES)
     splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
     for hidden_chunk, *chunks in zip(*splits, strict=True):
         yield log_softmax(output(hidden_chunk)), *chunks

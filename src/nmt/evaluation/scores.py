@@ -25,7 +25,7 @@ ESCAPED = re.compile(r"&(?:amp|quot|apos|lt|gt|bar|bra|ket|#91|#93|#124);")
 # The largest fraction of translations with an escape, beyond those in the references, that is no
 # error: a model may learn a few from its data.
 MAX_ESCAPED_FRACTION = 0.005
-# Of a line: time and memory of TER grow with its square, and 2,000 take minutes.
+# The longest line: time and memory of TER grow with its square, and 2,000 words take minutes.
 MAX_WORDS = 2000
 
 

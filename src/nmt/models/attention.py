@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
+from nmt.device import autocast
 from nmt.models.position_bias import PositionBias, position_bias
 
 # B batch, T queries, S keys, D d_model, H heads, d_k width of a head's queries and keys, d_v of its
@@ -107,7 +108,7 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
         scores = scores + mask.to(scores.dtype)
     # Autocast would convert the scores to float32, and the product with the values would convert
     # the weights back; softmax adds up in float32 in any case.
-    with torch.autocast(q.device.type, enabled=False):
+    with autocast(q.device, None):
         return scores.softmax(-1)
 
 

@@ -37,7 +37,8 @@ from nmt.models.recurrent_attention import (
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
 # V vocabulary, R = B * beam rows
 
-warnings.filterwarnings("ignore", "LSTM with projections")  # that oneDNN has none concerns no user
+# oneDNN has none, which concerns no user.
+warnings.filterwarnings("ignore", "LSTM with projections")
 
 BALANCE = 0.01  # weight of the balance losses where the configuration has none
 LayerState = tuple[Tensor, Tensor]  # of one layer: hidden state (..., D), cell state (..., H)
@@ -154,7 +155,7 @@ class GNMT(Model):
             if self.source_mixture is not None and number == len(self.encoder) - 1:
                 x, penalty = self.source_mixture(x, ~padding)
             states, (hidden, cell) = run_packed(layer, self.dropout(x), source.lengths)
-            # Of two directions the last one, which ends at the first word.
+            # With two directions, the backward one, which ends at the first word.
             last.append((hidden[-1], cell[-1]))
             if self.narrow and number == 0:
                 states = states.unflatten(-1, (2, -1)).sum(-2)

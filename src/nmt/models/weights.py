@@ -15,8 +15,8 @@ from nmt.errors import UserError
 from nmt.files import atomic_write
 
 CHECKPOINT_REMEDY = (
-    "put a copy of it there; without one, delete the run's folder and train again from the first"
-    " update, because the checkpoint in its state-* folder is the same file (a hard link)"
+    "put a copy of it there; without one, delete the folder of the run that was trained and train"
+    " again from the first update, because all its copies below results are one file (hard links)"
 )
 
 

@@ -14,11 +14,17 @@ from nmt.pages.runs import described_rows
 from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
-MODEL = ("positional-encodings",)
-TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "speed")
+MODEL = ("layers", "positional-encodings")
+TRAINING = ("subword-lengths", "learning-rate", "learning-curves", "gradient-norms", "speed")
 ATTENTION = ("encoder-self-attention", "decoder-self-attention", "attention", "alignment")
 ORDER = (*MODEL, *TRAINING, *ATTENTION)
+MODEL_TABLES = ("complexity", "layers")
 DATA_TABLES = ("corpora",)
+# Tables, and figures beside them, that every reproduction has when they are asked for
+ON_REQUEST = {
+    "search": "BLEU by beam and length penalty, dev set",
+    "layers": "Time and memory of layers on this machine",
+}
 
 
 @dataclass(frozen=True)
@@ -63,14 +69,22 @@ def index_page(
         for path in figures_in_order(folder, reproduction, "png")
     }
     corpus = catalog.corpus(reproduction.corpus)
+    made = {table["name"] for table in tables}
     return render(
         "index.html.j2",
         reproduction=reproduction,
         corpus=corpus,
         sections=list(sections(tables, figures, reproduction)),
+        requested=[item for item in requested(reproduction) if item[0] not in made],
         rows=rows,
         explorer=(folder / "explorer.html").exists(),
     )
+
+
+def requested(reproduction: Reproduction) -> list[tuple[str, str]]:
+    """Return the tables that are made only when they are asked for: name and title."""
+    own = [(name, table.title) for name, table in reproduction.tables.items() if table.on_request]
+    return [*own, *ON_REQUEST.items()]
 
 
 def tables_in_order(folder: Path, reproduction: Reproduction) -> list[Path]:
@@ -121,14 +135,15 @@ def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> I
     """Yield the sections that have something to show."""
     seeds = len(reproduction.seeds)
     several = "" if seeds == 1 else f" Rows have {seeds} seeds, and the mean over them is shown."
+    model = [table for table in tables if table["name"] in MODEL_TABLES]
     data = [table for table in tables if table["name"] in DATA_TABLES]
-    results = [table for table in tables if table["name"] not in DATA_TABLES]
+    results = [table for table in tables if table not in (*model, *data)]
     plan: list[tuple[str, str, str, list[dict], tuple[str, ...]]] = [
         (
             "model",
             "Model",
-            "Position enters as in section 3.5 of the paper.",
-            [],
+            "What its layers cost (section 4), and how position enters (section 3.5).",
+            model,
             MODEL,
         ),
         (

@@ -15,13 +15,13 @@ FILES = ("training.json", "metrics.jsonl", "card.md", "model/configuration.json"
 
 
 @dataclass(frozen=True)
-class Part:
+class RunSection:
     """A run of a row, or a member of an ensemble, as (label, value) pairs and tables."""
 
     label: str
     facts: list[tuple[str, str]]
     scores: list[tuple[str, str, str, str]]  # split, metric, value, signature
-    progress: list[tuple[int, str, str]]  # update, perplexity and BLEU of the dev set
+    validations: list[tuple[int, str, str]]  # update, perplexity and BLEU of the dev set
     command: str
     settings: str
     files: list[tuple[str, str]]  # name, address
@@ -34,7 +34,7 @@ class Row:
     name: str
     title: str
     anchor: str
-    parts: list[Part]
+    parts: list[RunSection]
     members: list[str]  # anchors of an ensemble's rows
 
 
@@ -75,7 +75,7 @@ def anchor(name: str) -> str:
     return f"row-{name}"
 
 
-def described_run(run: Run, page: Path) -> Part:
+def described_run(run: Run, page: Path) -> RunSection:
     """Return what the files of a run say."""
     files = [
         (name, address(run.folder / name, page)) for name in FILES if (run.folder / name).exists()
@@ -83,13 +83,13 @@ def described_run(run: Run, page: Path) -> Part:
     translations = sorted(run.folder.glob("*.translations.txt"))
     files += [(path.name, address(path, page)) for path in translations]
     if run.seed is None:
-        return Part("ensemble", [], described_scores(run.folder), [], "", "", files)
+        return RunSection("ensemble", [], described_scores(run.folder), [], "", "", files)
     training = run.training()
-    return Part(
+    return RunSection(
         label=f"seed {run.seed}",
         facts=facts(training),
         scores=described_scores(run.folder),
-        progress=progress(run),
+        validations=validations(run),
         command=training["made_by"][0].get("command", ""),
         settings=json.dumps(training["settings"], indent=1, ensure_ascii=False),
         files=files,
@@ -143,7 +143,7 @@ def described_scores(folder: Path) -> list[tuple[str, str, str, str]]:
     return lines
 
 
-def progress(run: Run) -> list[tuple[int, str, str]]:
+def validations(run: Run) -> list[tuple[int, str, str]]:
     """Return update, perplexity and BLEU of each validation, empty where none was recorded."""
     return [
         (

@@ -28,6 +28,7 @@ SETTING_LABELS = dict(
         strict=True,
     )
 )
+SETTING_FORMATS = {"updates": "{:,.0f}", "dropout": "{}", "label_smoothing": "{}"}  # 0.0, not 0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def variation_cells(table: ResultTable) -> pd.DataFrame:
     for setting, label in SETTING_LABELS.items():
         if setting not in rows:
             continue
-        cells = format_numbers(rows[setting], "{:g}" if setting != "updates" else "{:,.0f}")
+        cells = format_numbers(rows[setting], SETTING_FORMATS.get(setting, "{:g}"))
         is_varied = (rows[setting] != base[setting]) | (rows.experiment == table.base)
         texts.append(cells.where(is_varied, "").rename(label))
     texts += [our_cells(rows, metric) for metric in table.metrics]
@@ -102,7 +103,10 @@ def difference_cells(table: ResultTable) -> pd.DataFrame:
     for column in (*table.metrics, "parameters_millions"):
         signed = FORMATS[column].replace(":", ":+")
         texts.append(our_cells(rows, column))
-        texts.append(format_numbers(rows[f"{column}_to_base"], signed).rename("Δ base"))
+        ours = format_numbers(rows[f"{column}_to_base"], signed)
+        if column in table.metrics:
+            ours = ours.mask(rows[f"{column}_may_be_chance"], "(" + ours + ")")
+        texts.append(ours.rename("Δ base"))
         if rows[f"{column}_published"].notna().any():
             texts.append(published_cells(table, column))
             differences = format_numbers(rows[f"{column}_published_to_base"], signed)
@@ -180,7 +184,7 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     texts = format_numbers(rows[column], FORMATS[column])
     if column in METRICS:
         missing = (rows.kind == "run") & rows[column].isna()
-        texts = texts.mask(missing & (rows.state == "not run"), "not run")
+        texts = texts.mask(missing & (rows.state == "not run"), not_run(rows))
         texts = texts.mask(missing & (rows.state != "not run"), "not scored")
         texts = texts + format_numbers(rows[f"{column}_sd"], " ± " + FORMATS[column])
         texts = texts + rows.apply(divergence, axis="columns")
@@ -188,6 +192,14 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     if may_be_best in rows and (rows.kind == "run").sum() > 1:
         texts = texts.where(~rows[may_be_best].eq(True), "**" + texts + "**")
     return texts.rename(LABELS[column])
+
+
+def not_run(rows: pd.DataFrame) -> pd.Series:
+    """Return what the cells of rows say that were not run: the hours that would fill them."""
+    if "planned_hours" not in rows:
+        return pd.Series("not run", index=rows.index)
+    hours = format_numbers(rows.planned_hours, " ({:.2g} h)")
+    return "not run" + hours
 
 
 def divergence(row: pd.Series) -> str:

@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator
 
+from nmt.data.tokens import sentence_lengths
 from nmt.evaluation.metrics import METRICS
 from nmt.paper.drawing import (
     COLORS,
@@ -25,7 +26,7 @@ OFFSET = 0.05
 OFFSET_OF_ALL = 0.7
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
-# Of more rows, a legend needs the width of a page.
+# With more rows, the legend needs the width of a page.
 ROWS_OF_A_COLUMN = 8
 COST_LABELS = {
     "device_hours": "device-hours of training",
@@ -147,7 +148,9 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_xlabel(COST_LABELS[column])
     grid[0].set_ylabel(METRICS[metric].label)
-    note = "Logarithmic horizontally. Means over seeds; bars: standard deviation over them."
+    note = "Logarithmic horizontally."
+    if data.seeds.max() > 1:
+        note += " Means over seeds; bars: standard deviation over them."
     small_print = drawing.small_print(f"Split {drawing.table.split}", drawing.runs, note)
     return Picture(finish(figure, small_print, grid[0]), data)
 
@@ -279,9 +282,7 @@ def length_shares(drawing: Drawing) -> pd.DataFrame:
     for vocabulary in dict.fromkeys(vocabularies):
         folder = drawing.folder.parent / "corpora" / drawing.reproduction.corpus / vocabulary
         for side in ("source", "target"):
-            # Not all tokens are read and checked: their offsets tell the lengths.
-            offsets = np.load(folder / "tokens" / "train" / f"{side}_offsets.npy")
-            counts = np.bincount(np.diff(offsets))
+            counts = np.bincount(sentence_lengths(folder / "tokens" / "train", side))
             part = {"subwords": np.arange(len(counts)), "share": counts / counts.sum()}
             parts.append(pd.DataFrame({"vocabulary": vocabulary, "side": side, **part}))
     return pd.concat(parts, ignore_index=True)

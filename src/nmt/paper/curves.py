@@ -21,7 +21,7 @@ AXES = {
     "device_seconds": "device-seconds",
     "flops": "training FLOPs",
 }
-# Of rows with the same learning rate, the legend names so many.
+# The legend names at most this many of the rows that share a learning rate.
 MOST_NAMED = 3
 
 
@@ -82,7 +82,8 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
 def recorded_points(run: Run) -> pd.DataFrame:
     """Return what one run recorded: a line for each metric and update, with tokens, time, FLOPs.
 
-    Lines of dev scores give only the update: the rest is that of the training line before.
+    Lines of dev scores give only the update: the rest is interpolated between training lines, of
+    which the first has taken all since update 0.
     """
     lines = run.metrics()
     training = run.training()
@@ -99,8 +100,9 @@ def recorded_points(run: Run) -> pd.DataFrame:
         ("device_seconds", "seconds", devices),
         ("flops", "flops", 1),
     ):
-        known = np.array([(line["update"], line[name]) for line in lines if name in line])
-        frame[key] = factor * np.interp(frame["update"], *known.T) if len(known) else np.nan
+        known = [(line["update"], line[name]) for line in lines if name in line]
+        points_known = np.array([(0, 0), *known]).T
+        frame[key] = factor * np.interp(frame["update"], *points_known) if known else np.nan
     return frame
 
 

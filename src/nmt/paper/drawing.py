@@ -22,7 +22,7 @@ from nmt.files import atomic_write
 from nmt.paper.notes import MARK
 from nmt.paper.results import Run, find_trained_runs
 
-# It reports every font that is embedded, at length.
+# fontTools reports every font that it embeds, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 # Widths in inches: one column of a two-column paper, and both.

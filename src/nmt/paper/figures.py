@@ -7,23 +7,33 @@ import matplotlib
 from nmt.paper.comparisons import bleu_by_length, cost, parameters, search, speed, subword_lengths
 from nmt.paper.curves import learning_curves, learning_rate
 from nmt.paper.drawing import STYLE, Drawing, Picture
+from nmt.paper.gradients import gradient_norms
 from nmt.paper.heads import decoder_self_attention, encoder_self_attention
 from nmt.paper.heatmaps import alignment, attention
 from nmt.paper.positions import positional_encodings
 from nmt.paper.results import commits
 from nmt.provenance import commit
 
-# Of each table
+
+def layers(drawing: Drawing) -> Picture:
+    """Draw what measure_layers.py has measured on this machine."""
+    from nmt.paper import layer_costs  # Torch takes seconds to import: other figures need none.
+
+    return layer_costs.layers(drawing)
+
+
+# Figures that each table has
 TABLE_FIGURES: dict[str, Callable[[Drawing], Picture]] = {
     "learning-curves": learning_curves,
     "learning-rate": learning_rate,
+    "gradient-norms": gradient_norms,
     "bleu-by-length": bleu_by_length,
     "cost": cost,
     "parameters": parameters,
     "speed": speed,
     "subword-lengths": subword_lengths,
 }
-# Of a reproduction, drawn for the rows of its first table
+# All figures: the others are drawn once, for the rows of the first table
 FIGURES = TABLE_FIGURES | {
     "positional-encodings": positional_encodings,
     "attention": attention,
@@ -31,9 +41,10 @@ FIGURES = TABLE_FIGURES | {
     "decoder-self-attention": decoder_self_attention,
     "alignment": alignment,
     "search": search,
+    "layers": layers,
 }
 # Figures that need no run
-FORMULAS = {"positional-encodings"}
+FORMULAS = {"positional-encodings", "layers"}
 
 
 def origin(name: str, drawing: Drawing) -> str:

@@ -15,7 +15,7 @@ from nmt.paper.heatmaps import first_runs
 
 # Lines of smaller weights are not drawn.
 LEAST_WEIGHT = 0.05
-# Of more subwords, a panel takes the width of the page.
+# With more subwords, a panel takes the width of the page.
 SUBWORDS_OF_A_COLUMN = 26
 # Inches of a panel: its lines, and above and below its words
 LINES_HEIGHT = 1.0

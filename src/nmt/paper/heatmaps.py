@@ -25,7 +25,7 @@ from nmt.paper.results import Run
 
 # Heads drawn besides the mean of all.
 HEADS_DRAWN = 2
-# Of more rows with attention than FEW_ROWS, only the mean of heads is drawn, on panels in
+# With more rows than FEW_ROWS that attend, only the mean of heads is drawn, on panels in
 # MANY_ROWS_COLUMNS columns.
 FEW_ROWS = 4
 FEW_ROWS_COLUMNS = 2

@@ -29,6 +29,7 @@ LATEX_ESCAPES |= {
     "†": r"$\dagger$",
     "Δ": r"$\Delta$",
     "–": "--",
+    "\u00a0": "~",  # a space at which no line ends
 }
 
 HTML_PAGE = """<!doctype html>

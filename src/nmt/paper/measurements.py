@@ -5,8 +5,8 @@ import pandas as pd
 from nmt.evaluation.cost import sustained_flops
 from nmt.paper.results import Run, provenance
 
-# The columns of costs in `run_results`.
-COSTS = (
+# The columns of costs in `run_results`
+RUN_COSTS = (
     "parameters_millions",
     "flops_6nd",
     "flops_device_time",
@@ -28,7 +28,7 @@ def run_results(runs: list[Run], split: str, metrics: list[str]) -> pd.DataFrame
     is_trained tells whether anything is.
     """
     results = pd.DataFrame([run_result(run, split, metrics) for run in runs])
-    numbers = [*metrics, *COSTS]
+    numbers = [*metrics, *RUN_COSTS]
     return results.assign(**{name: results[name].astype(float) for name in numbers})
 
 
@@ -44,12 +44,12 @@ def run_result(run: Run, split: str, metrics: list[str]) -> dict:
     }
     result |= dict.fromkeys(metrics)
     result |= {f"{metric}_signature": "" for metric in metrics}
-    result |= dict.fromkeys((*COSTS, "device", "processes", "threads", "commit"))
+    result |= dict.fromkeys((*RUN_COSTS, "device", "processes", "threads", "commit"))
     if not run.is_trained:
         return result
     for metric in metrics:
         result |= score_columns(run, split, metric)
-    return result | cost_columns(run)
+    return result | run_costs(run)
 
 
 def score_columns(run: Run, split: str, metric: str) -> dict:
@@ -70,7 +70,7 @@ def score_columns(run: Run, split: str, metric: str) -> dict:
     }
 
 
-def cost_columns(run: Run) -> dict:
+def run_costs(run: Run) -> dict:
     """Return what the run's trainings cost, and on which devices they ran."""
     trainings = run.trainings()
     flops = sum(training["flops"] for training in trainings)

@@ -2,11 +2,12 @@
 
 import pandas as pd
 
+from nmt.configuration import Table
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.significance import LEVEL
 from nmt.paper.results import Run
 
-# Behind the titles of rows that a note says are stale or incomplete.
+# Marks the titles of rows that a note says are stale or incomplete.
 MARK = "†"
 
 
@@ -52,11 +53,10 @@ def table_notes(
             "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
             " times the number of subwords, which is worse than an untrained model's."
         )
-    if rows.filter(regex="_published$").notna().any(axis=None):
-        notes.append(
-            "Differences: ours minus published. Published FLOPs are as their papers count them, not"
-            " as 6 N D."
-        )
+    if rows.filter(regex="_difference$").notna().any(axis=None):
+        notes.append("Differences: ours minus published.")
+    if rows.flops_6nd_published.notna().any():
+        notes.append("Published FLOPs are as their papers count them, not as 6 N D.")
     if "updates" in rows:
         notes.append(
             "Settings: N layers, h heads, P_drop dropout, eps_ls label smoothing; blank where they"
@@ -66,12 +66,32 @@ def table_notes(
     return notes
 
 
+def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
+    """Return what the differences to the base and the numbers of counterparts mean."""
+    notes = []
+    if table.counterparts:
+        notes.append(
+            "Published: of the paper's experiment that the row repeats in small, on another corpus:"
+            " its difference to the paper's base is to be compared, not the number itself."
+        )
+    if table.base and rows.filter(regex="_may_be_chance$").any(axis=None):
+        notes.append(
+            "Δ base in brackets: at most twice the standard deviation of the base's seeds, so that"
+            " it may be chance."
+        )
+    return notes
+
+
 def state_notes(rows: pd.DataFrame) -> list[str]:
     """Return which rows are stale, incomplete or not run."""
     notes = []
-    for title, state in zip(rows.title, rows.state, strict=True):
-        if state == "not run":
-            notes.append(f"{title}: not run.")
+    planned = rows.get("planned_hours", pd.Series(index=rows.index, dtype=float))
+    for title, state, hours in zip(rows.title, rows.state, planned, strict=True):
+        if state == "not run" and hours > 0:
+            device = rows.planned_device[rows.planned_hours == hours].iloc[0]
+            notes.append(f"{title}: not run; it would take {hours:.2g} hours of {device}.")
+        elif state == "not run":
+            notes.append(f"{title}: not run; `snakemake plan` says how many hours it would take.")
         elif isinstance(state, str) and state:
             notes.append(f"{title} {MARK}: {state}.")
     return notes

@@ -21,7 +21,7 @@ from nmt.paper.results import find_runs
 POSITIONS = 100
 # Few sentences are longer, so that later positions are hardly learned.
 LEARNED_POSITIONS = 40
-# Of more heads of ALiBi, every other line would hide the one before.
+# At most this many heads of ALiBi are drawn: more lines would hide each other.
 MOST_HEADS = 8
 
 

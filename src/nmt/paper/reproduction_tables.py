@@ -102,8 +102,24 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> Sh
     return Sheet(f"Beam and length penalty, {reproduction.title}", parts, data, notes)
 
 
-# By the names of their files
+def complexity_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> Sheet:
+    """Return AIAYN's Table 1, which is the same in every reproduction."""
+    from nmt.paper import complexity  # Torch takes seconds to import: other tables need none.
+
+    return complexity.complexity_sheet()
+
+
+def layers_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> Sheet:
+    """Return what measure_layers.py has measured on this machine."""
+    from nmt.paper import layer_costs
+
+    return layer_costs.layers_sheet(runs.parent / reproduction.name)
+
+
+# The tables, by the names of their files
 SHEETS: dict[str, Callable[[Reproduction, Catalog, Path], Sheet]] = {
+    "complexity": complexity_sheet,
+    "layers": layers_sheet,
     "corpora": corpora_sheet,
     "search": search_sheet,
 }

@@ -24,9 +24,10 @@ SCRIPTS = {
     "dev.perplexity.json": "perplexity.py",
     "attention.json": "attend.py",
     "dev.sweep.json": "sweep.py",
+    "gradients.json": "measure_gradients.py",
     "scores.json": "score.py",
 }
-# What is read of training.json
+# The keys of training.json that are read
 TRAINING_KEYS = ("settings", "made_by", "parameters", "flops", "seconds", "device_seconds")
 
 
@@ -64,14 +65,15 @@ class Run:
         return str(self.seed)
 
     def path(self, name: str, prefix: str = "") -> Path:
-        """Return the path of a file of the run.
+        """Return the path of a file of the run, or of that file compressed.
 
-        Raises UserError, which names the script that makes the file, when it does not exist.
+        Raises UserError, which names the script that makes the file, when neither exists.
         """
         path = self.folder / f"{prefix}{name}"
-        if not path.exists():
+        compressed = path.with_name(f"{path.name}.gz")
+        if not path.exists() and not compressed.exists():
             raise UserError(f"{path} is not there: {self.remedy(name)}.")
-        return path
+        return path if path.exists() else compressed
 
     def remedy(self, name: str) -> str:
         """Return what makes a file of the run."""
@@ -92,8 +94,8 @@ class Run:
         return read_json(self.path(name, prefix), keys, self.remedy_of_damage(name))
 
     def has(self, name: str, prefix: str = "") -> bool:
-        """Return whether a file of the run exists."""
-        return (self.folder / f"{prefix}{name}").exists()
+        """Return whether a file of the run exists, compressed or not."""
+        return any((self.folder / f"{prefix}{name}{end}").exists() for end in ("", ".gz"))
 
     def training(self) -> dict:
         """Return what train.py wrote about the run."""
@@ -119,6 +121,10 @@ class Run:
     def sweep(self) -> dict:
         """Return what sweep.py wrote about the dev set."""
         return self.read("dev.sweep.json", ["beam", "alpha", "signature"])
+
+    def gradients(self) -> dict:
+        """Return what measure_gradients.py wrote about the model."""
+        return self.read("gradients.json", ["untrained", "trained"])
 
     def attention(self) -> dict:
         """Return what attend.py wrote about the reproduction's sentence."""

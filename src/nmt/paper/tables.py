@@ -18,7 +18,7 @@ from nmt.configuration import (
 from nmt.errors import UserError
 from nmt.evaluation.metrics import COSTS, METRICS
 from nmt.paper.measurements import run_results
-from nmt.paper.notes import join_distinct, significance_notes, table_notes
+from nmt.paper.notes import base_notes, join_distinct, significance_notes, table_notes
 from nmt.paper.results import find_runs
 
 # The columns of the published costs that tables show.
@@ -70,9 +70,12 @@ def make_table(
     is no difference of FLOPs: papers count them otherwise. Metrics that were compared have
     _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison. With several
     seeds the numbers of each are in _seed_1 and so on. A table with a base has the SETTINGS, and in
-    _to_base and _published_to_base the differences to the base's numbers.
+    _to_base and _published_to_base the differences to the base's numbers. Where the base has
+    several seeds, _may_be_chance tells whether ours is at most twice their standard deviation. What
+    is published of a row's counterpart has no difference to ours.
 
     Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
+    Where plan.py has been asked, planned_hours and planned_device say what would fill them.
     Raises UserError for an unknown table, for one without any run, and for scores of different
     signatures.
     """
@@ -85,8 +88,16 @@ def make_table(
     signatures = {metric: common_signature(results, metric) for metric in table.metrics}
 
     published = published_numbers(reproduction.corpus, table, catalog)
+    published += counterpart_numbers(table, catalog)
     cited = cited_rows(table, published)
     ours = our_rows(table, results, published, catalog, significance)
+    hours = read_plan(runs.parent / reproduction.name / "plan.csv")
+    for row in ours:
+        if row["state"] == "not run":
+            trainings = catalog.trainings(
+                row["experiment"], reproduction.seeds_for(row["experiment"])
+            )
+            row |= planned_columns([name for name, _ in trainings], catalog, hours)
     constants = {"corpus": reproduction.corpus, "corpus_title": corpus.title, "split": table.split}
     constants |= {f"{metric}_signature": text for metric, text in signatures.items()}
     rows = pd.DataFrame(cited + ours).assign(**constants)
@@ -100,6 +111,7 @@ def make_table(
     ]
     ensembles = [run for run in table_runs if run.members]
     notes = table_notes(rows, results, signatures, ensembles)
+    notes += base_notes(rows, table)
     notes += significance_notes(significance, several_rows=len(table.experiments) > 1)
     sources = list(dict.fromkeys(sources))
     return ResultTable(table.title, table.metrics, table.base, rows, notes, sources)
@@ -134,6 +146,23 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> list[Publi
     return scores + costs
 
 
+def counterpart_numbers(table: Table, catalog: Catalog) -> list[Published]:
+    """Return the published scores of the rows' counterparts, as if they were the rows' own.
+
+    A paper's perplexity stands beside perplexity, its BLEU beside the first BLEU of the table,
+    however that is tokenized.
+    """
+    columns = {METRICS[metric].scorer: metric for metric in reversed(table.metrics)}
+    numbers = []
+    for row, counterpart in table.counterparts.items():
+        for entry in catalog.published:
+            if entry.experiment == counterpart and entry.split == table.split:
+                column = columns.get(METRICS[entry.metric].scorer)
+                if column:
+                    numbers.append(entry.model_copy(update={"experiment": row, "metric": column}))
+    return numbers
+
+
 def published_metrics(metrics: list[str]) -> list[str]:
     """Return the metrics under which numbers are published that belong into these columns."""
     return [METRICS[metric].published_as or metric for metric in metrics]
@@ -163,11 +192,13 @@ def our_rows(
     for name in table.experiments:
         row_results = results[results.experiment == name]
         entries = [entry for entry in published if entry.experiment == name]
-        row = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
+        row: dict = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
         row["state"] = row_state(row_results)
         if table.base:
             row |= setting_columns(catalog.rows[name])
         row |= number_columns(table.metrics, row_results, entries)
+        if name in table.counterparts:
+            row |= dict.fromkeys((f"{metric}_difference" for metric in table.metrics), None)
         row |= seed_columns(table.metrics, row_results)
         row |= cost_columns(row_results)
         row |= significance_columns(name, significance)
@@ -209,6 +240,31 @@ def row_state(results: pd.DataFrame) -> str:
     return "" if trained == len(results) else f"{trained} of {len(results)} seeds run"
 
 
+def read_plan(path: Path) -> dict[str, tuple[float, str]]:
+    """Return the hours that plan.py predicts for a training of each experiment, and on what.
+
+    Nothing where there is no plan.
+    """
+    if not path.exists():
+        return {}
+    plan = pd.read_csv(path)
+    return dict(zip(plan.experiment, zip(plan.hours, plan.device, strict=True), strict=True))
+
+
+def planned_columns(
+    trainings: list[str], catalog: Catalog, hours: dict[str, tuple[float, str]]
+) -> dict:
+    """Return what would fill a row that was not run: the sum over the trainings of its seeds."""
+    names = [catalog.experiment(name).trained_as or name for name in trainings]
+    if not all(name in hours for name in names):
+        return {}
+    devices = dict.fromkeys(hours[name][1] for name in names)
+    return {
+        "planned_hours": sum(hours[name][0] for name in names),
+        "planned_device": ", ".join(devices),
+    }
+
+
 def setting_columns(experiment: Experiment | Ensemble) -> dict:
     """Return the columns of SETTINGS; an ensemble has none, a recurrent model only two."""
     if isinstance(experiment, Ensemble):
@@ -224,14 +280,17 @@ def setting_columns(experiment: Experiment | Ensemble) -> dict:
 
 def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Return the rows with the differences to the base's numbers, ours and published."""
-    base = rows[rows.get("experiment") == table.base].iloc[0]
+    is_base = rows.experiment == table.base
     differences = {}
     for column in (*table.metrics, "parameters_millions"):
         for suffix in ("", "_published"):
             numbers = rows[f"{column}{suffix}"].astype(float)
-            difference = numbers - base[f"{column}{suffix}"]
-            is_variation = (rows.kind == "run") & (rows.experiment != table.base)
+            difference = numbers - numbers[is_base].iloc[0]
+            is_variation = (rows.kind == "run") & ~is_base
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
+    for metric in table.metrics:
+        spread = 2 * rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]  # NaN with a single seed
+        differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= spread
     return rows.assign(**differences)
 
 

@@ -17,7 +17,7 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.trainer import Trainer
 from nmt.training.validation import dev_nll
 
-# Of a large update only as many micro-batches are timed as have so many tokens.
+# A large update is timed by its first micro-batches alone, up to this many tokens.
 TOKENS_AT_A_TIME = 4096
 DEV_SENTENCES = 128
 WARM_UP_UPDATES = 2

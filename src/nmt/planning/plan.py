@@ -19,7 +19,7 @@ from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.size import size
 from nmt.planning.calibration import calibrate
-from nmt.planning.gpus import GPU
+from nmt.planning.roofline import Device, Prediction, predict_training
 from nmt.planning.texts import Texts
 
 UPDATES_LOOKED_AT = 200
@@ -42,6 +42,7 @@ class PlannedTraining:
     """One experiment's trainings, one for each seed.
 
     seconds: predicted for one of them. measured: device-seconds of those that are finished.
+    update: the prediction of an update on a GPU, None where updates were timed here.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PlannedTraining:
     amounts: Amounts
     seconds: float
     measured: list[float]
+    update: Prediction | None = None
 
 
 def trainings_of(
@@ -117,7 +119,7 @@ def plan(
     catalog: Catalog,
     tables: list[str],
     runs: Path,
-    gpu: GPU | None,
+    gpu: Device | None,
     seconds: float,
     threads: int,
     workers: int,
@@ -132,10 +134,19 @@ def plan(
     experiments = {name: catalog.experiment(name) for name in trainings}
     texts = {name: texts_of(name, reproduction, catalog, runs.parent) for name in trainings}
     amounts = {name: amounts_of(experiments[name], texts[name]) for name in trainings}
+    timed = {cost_of(experiments[name], texts[name]): name for name in trainings}
+    updates: dict[str, Prediction] = {}
     if gpu:
-        predicted = {name: amounts[name].flops / gpu.rate for name in trainings}
+        of_a_cost = {
+            cost: predict_training(experiments[name], texts[name], gpu)
+            for cost, name in timed.items()
+        }
+        updates = {name: of_a_cost[cost_of(experiments[name], texts[name])] for name in trainings}
+        predicted = {
+            name: experiments[name].training.updates * update.seconds
+            for name, update in updates.items()
+        }
     else:
-        timed = {cost_of(experiments[name], texts[name]): name for name in trainings}
         calls = [(experiments[name], texts[name]) for name in timed.values()]
         calibrated = dict(zip(timed, calibrate(calls, seconds, threads, workers), strict=True))
         predicted = {
@@ -150,6 +161,7 @@ def plan(
             predicted[name],
             # What was measured here says nothing about a GPU that is not here.
             [] if gpu else measured_seconds(runs / reproduction.corpus / name, seeds),
+            updates.get(name),
         )
         for name, seeds in trainings.items()
     ]

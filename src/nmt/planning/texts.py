@@ -1,4 +1,4 @@
-"""The sentences that a plan reckons with: a corpus's own, or made ones before it is there."""
+"""The sentences that a plan is computed from: the corpus's, or random ones of typical lengths."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,8 @@ import numpy as np
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.text.subwords import UNK
 
-# Of newstest2014 in 37,000 subwords: near a log-normal distribution of this mean and spread
+# Lengths of newstest2014 in 37,000 subwords: near a log-normal distribution of this mean and
+# spread
 MEAN_LENGTH = 29
 SIGMA = 0.6
 MADE_PAIRS = {"train": 5_000, "dev": 3_000}
@@ -19,8 +20,8 @@ MADE_PAIRS = {"train": 5_000, "dev": 3_000}
 class Texts:
     """Where the training and dev set of a vocabulary are, or will be.
 
-    folder: the vocabulary's. sizes: of the vocabularies, as configured. max_length: of a training
-    pair's sides, in subwords.
+    folder: the vocabulary's folder. sizes: the configured vocabulary sizes of source and target.
+    max_length: the most subwords that a side of a training pair may have.
     """
 
     folder: Path

@@ -18,7 +18,7 @@ ENCODER = "encoder self-attention"
 DECODER = "decoder self-attention"
 # Weights are whole numbers of 1/SCALE in JSON: pages with many of them stay small.
 SCALE = 1000
-# Of a sentence: maps grow with the square, and nobody can read larger ones.
+# The longest sentence: maps grow with its square, and nobody can read larger ones.
 MOST_SUBWORDS = 250
 
 Maps = dict[str, Tensor]  # by layer: [heads][query][key]

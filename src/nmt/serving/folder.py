@@ -35,15 +35,15 @@ from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SUBWORD_FILES, SubwordPair, check_subwords, copy_subwords
 
-CONFIGURATION_KEYS = (
-    "experiment",
-    "vocabulary",
-    "source",
-    "target",
-    "corpus",
-    "license",
-    "provenance",
-)
+CONFIGURATION_KEYS = {
+    "experiment": dict,
+    "vocabulary": dict,
+    "source": str,
+    "target": str,
+    "corpus": str,
+    "license": str,
+    "provenance": dict,
+}
 CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
 REMEDY = (
     "delete {folder} and run snakemake, or average.py, which make it from checkpoints in seconds"
@@ -96,12 +96,8 @@ def read_configuration(folder: Path) -> dict:
     configuration = present_spelling(
         read_json(folder / "configuration.json", remedy=REMEDY.format(folder=folder))
     )
-    if not isinstance(configuration, dict):
-        raise UserError(
-            f"{folder} is no model's folder: its configuration.json has no keys and values."
-        )
-    for key in CONFIGURATION_KEYS:
-        if key not in configuration:
+    for key, kind in CONFIGURATION_KEYS.items():
+        if not isinstance(configuration.get(key), kind):
             raise UserError(
                 f"{folder} is no model's folder: its configuration.json has no {key!r}."
             )
@@ -177,7 +173,8 @@ class TranslationModel:
             with torch.device("meta"):
                 require_same_parameters(build(experiment.model, *sizes), weights)
         except UserError as error:
-            raise UserError(f"{path}: {error}") from None
+            text = str(error).removesuffix(".")
+            raise UserError(f"{path}: {text}: {remedy}.") from None
         model = build(experiment.model, *sizes).to(self.device)
         set_parameters(model, weights)
         return model.to(self.precision).eval()

@@ -12,143 +12,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from nmt.configuration import read_yaml
 from nmt.errors import UserError, nearest
 from nmt.progress import progress
+from nmt.text.grammar_checks import check_rule, check_symbols
+from nmt.text.productions import Phrase, Production, agree, condition_templates
 
-REFERENCE = re.compile(r"\{([^{}]*)\}")
-FEATURE = re.compile(r"(\w+)=(\{[^{}]*\}|\S+)")
 JOINT = re.compile(r"(\w?)~(\w)")
 SECTIONS = {"start", "length", "once", "finish", "tables", "words", "rules"}
 ATTEMPTS = 1000
 
-Phrase = dict[str, Any]
-Reference = list[list[str]]  # paths into a scope, each a list of keys
-
 
 class NoWordLeftError(Exception):
     """All words that fit are in the sentence already: start the sentence again."""
-
-
-class Template:
-    """Text with references in braces, as in `{noun.en}s` or `{endings noun.gender case}`.
-
-    A reference is a path into the names in scope, optionally followed by paths whose values are
-    keys to look up in what the first path gives.
-    """
-
-    def __init__(self, text: str):
-        """Raise UserError when `text` is not a string or a reference is empty."""
-        if not isinstance(text, str):
-            raise UserError(f"{text!r} is not text: put it in quotes")
-        self.text = text
-        self.pieces: list[str | Reference] = []
-        for index, piece in enumerate(REFERENCE.split(text)):
-            if index % 2:  # what the group of the pattern matched
-                self.pieces.append(parse_reference(piece))
-            elif piece:
-                self.pieces.append(piece)
-        self.references = [piece for piece in self.pieces if not isinstance(piece, str)]
-
-    def fill(self, scope: Phrase) -> Any:
-        """Return the text with its references resolved.
-
-        A template that is a single reference gives the value that it refers to, text or not.
-        """
-        if not self.references:
-            return self.text
-        if len(self.pieces) == 1:
-            return resolve(self.references[0], scope)
-        return "".join(
-            [piece if isinstance(piece, str) else resolve(piece, scope) for piece in self.pieces]
-        )
-
-
-def parse_reference(text: str) -> Reference:
-    """Return the paths of a reference: text between braces, without the braces."""
-    paths = text.split()
-    if not paths:
-        raise UserError("'{}' refers to nothing")
-    return [path.split(".") for path in paths]
-
-
-def resolve(reference: Reference, scope: Phrase) -> Any:
-    """Return the value that a reference refers to."""
-    first_path, *key_paths = reference
-    value = follow(first_path, scope)
-    for path in key_paths:
-        value = value[follow(path, scope)]
-    return value
-
-
-def follow(path: list[str], scope: Phrase) -> Any:
-    """Return the value at the end of a path of keys."""
-    value: Any = scope
-    for key in path:
-        value = value[key]
-    return value
-
-
-def agree(tags: str, allowed_tags: str) -> bool:
-    """Return whether two lists of tags, separated by spaces, have a tag in common."""
-    return not set(tags.split()).isdisjoint(allowed_tags.split())
-
-
-class Production:
-    """One way to rewrite a symbol.
-
-    weight: relative frequency among the productions that fit.
-    when: conditions, pairs of a path into the scope and the tags allowed there.
-    let: names with the symbol, and the features passed to it, that each stands for.
-    yields: names with the templates of what the production yields.
-    """
-
-    def __init__(self, data: dict):
-        """Raise UserError when `data` is not a production."""
-        if not isinstance(data, dict):
-            raise UserError(f"{data!r} is not a mapping")
-        data = dict(data)
-        self.weight = data.pop("weight", 1)
-        self.when = [
-            (Template(f"{{{path}}}"), Template(tags)) for path, tags in data.pop("when", {}).items()
-        ]
-        self.let = {name: parse_call(text) for name, text in data.pop("let", {}).items()}
-        self.yields = {name: Template(text) for name, text in data.items()}
-
-    def fits(self, scope: Phrase) -> bool:
-        """Return whether the scope meets all conditions."""
-        return all(agree(tags.fill(scope), allowed.fill(scope)) for tags, allowed in self.when)
-
-    def paths(self) -> Iterator[list[str]]:
-        """Yield all paths that the templates of the production refer to."""
-        templates = [template for condition in self.when for template in condition]
-        for _, features in self.let.values():
-            templates += features.values()
-        templates += self.yields.values()
-        for template in templates:
-            for reference in template.references:
-                yield from reference
-
-
-def parse_call(text: str) -> tuple[str, dict[str, Template]]:
-    """Return the symbol and the features of `Symbol feature=value feature={reference}`."""
-    symbol, _, features = text.partition(" ")
-    if FEATURE.sub("", features).strip():
-        raise UserError(f"{text!r} is not of the form 'Symbol feature=value ...'")
-    return symbol, {name: Template(value) for name, value in FEATURE.findall(features)}
-
-
-def condition_templates(productions: list[Production]) -> list[Template]:
-    """Return the templates with references in the conditions of productions, without duplicates."""
-    templates = {}
-    for production in productions:
-        for condition in production.when:
-            for template in condition:
-                if template.references:
-                    templates[template.text] = template
-    return list(templates.values())
 
 
 def join(match: re.Match) -> str:
@@ -172,9 +49,12 @@ class Grammar:
             self.read(data)
         except (KeyError, TypeError, AttributeError) as error:
             raise self.error(f"a part is missing or is not what it should be ({error!r})") from None
-        self.check_symbols()
-        for symbol in self.rules:
-            self.check_rule(symbol)
+        try:
+            check_symbols(self.start, self.once, self.words, self.rules, self.languages)
+            for symbol in self.rules:
+                check_rule(symbol, self.words, self.rules, self.tables)
+        except UserError as error:
+            raise self.error(str(error)) from None
 
     @classmethod
     def load(cls, path: str | Path, source: str = "en", target: str = "de") -> "Grammar":
@@ -268,8 +148,6 @@ class Grammar:
             text = pattern.sub(replacement, text)
         return text[:1].upper() + text[1:]
 
-    # Errors in a grammar are reported when it is loaded, not after an hour of sentences.
-
     def error(self, message: str) -> UserError:
         """Return a UserError that names the grammar."""
         return UserError(f"{self.name}: {message}.")
@@ -341,70 +219,6 @@ class Grammar:
                 yield re.compile(pattern), replacement
             except re.error as error:
                 raise self.error(f"{pattern!r} is not a pattern ({error})") from None
-
-    def check_symbols(self) -> None:
-        """Raise UserError when a symbol is used that is neither a rule nor a word class.
-
-        The start symbol must yield both languages.
-        """
-        known = [*self.words, *self.rules]
-        symbols = [self.start, *self.once]
-        for rule in self.rules.values():
-            for production in rule:
-                symbols += [symbol for symbol, _ in production.let.values()]
-        for symbol in symbols:
-            if symbol not in known:
-                raise self.error(
-                    f"there is no rule or word class {symbol!r}; {nearest(symbol, known)}"
-                )
-        yields = self.rules[self.start][0].yields
-        for language in self.languages:
-            if language not in yields:
-                raise self.error(
-                    f"{self.start} yields no {language!r}; {nearest(language, yields)}"
-                )
-
-    def check_rule(self, symbol: str) -> None:
-        """Raise UserError when the productions of a symbol yield or refer to the wrong names.
-
-        All must yield the same names, and refer only to features that some call passes, to tables,
-        and to names in their own `let`.
-        """
-        given = self.passed_features(symbol) | self.tables.keys()
-        first_yields = self.rules[symbol][0].yields
-        for number, production in enumerate(self.rules[symbol], start=1):
-            where = f"{symbol}, production {number}"
-            not_shared = sorted(production.yields.keys() ^ first_yields.keys())
-            if not_shared:
-                raise self.error(
-                    f"{where} and production 1 do not both yield {', '.join(not_shared)}"
-                )
-            names = {*given, *production.let}
-            for path in production.paths():
-                name = path[0]
-                if name not in names:
-                    raise self.error(f"{where}: nothing is called {name!r}; {nearest(name, names)}")
-                if name in production.let and len(path) > 1:
-                    form = path[1]
-                    forms = self.forms(production.let[name][0])
-                    if form not in forms:
-                        raise self.error(f"{where}: {name} has no {form!r}; {nearest(form, forms)}")
-
-    def passed_features(self, symbol: str) -> set[str]:
-        """Return the names of the features that any production passes to a symbol."""
-        names: set[str] = set()
-        for rule in self.rules.values():
-            for production in rule:
-                for part, features in production.let.values():
-                    if part == symbol:
-                        names |= features.keys()
-        return names
-
-    def forms(self, symbol: str) -> list[str]:
-        """Return the names of the forms of a word, or of what a phrase yields."""
-        if symbol in self.words:
-            return list(self.words[symbol][0])
-        return list(self.rules[symbol][0].yields)
 
 
 def generate(

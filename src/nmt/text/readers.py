@@ -187,7 +187,9 @@ def damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise UserError(f"{path} is damaged or truncated ({error}).") from None
+        raise UserError(
+            f"{path} is damaged or truncated ({error}): delete it and fetch it again."
+        ) from None
 
 
 @contextmanager

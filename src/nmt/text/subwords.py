@@ -24,8 +24,8 @@ from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 SUBWORD_FILES = ("source.model", "target.model")
 CHECKSUMS = "SHA256SUMS"  # as sha256sum --check reads it
 REMEDY = (
-    "delete {folder} and make it again in minutes, by `snakemake {folder}`: no training that was"
-    " finished is repeated"
+    "delete {folder} and run snakemake, or learn_vocabulary.py, which make it again in minutes; no"
+    " training that was finished is repeated"
 )
 
 # A character that occurs less than once in this many characters becomes the unknown symbol, so that

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 import torch
 
+from nmt import configuration
 from nmt.configuration import Experiment
 from nmt.data.batches import UpdateBatch
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit
 
+# Tokens of both sides for which a GPU takes as long as for fewer: by the model of nmt.planning, the
+# paper's updates take least time in groups of about this size (docs/performance.md).
+GPU_LEAST_TOKENS = 8192
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -51,6 +55,17 @@ class Machine:
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def least_tokens(device: torch.device, config: configuration.Model) -> int:
+    """Return the tokens for which a device takes as long as for fewer (nmt.data.grouping).
+
+    0: micro-batches stay as they are, as on a CPU, where every token costs, and where a part of the
+    loss depends on them.
+    """
+    if device.type == "cpu" or config.has_loss_of_batches:
+        return 0
+    return GPU_LEAST_TOKENS
 
 
 def device_name(device: torch.device) -> str:

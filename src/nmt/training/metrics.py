@@ -1,14 +1,16 @@
 """A training's log: one JSON object per line in metrics.jsonl, the same numbers for TensorBoard."""
 
+import gzip
 import json
 import os
 import threading
+import zlib
 from pathlib import Path
 
 from nmt.errors import UserError
 from nmt.files import write_lines
 
-# Of settings.json and of the log in a state's folder
+# What to do about a damaged settings.json, or log, in a state's folder
 SETTINGS_REMEDY = "delete it: training writes it again, from the configuration"
 REMEDY = (
     "put a copy of it there (a finished run has one beside its checkpoints), or delete it: the"
@@ -65,11 +67,18 @@ def print_error_of_thread(error: threading.ExceptHookArgs) -> None:
 def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
     """Return all whole lines; a kill may have left half of the last one.
 
-    remedy: what brings the file back. Raises UserError for any other line that is none of a log.
+    path: of a log, or of one compressed by gzip. remedy: what brings the file back. Raises
+    UserError for any other line that is none of a log.
     """
     if not path.exists():
         return []
-    *lines, last = path.read_bytes().split(b"\n")
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{path} is damaged ({error}): {remedy}.") from None
+    *lines, last = content.split(b"\n")
     # A power cut may leave bytes of zero.
     is_unfinished = parsed(last) is None and (last.startswith(b"{") or not last.strip(b"\0"))
     entries = []

@@ -5,20 +5,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from nmt.device import autocast, rows_per_chunk
 from nmt.models.protocol import PAD
 
 # B sentences, T target length, N = B * T target positions, D width, V vocabulary
 
-# Positions whose logits are held at a time: few enough for a CPU's cache, enough to fill a GPU
-ROWS_PER_CHUNK = {"cpu": 512, "cuda": 4096}
-
 
 def cross_entropy(
-    hidden: Tensor, output: nn.Linear, targets: Tensor, smoothing: float
+    hidden: Tensor,
+    output: nn.Linear,
+    targets: Tensor,
+    smoothing: float,
+    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the smoothed loss to minimize, and the plain negative log-likelihood.
 
     Both are sums over all positions but padding, in nats. hidden (B, T, D), targets (B, T).
+    dtype: of the logits and of all matrix products, whatever autocast says; None: that of hidden.
     Smoothing spreads `smoothing` over the whole vocabulary, the right word included (Szegedy et al.
     2016), as torch.nn.functional.cross_entropy does.
     """
@@ -30,7 +33,8 @@ def cross_entropy(
         states = states.detach()
         weight = weight.detach()
         bias = None if bias is None else bias.detach()
-    return CrossEntropy.apply(states, weight, bias, targets.flatten(), smoothing)
+    dtype = dtype or hidden.dtype
+    return CrossEntropy.apply(states, weight, bias, targets.flatten(), smoothing, dtype)
 
 
 class CrossEntropy(torch.autograd.Function):
@@ -44,18 +48,21 @@ class CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+        ctx,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         """Return the loss and the negative log-likelihood of hidden (N, D) and targets (N,).
 
-        weight: (V, D). bias: (V,).
+        weight: (V, D). bias: (V,). dtype: of matrix products.
         """
-        device = hidden.device.type
-        autocast = torch.is_autocast_enabled(device)
-        dtype = torch.get_autocast_dtype(device) if autocast else hidden.dtype
-        with torch.autocast(device, enabled=False):
+        with autocast(hidden.device, None):
             exact_dtype = torch.promote_types(dtype, torch.float32)
-            # float16 ends at 6e-8, which is 17 nats.
+            # float16 holds no probability below 6e-8, which is 17 nats.
             prob_dtype = exact_dtype if dtype == torch.float16 else dtype
             cast_weight = weight.to(dtype)
             share = smoothing / len(weight)  # s / V
@@ -69,7 +76,7 @@ class CrossEntropy(torch.autograd.Function):
             grads = Gradients(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
             nll = torch.zeros((), dtype=exact_dtype, device=hidden.device)
             loss = torch.zeros_like(nll)
-            chunk_size = ROWS_PER_CHUNK[device]
+            chunk_size = rows_per_chunk(hidden.device, len(weight) * dtype.itemsize)
             rows = torch.arange(chunk_size, device=hidden.device)
             for start in range(0, len(targets), chunk_size):
                 chunk = slice(start, start + chunk_size)
@@ -105,7 +112,7 @@ class CrossEntropy(torch.autograd.Function):
         grads = (
             None if grad is None else grad * grad_loss.to(grad.dtype) for grad in ctx.saved_tensors
         )
-        return *grads, None, None
+        return *grads, None, None, None
 
 
 @dataclass

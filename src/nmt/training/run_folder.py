@@ -1,7 +1,5 @@
 """The folder of a run: its state while it is trained, and what a finished training leaves."""
 
-import errno
-import fcntl
 import hashlib
 import json
 import logging
@@ -16,17 +14,13 @@ from pathlib import Path
 from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import atomic_write, read_json, remove, write_json
+from nmt.files import lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
 from nmt.training.metrics import SETTINGS_REMEDY
+from nmt.training.published import publish_run
 from nmt.training.trainer import Trainer
-
-# Of training.json
-TRAINING_REMEDY = (
-    "delete it and run snakemake, which makes it again from the run's state in seconds"
-)
 
 
 @dataclass(frozen=True)
@@ -105,8 +99,8 @@ class RunFolder:
         free = shutil.disk_usage(self.state_folder).free
         if needed - present > free:
             raise UserError(
-                f"training takes up to {needed / 1e9:.2g} GB in {self.state_folder},"
-                f" {free / 1e9:.2g} GB are free there: make room."
+                f"training takes up to {gigabytes(needed)} in {self.state_folder},"
+                f" {gigabytes(free)} are free there: make room."
             )
 
     def checkpoints(self, pattern: str = "[0-9]*") -> list[Path]:
@@ -161,15 +155,9 @@ class RunFolder:
         publish_run(self.output, checkpoints, self.metrics, training)
 
 
-def publish_run(output: Path, checkpoints: list[Path], metrics: Path, training: dict) -> None:
-    """Write the results of a run: checkpoints (as hard links), metrics and, last, training.json."""
-    with atomic_write(output / "checkpoints") as temporary:
-        temporary.mkdir()
-        for path in checkpoints:
-            os.link(path, temporary / path.name)
-    with atomic_write(output / "metrics.jsonl") as temporary:
-        temporary.write_bytes(metrics.read_bytes())
-    write_json(output / "training.json", training)
+def gigabytes(size: float) -> str:
+    """Return a number of bytes as "0.0012 GB" or "41,000 GB"."""
+    return f"{float(f'{size / 1e9:.2g}'):,g} GB"
 
 
 def record_settings(folder: Path, settings: dict) -> None:
@@ -199,20 +187,11 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
     Waits while another process holds it, or raises UserError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with open(folder / "lock", "w") as file:
+        if lock(file) is False:
             busy = f"another process is training in {folder}"
             if not wait:
-                raise UserError(f"{busy}: stop it, or wait until it ends.") from None
+                raise UserError(f"{busy}: stop it, or wait until it ends.")
             logging.info(f"{busy}: waiting until it ends.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
-                raise
-            logging.warning(
-                f"the file system of {folder} has no locks ({error.strerror}): see to it that no"
-                " other process trains there."
-            )
+            lock(file, wait=True)
         yield

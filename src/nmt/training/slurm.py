@@ -40,7 +40,7 @@ def requeue() -> bool:
     if state != "RUNNING":
         logging.info(f"SLURM job {job} is {state or 'not known'}: it is not run again.")
         return False
-    # Said before: afterwards SLURM may end this process at any moment.
+    # Logged before the call: after it, SLURM may end this process at any moment.
     logging.info(f"SLURM is asked to run job {job} again, which goes on from here.")
     if output_of("scontrol", "requeue", job) is None:
         logging.warning(f"SLURM does not run job {job} again: submit it anew to go on.")

@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.configuration import Training
 from nmt.data.batches import Batch, UpdateBatch
-from nmt.device import enough_memory
+from nmt.device import autocast, enough_memory
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
@@ -120,25 +120,21 @@ class Objective(nn.Module):
         tokens, their negative log-likelihood, and how many they are.
         """
         smoothing = self.settings.label_smoothing
-        with autocast(batch.source.device, self.settings):
+        dtype = AUTOCAST[self.settings.precision]
+        output = self.model.output
+        with autocast(batch.source.device, dtype):
             hidden = self.model(batch.source, batch.target_in)
-            loss, nll = cross_entropy(hidden.target, self.model.output, batch.target_out, smoothing)
+            loss, nll = cross_entropy(hidden.target, output, batch.target_out, smoothing, dtype)
             tokens = (batch.target_out != PAD).sum()
             total = loss
             if source_weight:
                 assert hidden.source is not None
                 states, targets = hidden.source
-                source_loss, _ = cross_entropy(states, self.model.output, targets, 0.0)
+                source_loss, _ = cross_entropy(states, output, targets, 0.0, dtype)
                 total = total + source_weight * source_loss
             if hidden.penalty is not None:
                 total = total + hidden.penalty * tokens
         return total * (tokens > 0), torch.stack([loss.detach(), nll, tokens]).double()
-
-
-def autocast(device: torch.device, settings: Training) -> torch.autocast:
-    """Return a context in which torch computes in the experiment's precision."""
-    dtype = AUTOCAST[settings.precision]
-    return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
 def memory_for(batch: Batch) -> AbstractContextManager[None]:

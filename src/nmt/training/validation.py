@@ -12,15 +12,15 @@ from nmt.configuration import Decoding, Training
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import in_order, translate_tokens
-from nmt.device import enough_memory
+from nmt.device import autocast, enough_memory
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import UNK, Segmenter
 from nmt.training.distributed import ProcessGroup
+from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
-from nmt.training.trainer import autocast
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,10 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
         (sentences, source), target = batch.source.tokens.shape, batch.target_in.size(1)
         task = f"a batch of {sentences} x {source} source and {sentences} x {target} target tokens"
         remedy = "split the longest sentence pairs of the dev set, of which none is cut"
-        with enough_memory(task, remedy), autocast(group.device, settings):
+        dtype = AUTOCAST[settings.precision]
+        with enough_memory(task, remedy), autocast(group.device, dtype):
             hidden = model(batch.source, batch.target_in)
-            nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0)[1]
+            nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0, dtype)[1]
         tokens = torch.tensor(dev.target_tokens(indices), device=nll.device)
         total += torch.stack([nll.double(), tokens])
     nll, tokens = group.sum(total).tolist()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.configuration import Part, load_catalog, load_reproduction
+from nmt.configuration import Part, load_catalog, load_reproduction, validated
 from nmt.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,16 +101,16 @@ def test_a_catalog_that_makes_no_sense_is_refused(tmp_path, file, old, new, faul
         "metrics": ["bleu"],
     }
     with pytest.raises(UserError) as refused:
-        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}})
+        load_reproduction(chosen(tmp_path / "config") | {"tables": {"rows": table}}, root=ROOT)
     assert fault in str(refused.value)
 
 
 @pytest.mark.parametrize("text_format", ["lines", "sgml"])
 def test_both_sides_are_not_the_same_text(text_format):
-    with pytest.raises(ValueError, match=r"source and target are both a\.tgz:x\.en: give each"):
-        Part(source="a.tgz:x.en", target="a.tgz:x.en", format=text_format)
-    with pytest.raises(ValueError, match="source and target are both data/x: give each"):
-        Part(source="data/x", target="./data/x", format=text_format)
+    for source, target in (("a.tgz:x.en", "a.tgz:x.en"), ("data/x", "./data/x")):
+        values = {"source": source, "target": target, "format": text_format}
+        with pytest.raises(UserError, match=f"source and target are both {source}: give each"):
+            validated(Part, values, "entry demo, train")
     Part(source="a.tgz:x.en", target="a.tgz:x.de", format=text_format)
     Part(source="a.tgz:x", target="a.tgz:x", format="tsv")
 
@@ -143,7 +143,7 @@ def test_keys_are_told_from_places(changes, fault):
 
 
 def rows_file(folder: Path) -> Path:
-    """Where the rows of a catalog in `folder` are declared, which has all else of the demo's."""
+    """Return the file that declares a catalog's experiments; all else is the demo's."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.rmtree(folder / "config" / "experiments")
     (folder / "config" / "experiments").mkdir()

@@ -96,7 +96,7 @@ def test_single_rows_have_seeds_of_their_own(values):
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"update": 60}, "unknown key 'update'"),
+        ({"update": 60}, "unknown key 'update': did you mean 'updates'?"),
         ({"experts": 2}, "no experiment of this reproduction has the key 'experts'"),
         ({"updates": 0}, "updates: expected a whole number of at least 1, not 0"),
         ({"updates": "many"}, "updates: expected a whole number of at least 1, not 'many'"),

@@ -45,7 +45,7 @@ def test_what_is_no_file_is_named(tmp_path, name, why):
     (tmp_path / "file").touch()
     with pytest.raises(UserError) as refused:
         read_yaml(tmp_path / name, dict)
-    assert str(refused.value) == f"{tmp_path / name} cannot be read: {why}."
+    assert str(refused.value) == f"{tmp_path / name} cannot be read: {why}: name another file."
 
 
 def test_a_number_needs_no_point(tmp_path):

@@ -19,7 +19,7 @@ LENGTHS = np.array([*range(1, 30), 35, 58])
 
 @pytest.fixture
 def tokens() -> ParallelTokens:
-    """Sentence n is n + 4 over and over, so that it is known by its tokens."""
+    """Return sentences of which number n is n + 4 over and over: tokens tell which it is."""
 
     return ParallelTokens(side(LENGTHS), side(np.maximum(LENGTHS - 2, 1)), {})
 
@@ -54,6 +54,17 @@ def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, per_update):
         for batch in map(batches.load, all_batches):
             assert batch.source.tokens.numel() <= BUDGET
             assert batch.target_out.numel() <= BUDGET
+
+
+def test_an_update_of_several_micro_batches_learns_from_mixed_lengths():
+    """One micro-batch has sentences of nearly one length: an update of it alone would be biased."""
+    lengths = np.random.default_rng(1).integers(1, 50, 2000)
+    tokens = ParallelTokens(side(lengths), side(lengths), {})
+    updates = Batches(tokens, 200, seed=1, per_update=4).epoch(1)[:-1]
+    within_micro_batches = [np.ptp(lengths[batch]) for update in updates for batch in update]
+    within_updates = [np.ptp(lengths[np.concatenate(update)]) for update in updates]
+    assert np.max(within_micro_batches) < 10
+    assert np.median(within_updates) > 20
 
 
 def test_unsorted_batches_have_the_same_sentences_with_more_padding(tokens, monkeypatch):

@@ -185,7 +185,7 @@ def test_damaged_folders_are_refused(write, damage):
     folder = write()
     damage(folder)
     with pytest.raises(
-        UserError, match=f"{folder}.*: delete {folder} and make it again in minutes"
+        UserError, match=f"{folder}.*: delete {folder} and run snakemake, or binarize.py, which"
     ):
         ParallelTokens.load(folder)
 

@@ -43,9 +43,11 @@ def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
 
 def test_a_beam_of_one_is_greedy(model):
     sentences = random_sentences(LENGTHS)
-    hypotheses = search(model, sources(sentences), LIMITS, Decoding(beam=1))
     expected = [greedy(model, sources([sentence]), 12) for sentence in sentences]
-    assert [best.tokens for (best,) in hypotheses] == expected
+    for eos_among in ("beam", "double"):
+        decoding = Decoding(beam=1, eos_among=eos_among)
+        hypotheses = search(model, sources(sentences), LIMITS, decoding)
+        assert [best.tokens for (best,) in hypotheses] == expected
 
 
 def test_the_score_is_that_of_forced_decoding(model):
@@ -165,6 +167,7 @@ def never_stopping(
     model: ThreeWords, limit: int, decoding: Decoding
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return scores and tokens, best first, of a beam search that always goes on to the limit."""
+    may_end = decoding.beam * (2 if decoding.eos_among == "double" else 1)
     unfinished = [(0.0, ())]
     finished = []
     for length in range(1, limit + 2):
@@ -177,7 +180,7 @@ def never_stopping(
         candidates = sorted(candidates, reverse=True)[: 2 * decoding.beam]
         finished += [
             (log_prob / length_penalty(length, decoding), tokens)
-            for log_prob, tokens, token in candidates[: decoding.beam]
+            for log_prob, tokens, token in candidates[:may_end]
             if token == EOS
         ]
         continued = [
@@ -189,9 +192,10 @@ def never_stopping(
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("beam", [2, 3])
+@pytest.mark.parametrize("eos_among", ["beam", "double"])
 @pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
-def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
-    decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha)
+def test_stopping_early_loses_nothing(penalty, alpha, eos_among, beam, seed):
+    decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha, eos_among=eos_among)
     model = ThreeWords("transformer", seed)
     for n_best in (1, beam):
         (hypotheses,) = search(model, model.source, [6], decoding, n_best)

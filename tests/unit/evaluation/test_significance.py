@@ -62,7 +62,7 @@ def test_the_interval_holds_most_test_sets():
 
 
 def test_of_many_equally_good_systems_none_is_called_worse():
-    """Without Bonferroni's correction some would be."""
+    """Bonferroni's correction prevents it: without it some would be."""
     systems = {str(seed): [damaged(0.1, seed)] for seed in range(10)}
     comparisons, _ = compare(systems, [REFERENCE], SCORERS["bleu"])
     p_values = [system.p_bootstrap for system in comparisons.values()]

@@ -363,6 +363,28 @@ def test_relative_positions_that_are_clipped(agrees):
     )
 
 
+def gpt2_logits(gpt2: GPT2LMHeadModel, prefix: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return its logits (B, P + T, V), and where source and target are (B, P + T).
+
+    Its padding is behind the whole sequence, ours before the source and behind the target.
+    """
+    sequences = rows(
+        [
+            [VOCABULARY, *source[source != PAD].tolist(), *target[target != PAD].tolist()]
+            for source, target in zip(SOURCE.tokens, TARGET, strict=True)
+        ]
+    )
+    position = torch.arange(sequences.size(1))
+    in_source = position <= SOURCE_TOKENS.sum(1, keepdim=True)  # with its tag
+    in_target = ~in_source & (sequences != PAD)
+    visible = position <= position[:, None]
+    if prefix:
+        visible = visible | in_source[:, None]
+    mask = score_mask(~(visible & (sequences != PAD)[:, None]))[:, None]
+    logits = gpt2(sequences, attention_mask=mask).logits[..., :VOCABULARY]
+    return logits, in_source, in_target
+
+
 @pytest.mark.parametrize("prefix", [False, True])
 def test_one_stack_for_source_and_target(agrees, prefix):
     config = DecoderOnly(
@@ -405,21 +427,7 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         norms = weights_and_biases(layer.ln_1, layer.ln_2)
         copy([*attention, *feed_forward, *norms], parameters(our_layer))
 
-    # Theirs has padding behind the whole sequence, ours before the source and behind the target.
-    sequences = rows(
-        [
-            [VOCABULARY, *source[source != PAD].tolist(), *target[target != PAD].tolist()]
-            for source, target in zip(SOURCE.tokens, TARGET, strict=True)
-        ]
-    )
-    position = torch.arange(sequences.size(1))
-    in_source = position <= SOURCE_TOKENS.sum(1, keepdim=True)  # with its tag
-    in_target = ~in_source & (sequences != PAD)
-    visible = position <= position[:, None]
-    if prefix:
-        visible = visible | in_source[:, None]
-    mask = score_mask(~(visible & (sequences != PAD)[:, None]))[:, None]
-    expected = theirs(sequences, attention_mask=mask).logits[..., :VOCABULARY]
+    expected, in_source, in_target = gpt2_logits(theirs, prefix)
     encoded = model.encode(SOURCE)
     source_logits = model.output(model.norm(encoded.hidden))[~encoded.padding]
     target_logits = model.output(model.decode(encoded, TARGET))[TARGET_TOKENS]

@@ -103,3 +103,24 @@ def test_bytenet_sees_as_far_as_its_dilations_reach():
     change = (model.encode(sources([words])) - before).abs().sum(-1)[0]
     assert (change[:7] > 0).all()
     assert (change[7:] == 0).all()
+
+
+def test_bytenet_s_stacks_end_with_a_norm():
+    """What leaves a stack has mean 0 and variance 1, however large the sum over blocks."""
+    model = random_model("bytenet")
+    for parameter in (*model.encoder.parameters(), *model.decoder.parameters()):
+        parameter.data *= 10
+    for norm in (model.encoder_norm, model.decoder_norm, model.last_norm):
+        nn.init.ones_(norm.weight)
+        nn.init.zeros_(norm.bias)
+    leaving = {}
+    for name, module in (("bridge", model.bridge), ("last", model.last)):
+        module.register_forward_pre_hook(lambda _, x, name=name: leaving.update({name: x[0]}))
+    before_relu = []
+    model.last_norm.register_forward_hook(lambda _, x, output: before_relu.append(output))
+    model(sources(random_sentences([9])), target_inputs(random_sentences([7], seed=1)))
+    for x in (leaving["bridge"], leaving["last"], *before_relu):
+        torch.testing.assert_close(x.mean(-1), torch.zeros_like(x[..., 0]), rtol=0, atol=1e-6)
+        torch.testing.assert_close(
+            x.var(-1, correction=0), torch.ones_like(x[..., 0]), rtol=0.01, atol=0
+        )

@@ -93,7 +93,7 @@ def test_flops_grow_with_text_as_they_should():
 
 
 def test_the_operations_a_step_of_moe_are_the_published_ones(root):
-    """They are 85M (Shazeer et al. 2017, section 5.3).
+    """Compare with the published 85M (Shazeer et al. 2017, section 5.3).
 
     Its 8.7G weights are nearly all experts' and say little of the layers.
     """

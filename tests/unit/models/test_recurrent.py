@@ -91,7 +91,7 @@ def add_experts(mixture, x):
 
 
 def test_gnmt_s_decoder_starts_where_the_encoder_ended():
-    """Layer by layer; of the first, which reads both ways, at the first word."""
+    """Check each layer; the first one reads both ways, and ends at the first word."""
     model = random_model("gnmt")
     sentence = sources(random_sentences([7]))
     x, _ = model.encoder[0](model.source_embedding(sentence.tokens))
@@ -186,6 +186,33 @@ def test_rnnsearch_starts_as_its_appendix_says():
         else:
             expected = 0.002 if name.startswith("alignment") else 0.02
             assert parameter.std().item() == pytest.approx(expected, rel=0.05), name
+
+
+def test_an_orthogonal_lstm_neither_forgets_nor_explodes_at_first():
+    """A uniform range that suits the embeddings of narrow layers is too wide for the recurrence."""
+    sizes = {"d_embedding": 60, "d_hidden": 192, "layers": 1, "init_range": 0.3}
+    plain, orthogonal = (
+        build(FAMILIES["seq2seq"].model_copy(update=sizes | {"init": init}), 300, 300)
+        for init in ("uniform", "orthogonal")
+    )
+    for uniform_lstm, lstm in (
+        (plain.encoder, orthogonal.encoder),
+        (plain.decoder, orthogonal.decoder),
+    ):
+        assert all(radius > 2 for radius in spectral_radii(uniform_lstm))
+        assert spectral_radii(lstm) == pytest.approx([1.0] * 4, abs=1e-4)
+        _, forget_bias, _, _ = (lstm.bias_ih_l0 + lstm.bias_hh_l0).chunk(4)
+        assert (forget_bias == 1).all()
+    largest = orthogonal.source_embedding.weight.detach().abs().max().item()
+    assert largest == pytest.approx(0.3, rel=0.01)
+
+
+def spectral_radii(lstm: nn.LSTM) -> list[float]:
+    """Return those of the recurrent matrices of the four gates."""
+    return [
+        torch.linalg.eigvals(gate.detach()).abs().max().item()
+        for gate in lstm.weight_hh_l0.chunk(4)
+    ]
 
 
 @pytest.mark.parametrize("family", ["gnmt", "moe"])

@@ -48,7 +48,7 @@ def test_a_number_leads_to_its_run(browser, made, width):
 def test_sections_are_in_the_papers_order(made):
     page = (made / "index.html").read_text(encoding="utf-8")
     headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
-    assert headings == ["Training", "Results", "Attention", "Runs"]
+    assert headings == ["Training", "Results", "Attention", "On request", "Runs"]
     figures = re.findall('<figure id="figure-(.*?)"', page)
     assert figures == ["systems.learning-curves", "systems.bleu-by-length", "attention"]
     assert "100% made up" in page

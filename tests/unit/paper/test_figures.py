@@ -50,7 +50,13 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+def test_the_cost_of_layers_says_where_it_was_measured(made):
+    text = small_print(draw("layers", made()))
+    assert "made-up CPU, threads: 1" in text
+    assert "Commit" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "layers"])
 def test_every_figure_says_where_it_comes_from(made, name):
     text = small_print(draw(name, made()))
     assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
@@ -146,7 +152,15 @@ def test_a_single_point_has_a_marker(made):
         assert "" not in markers
 
 
-PLOTTED = ("learning-curves", "bleu-by-length", "cost", "parameters", "search", "subword-lengths")
+PLOTTED = (
+    "learning-curves",
+    "gradient-norms",
+    "bleu-by-length",
+    "cost",
+    "parameters",
+    "search",
+    "subword-lengths",
+)
 
 
 @pytest.mark.parametrize("name", PLOTTED)
@@ -159,10 +173,24 @@ def test_the_data_are_what_is_drawn(made, name):
         for line in axes.lines
         for y in line.get_ydata()
     }
-    column = {"learning-curves": "mean", "subword-lengths": "share"}.get(name, "bleu")
+    columns = {"learning-curves": "mean", "subword-lengths": "share", "gradient-norms": "norm"}
+    column = columns.get(name, "bleu")
     factor = 100 if name == "subword-lengths" else 1
     values = {round(factor * float(value), 6) for value in picture.data[column]}
     assert values <= drawn
+
+
+def test_dev_scores_before_the_first_line_of_training_have_their_share_of_tokens(made):
+    drawing = made(seeds=[1])
+    lines = [
+        {"update": 5, "dev_perplexity": 90.0},
+        {"update": 20, "nll": 1.0, "target_tokens": 800, "flops": 4e9, "seconds": 8.0},
+    ]
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        write_lines(path, map(json.dumps, lines))
+    data = figures.draw("learning-curves", drawing).data
+    early = data[data.metric == "dev_perplexity"]
+    assert (early[["update", "target_tokens", "flops"]] == [5, 200, 1e9]).all(axis=None)
 
 
 def test_speed_is_tokens_by_device_time(made):

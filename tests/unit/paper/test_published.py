@@ -46,7 +46,7 @@ def test_rows_of_the_paper(catalog):
             totals[entry.corpus, entry.metric] += round(entry.value, 2)
     for key, values in PAPER.items():
         assert totals.pop(key) == pytest.approx(sum(values)), key
-    # Those of Table 3 are compared below.
+    # The numbers of Table 3 are compared below.
     assert set(totals) == {("wmt14-en-de", "perplexity"), ("wmt14-en-de", "tokenized_bleu")}
 
 

@@ -1,5 +1,6 @@
 """What is read from the files of runs, and what is refused."""
 
+import gzip
 import json
 
 import pytest
@@ -180,3 +181,18 @@ def test_an_ensemble_costs_what_its_members_cost(made):
         assert both[column] == pytest.approx(results[column].iloc[[0, 1, 3]].sum())
     scores.unlink()
     assert run_results(runs, "test", ["bleu"]).bleu.isna().sum() == 1
+
+
+def test_a_compressed_log_is_read_as_the_log_itself(made):
+    """docs/results/data keeps logs so."""
+    (run, *_) = runs_of(made, [ROW])
+    log = run.path("metrics.jsonl")
+    lines = run.metrics()
+    compressed = log.with_name("metrics.jsonl.gz")
+    compressed.write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    assert lines
+    assert run.metrics() == lines
+    compressed.write_bytes(compressed.read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"metrics\.jsonl\.gz is damaged"):
+        run.metrics()

@@ -10,7 +10,7 @@ from support import paper_runs
 
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError
-from nmt.files import read_json, write_json
+from nmt.files import read_json, write_json, write_lines
 from nmt.paper import markup
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import escape_latex
@@ -378,9 +378,24 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert cells["RNN without attention"][0] == "not scored"
     assert "Transformer †" in cells
     assert "Transformer †: 1 of 2 seeds run." in text
-    assert "RNN with attention: not run." in text
+    assert "RNN with attention: not run; `snakemake plan` says how many hours" in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert r"$\dagger$" in latex(systems, "x")
+
+
+def test_a_row_that_was_not_run_says_what_would_fill_it(made):
+    folder, reproduction, catalog = made()
+    for path in (folder / "runs" / "demo" / "demo-rnnsearch").glob("*/training.json"):
+        path.unlink()
+    plan = folder / reproduction.name / "plan.csv"
+    write_lines(plan, ["experiment,hours,device", "demo-rnnsearch,1.26,2 cores of this machine"])
+    systems = table((folder, reproduction, catalog))
+    text = markdown(systems)
+    cells = {row[0]: row[1:] for row in part(text, 0)}
+    assert cells["RNN with attention"][0] == "not run (2.5 h)"  # two seeds
+    sentence = "RNN with attention: not run; it would take 2.5 hours of 2 cores of this machine."
+    assert sentence in text
+    assert systems.rows.planned_hours.count() == 1
 
 
 def test_a_stale_row_is_marked(made):
@@ -414,7 +429,7 @@ def test_every_seed_has_its_score_beside_the_mean(made):
 
 
 def variations(tmp_path, root, corpus="wmt14-en-de"):
-    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "learned-positions"]
+    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "smoothing-0", "learned-positions"]
     table3 = Table(
         title="Table 3",
         experiments=rows,
@@ -437,6 +452,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
         ["", "", "", "1", "512", "512", "", "", ""],
         ["", "256", "", "", "32", "32", "", "", ""],
         ["", "", "", "", "", "", "0.2", "", ""],
+        ["", "", "", "", "", "", "", "0.0", ""],
         ["", "", "", "", "", "", "", "", ""],
     ]
 
@@ -453,6 +469,64 @@ def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_pa
     assert header[1:5] == ["perplexity", "Δ base", "published", "Δ base, published"]
     assert base[2] == base[4] == ""
     assert heads[3:5] == ["5.29 [1]", "+0.37"]
+
+
+def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_path, root):
+    rows = ["multi30k-small-transformer", "multi30k-heads-2", "multi30k-dropout-1"]
+    table3 = Table(
+        title="Table 3 in small",
+        experiments=rows,
+        split="dev",
+        metrics=["perplexity", "lowercased_tokenized_bleu", "bleu"],
+        base=rows[0],
+        counterparts={rows[0]: "table3-base", rows[1]: "heads-4"},
+    )
+    reproduction = paper_runs.reproduction((1, 2), "multi30k-en-de", table3=table3)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    small = table((tmp_path, reproduction, catalog), "table3")
+    base, heads, dropout = (small.rows.set_index("experiment").loc[row] for row in rows)
+    assert (base.perplexity_published, heads.perplexity_published) == (4.92, 5.00)
+    assert heads.perplexity_published_to_base == pytest.approx(0.08)
+    assert heads.lowercased_tokenized_bleu_published_to_base == pytest.approx(25.5 - 25.8)
+    assert pd.isna(heads.bleu_published)  # the paper's BLEU stands in the first column of BLEU
+    assert pd.isna(dropout.perplexity_published)
+    # Another corpus, another size: the numbers themselves are not compared.
+    assert pd.isna(heads.perplexity_difference)
+    spread = 2 * base.perplexity_sd
+    for row in (heads, dropout):
+        assert row.perplexity_may_be_chance == (abs(row.perplexity_to_base) <= spread)
+    assert not base.perplexity_may_be_chance
+    text = markdown(small)
+    assert "repeats in small, on another corpus" in text
+    delta = f"{heads.perplexity_to_base:+.2f}".replace("-", "−")
+    expected = f"({delta})" if heads.perplexity_may_be_chance else delta
+    assert part(text, 1)[2][2] == expected
+
+
+def test_counterparts_need_one_for_the_base():
+    with pytest.raises(ValueError, match="the base needs one"):
+        Table(
+            title="Table 3 in small",
+            experiments=["base", "other"],
+            split="dev",
+            metrics=["perplexity"],
+            base="base",
+            counterparts={"other": "heads-4"},
+        )
+
+
+def test_the_base_may_have_nothing_published(made):
+    folder, reproduction, catalog = made(seeds=(1,))
+    own = reproduction.tables["systems"]
+    base = own.model_copy(update={"base": own.experiments[0]})
+    variation = table(
+        (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
+    )
+    rows = variation.rows.set_index("experiment")
+    assert rows.bleu_published_to_base.isna().all()
+    assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
+        rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
+    )
 
 
 def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):

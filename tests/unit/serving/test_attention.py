@@ -51,7 +51,7 @@ def test_kinds_and_shapes(tmp_path, family, kinds):
 
 
 def test_self_attention_is_that_of_the_layers(tmp_path):
-    """Against the layer's own products, without the code that records."""
+    """Compare with the layer's own products, without the code that records."""
     model = model_of(tmp_path, "transformer")
     attended = attend(model, SENTENCE)
     recorded = all_attention(model, attended)[ENCODER]["layer 1"]

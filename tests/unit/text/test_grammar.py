@@ -215,7 +215,7 @@ def test_the_seed_decides(grammar):
 
 
 def test_an_english_phrase_has_one_german_translation(grammar):
-    """Tested on noun phrases, which are short enough to occur twice."""
+    """Take noun phrases, which are short enough to occur twice."""
     random = Random(1)
     translations = {}
     for _ in range(1500):

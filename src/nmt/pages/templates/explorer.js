@@ -76,7 +76,8 @@ function drawHeads(count) {
   const all = element("button", "All heads", { type: "button" });
   all.onclick = () => { state.heads.clear(); chooseHeads(); };
   const single = Array.from({ length: count }, (_, head) => {
-    const button = element("button", head + 1, { type: "button", "aria-label": `Head ${head + 1}` });
+    const attributes = { type: "button", "aria-label": `Head ${head + 1}` };
+    const button = element("button", head + 1, attributes);
     button.onclick = () => {
       if (!state.heads.delete(head)) state.heads.add(head);
       chooseHeads();
@@ -152,7 +153,8 @@ function highlight(word) {
   for (const side of ["query", "key"]) {
     const id = side === "query" ? "queries" : "keys";
     [...get(id).children].forEach((button, index) =>
-      button.setAttribute("aria-pressed", state.pinned?.side === side && state.pinned.index === index));
+      button.setAttribute(
+        "aria-pressed", state.pinned?.side === side && state.pinned.index === index));
   }
   get("status").textContent = word ? sentenceAbout(word, table) : "Point at a word or at a cell.";
 }
@@ -189,7 +191,10 @@ function drawMap() {
       const first = query === 0 && key === 0;
       const cell = element("td", "", { "aria-label": text, tabindex: first ? 0 : -1 });
       cell.style.background = color(weight);
-      cell.onmouseenter = cell.onfocus = () => { get("status").textContent = text; cell.title = text; };
+      cell.onmouseenter = cell.onfocus = () => {
+        get("status").textContent = text;
+        cell.title = text;
+      };
       line.append(cell);
     });
     return line;

@@ -26,7 +26,8 @@ function common(a, b) {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      table[i][j] = a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+      table[i][j] =
+        a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
     }
   }
   const inA = a.map(() => false);
@@ -49,7 +50,8 @@ function marked(tokens, kept, tag, name, lang) {
 }
 
 const difference = (number) =>
-  DATA.systems[get("first").value].scores[number] - DATA.systems[get("second").value].scores[number];
+  DATA.systems[get("first").value].scores[number] -
+  DATA.systems[get("second").value].scores[number];
 
 function matches(number, text) {
   if (!text) return true;
@@ -93,7 +95,8 @@ function item(number) {
   });
   const list = document.createElement("dl");
   list.append(element("dt", "Source"), element("dd", DATA.sources[number], { lang: LANGUAGES[0] }),
-    element("dt", "Reference"), marked(reference, matched, "span", "missing", LANGUAGES[1]), ...outputs);
+    element("dt", "Reference"),
+    marked(reference, matched, "span", "missing", LANGUAGES[1]), ...outputs);
   const change = DATA.systems.length > 1 ? `, difference ${difference(number).toFixed(1)}` : "";
   const line = document.createElement("li");
   line.append(element("h3", `Sentence ${number + 1}, ${lengths[number]} words${change}`), list);

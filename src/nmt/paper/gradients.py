@@ -1,0 +1,108 @@
+"""The figure of gradient norms: by layer, before and after training, and of all while training."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from nmt.paper.drawing import PAGE, Drawing, Picture, empty_figure, finish, new_figure
+
+# The parts of models that are stacks of layers, and how the axis names their layers
+PARTS = {"encoder": "E", "decoder": "D", "layer": ""}
+# What measure_gradients.py wrote, and the panels' titles
+STATES = {"untrained": "by layer, before training", "trained": "by layer, after training"}
+
+
+def gradient_norms(drawing: Drawing) -> Picture:
+    """Draw each row's gradient norms, as the means over its seeds, on logarithmic axes."""
+    layers = layer_points(drawing)
+    updates = update_points(drawing)
+    if layers.empty:
+        return empty_figure(drawing, "No row of this table has layers on top of each other.")
+    figure = new_figure(PAGE, 2.2)
+    *grid, last = figure.subplots(1, 3, sharey=True)
+    for axes, (state, title) in zip(grid, STATES.items(), strict=True):
+        draw_layers(axes, drawing, layers[layers.state == state])
+        axes.set_title(title)
+    for experiment, row in updates.groupby("experiment", sort=False):
+        last.plot(row["update"], row.norm, **drawing.line_style(str(experiment)), linewidth=0.8)
+    last.set_title("of all parameters, in training")
+    last.set_xlabel("updates")
+    last.set_xlim(left=0)
+    last.xaxis.set_major_locator(MaxNLocator(4))
+    last.xaxis.set_major_formatter(EngFormatter(sep=""))
+    grid[0].set_yscale("log")
+    grid[0].yaxis.set_major_locator(LogLocator(numticks=7))
+    grid[0].yaxis.set_major_formatter("{x:g}")
+    grid[0].yaxis.set_minor_formatter(NullFormatter())
+    grid[0].set_ylabel("gradient norm")
+    note = (
+        "By layer: E of the encoder, D of the decoder; the loss of training's first batch, with"
+        " dropout and label smoothing, for a new model and for the averaged one. In training:"
+        " before clipping, as it was recorded. Means over seeds. As Xiong et al. 2020, figure 3."
+    )
+    small_print = drawing.small_print("Training set", drawing.single_runs, note)
+    data = pd.concat([layers, updates.assign(state="in training")], ignore_index=True)
+    return Picture(finish(figure, small_print, last_with_names(last, drawing)), data)
+
+
+def last_with_names(axes: Axes, drawing: Drawing) -> Axes:
+    """Return the axes with an empty line for each row, which names it in the legend."""
+    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
+        style = drawing.line_style(experiment)
+        title, marker = drawing.title(experiment), drawing.marker(experiment)
+        axes.plot([], [], **style, marker=marker, markersize=3, label=title)
+    return axes
+
+
+def layer_points(drawing: Drawing) -> pd.DataFrame:
+    """Return the norm of each row's layers in both states, without what is in no stack."""
+    points = [
+        {
+            "experiment": run.experiment,
+            "state": state,
+            "part": part,
+            "layer": int(layer.partition(" ")[2]),
+            "norm": norm,
+        }
+        for run in drawing.single_runs
+        for state in STATES
+        for layer, norm in run.gradients()[state].items()
+        if (part := layer.partition(" ")[0]) in PARTS
+    ]
+    columns = ["experiment", "state", "part", "layer", "norm"]
+    frame = pd.DataFrame(points, columns=columns)
+    return frame.groupby(columns[:-1], sort=False).mean().reset_index()
+
+
+def update_points(drawing: Drawing) -> pd.DataFrame:
+    """Return the norm of the whole gradient that each row recorded, by update."""
+    points = [
+        {"experiment": run.experiment, "update": line["update"], "norm": line["gradient_norm"]}
+        for run in drawing.single_runs
+        for line in run.metrics()
+        if line.get("gradient_norm") is not None
+    ]
+    frame = pd.DataFrame(points, columns=["experiment", "update", "norm"])
+    return frame.groupby(["experiment", "update"], sort=False).mean().reset_index()
+
+
+def draw_layers(axes: Axes, drawing: Drawing, points: pd.DataFrame) -> None:
+    """Draw a line for each row and part."""
+    stacks = [(part, points.layer[points.part == part].max()) for part in PARTS]
+    layers = [
+        (part, layer) for part, most in stacks if most == most for layer in range(1, int(most) + 1)
+    ]
+    places = {layer: place for place, layer in enumerate(layers)}
+    for (experiment, part), row in points.groupby(["experiment", "part"], sort=False):
+        axes.plot(
+            [places[str(part), layer] for layer in row.layer],
+            row.norm,
+            **drawing.line_style(str(experiment)),
+            marker=drawing.marker(str(experiment)),
+            markersize=3,
+        )
+    labels = [f"{PARTS[part]}{layer}" for part, layer in layers]
+    size = 6.5 if len(labels) <= 12 else 4.5
+    axes.set_xticks(range(len(labels)), labels, size=size)
+    axes.set_xlim(-0.5, len(labels) - 0.5)
+    axes.set_xlabel("layer")

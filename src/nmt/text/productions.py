@@ -1,0 +1,132 @@
+"""Productions of a grammar: templates, and the conditions under which they are used."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from nmt.errors import UserError
+
+REFERENCE = re.compile(r"\{([^{}]*)\}")
+FEATURE = re.compile(r"(\w+)=(\{[^{}]*\}|\S+)")
+
+Phrase = dict[str, Any]
+Reference = list[list[str]]  # paths into a scope, each a list of keys
+
+
+class Template:
+    """Text with references in braces, as in `{noun.en}s` or `{endings noun.gender case}`.
+
+    A reference is a path into the names in scope, optionally followed by paths whose values are
+    keys to look up in what the first path gives.
+    """
+
+    def __init__(self, text: str):
+        """Raise UserError when `text` is not a string or a reference is empty."""
+        if not isinstance(text, str):
+            raise UserError(f"{text!r} is not text: put it in quotes")
+        self.text = text
+        self.pieces: list[str | Reference] = []
+        for index, piece in enumerate(REFERENCE.split(text)):
+            if index % 2:  # what the group of the pattern matched
+                self.pieces.append(parse_reference(piece))
+            elif piece:
+                self.pieces.append(piece)
+        self.references = [piece for piece in self.pieces if not isinstance(piece, str)]
+
+    def fill(self, scope: Phrase) -> Any:
+        """Return the text with its references resolved.
+
+        A template that is a single reference gives the value that it refers to, text or not.
+        """
+        if not self.references:
+            return self.text
+        if len(self.pieces) == 1:
+            return resolve(self.references[0], scope)
+        return "".join(
+            [piece if isinstance(piece, str) else resolve(piece, scope) for piece in self.pieces]
+        )
+
+
+def parse_reference(text: str) -> Reference:
+    """Return the paths of a reference: text between braces, without the braces."""
+    paths = text.split()
+    if not paths:
+        raise UserError("'{}' refers to nothing")
+    return [path.split(".") for path in paths]
+
+
+def resolve(reference: Reference, scope: Phrase) -> Any:
+    """Return the value that a reference refers to."""
+    first_path, *key_paths = reference
+    value = follow(first_path, scope)
+    for path in key_paths:
+        value = value[follow(path, scope)]
+    return value
+
+
+def follow(path: list[str], scope: Phrase) -> Any:
+    """Return the value at the end of a path of keys."""
+    value: Any = scope
+    for key in path:
+        value = value[key]
+    return value
+
+
+def agree(tags: str, allowed_tags: str) -> bool:
+    """Return whether two lists of tags, separated by spaces, have a tag in common."""
+    return not set(tags.split()).isdisjoint(allowed_tags.split())
+
+
+class Production:
+    """One way to rewrite a symbol.
+
+    weight: relative frequency among the productions that fit.
+    when: conditions, pairs of a path into the scope and the tags allowed there.
+    let: names with the symbol, and the features passed to it, that each stands for.
+    yields: names with the templates of what the production yields.
+    """
+
+    def __init__(self, data: dict):
+        """Raise UserError when `data` is not a production."""
+        if not isinstance(data, dict):
+            raise UserError(f"{data!r} is not a mapping")
+        data = dict(data)
+        self.weight = data.pop("weight", 1)
+        self.when = [
+            (Template(f"{{{path}}}"), Template(tags)) for path, tags in data.pop("when", {}).items()
+        ]
+        self.let = {name: parse_call(text) for name, text in data.pop("let", {}).items()}
+        self.yields = {name: Template(text) for name, text in data.items()}
+
+    def fits(self, scope: Phrase) -> bool:
+        """Return whether the scope meets all conditions."""
+        return all(agree(tags.fill(scope), allowed.fill(scope)) for tags, allowed in self.when)
+
+    def paths(self) -> Iterator[list[str]]:
+        """Yield all paths that the templates of the production refer to."""
+        templates = [template for condition in self.when for template in condition]
+        for _, features in self.let.values():
+            templates += features.values()
+        templates += self.yields.values()
+        for template in templates:
+            for reference in template.references:
+                yield from reference
+
+
+def parse_call(text: str) -> tuple[str, dict[str, Template]]:
+    """Return the symbol and the features of `Symbol feature=value feature={reference}`."""
+    symbol, _, features = text.partition(" ")
+    if FEATURE.sub("", features).strip():
+        raise UserError(f"{text!r} is not of the form 'Symbol feature=value ...'")
+    return symbol, {name: Template(value) for name, value in FEATURE.findall(features)}
+
+
+def condition_templates(productions: list[Production]) -> list[Template]:
+    """Return the templates with references in the conditions of productions, without duplicates."""
+    templates = {}
+    for production in productions:
+        for condition in production.when:
+            for template in condition:
+                if template.references:
+                    templates[template.text] = template
+    return list(templates.values())
