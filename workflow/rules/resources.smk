@@ -13,6 +13,11 @@ def cores_of_a_split(wildcards):
     return workflow.cores or 1 if wildcards.split == "train" else 1
 
 
+def cores_of_a_split(wildcards):
+    """All for the training text; other splits take seconds. A cluster's profile says its own."""
+    return workflow.cores or 1 if wildcards.split == "train" else 1
+
+
 def threads_of_a_run():
     """Return the threads with which all runs share the machine; a cluster's profile overrides it.
 

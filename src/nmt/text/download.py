@@ -19,7 +19,6 @@ from nmt.text.checksums import Checksums
 TIMEOUT = 60  # seconds without an answer or a byte
 CHUNK = 2**20  # bytes
 FIRST_WAIT = 5  # seconds until the network is tried again, which double each time
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP statuses after which another attempt may help
 
 
 class SourceError(Exception):
@@ -40,11 +39,11 @@ def download(
 ) -> None:
     """Put an archive at `output`: a link into the mirror folder if it has it, else a download.
 
-    The addresses are tried in order, and where the network failed again, up to `attempts` times,
-    after ever longer waits. What one of them has sent before the connection broke is kept, and
-    completed by the same address alone (see Part); a file with the wrong checksum is kept as
-    `<output>.bad`. A checksum that corpora.yaml does not know is recorded at the first download and
-    holds ever after.
+    The addresses are tried in order, and where the network failed all of them again, up to
+    `attempts` times, after ever longer waits. What an address has sent before the connection broke
+    is kept, and completed by the same address alone (see Part); a file with the wrong checksum is
+    kept as `<output>.bad`. A checksum that corpora.yaml does not know is recorded at the first
+    download and holds ever after.
 
     Raises UserError saying what was tried when no source has the right file.
     """
@@ -52,42 +51,45 @@ def download(
     archive = checksums.added_to(name, archive)
     if mirror is not None and not mirror.is_dir():
         raise UserError(f"the mirror {mirror} is not a folder.")
-    failures = []
+    sources: list[Path | str] = list(archive.addresses)
     if mirror:
-        try:
-            link(mirror / archive.mirror, archive, output)
-            return checksums.record(name, archive, output)
-        except SourceError as error:
-            failures.append(f"{mirror / archive.mirror}: {error}")
-    waiting = list(archive.addresses)
+        sources.insert(0, mirror / archive.mirror)
     for attempt in range(attempts):
-        again = []
-        for address in waiting:
-            try:
-                fetch(address, archive, output)
-            except NetworkError as error:
-                again.append((address, error))
-            except SourceError as error:
-                failures.append(f"{address}: {error}")
-            else:
-                for failure in failures:
-                    logging.info(f"{name}: skipped {failure}")
-                return checksums.record(name, archive, output)
-        waiting = [address for address, _ in again]
-        if not waiting or attempt == attempts - 1:
+        failures = failures_before_success(sources, archive, output)
+        tried = "; ".join(f"{source}: {error}" for source, error in failures)
+        if len(failures) < len(sources):
+            if failures:
+                logging.info(f"{name}: skipped {tried}")
+            return checksums.record(name, archive, output)
+        network_failed = any(isinstance(error, NetworkError) for _, error in failures)
+        if not network_failed or attempt == attempts - 1:
             break
         wait = FIRST_WAIT * 2**attempt
-        tried = "; ".join(f"{address}: {error}" for address, error in again)
         logging.info(f"{name}: {tried}: the next attempt is in {wait} s.")
         time.sleep(wait)
-    failures += [f"{address}: {error}" for address, error in again]
-    tried = "; ".join(failures) or "it has no address"
-    retry = "check the network and run the same command again, or " if again else ""
+    retry = "check the network and run the same command again, or " if network_failed else ""
     raise UserError(
-        f"{name} could not be fetched ({tried}): {retry}put the right file at {archive.mirror} in a"
-        " folder and name that folder with --mirror (for snakemake: --config mirror=FOLDER) or"
-        f" NMT_MIRROR.{checksums.remedy(name)}"
+        f"{name} could not be fetched ({tried or 'it has no address'}): {retry}put the right file"
+        f" at {archive.mirror} in a folder and name that folder with --mirror (for snakemake:"
+        f" --config mirror=FOLDER) or NMT_MIRROR.{checksums.remedy(name)}"
     )
+
+
+def failures_before_success(
+    sources: list[Path | str], archive: Archive, output: Path
+) -> list[tuple[Path | str, SourceError]]:
+    """Try sources until one has the right file; return why those before it, or all, have not."""
+    failures: list[tuple[Path | str, SourceError]] = []
+    for source in sources:
+        try:
+            if isinstance(source, Path):
+                link(source, archive, output)
+            else:
+                fetch(source, archive, output)
+            break
+        except SourceError as error:
+            failures.append((source, error))
+    return failures
 
 
 def link(path: Path, archive: Archive, output: Path) -> None:
@@ -183,7 +185,8 @@ def receive(part: Part, archive: Archive, description: str) -> None:
                 return
             part.forget()
             return receive(part, archive, description)
-        kind = NetworkError if error.code in PASSING else SourceError
+        passing = error.code in (408, 425, 429) or error.code >= 500
+        kind = NetworkError if passing else SourceError
         raise kind(f"HTTP {error.code} {error.reason}") from None
     except (OSError, HTTPException) as error:
         raise NetworkError(reason(error)) from None
