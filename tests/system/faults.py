@@ -291,7 +291,7 @@ def shortened(printed: str) -> str:
     """Return what fits into a cell of a table in Markdown, without the tests' own folders."""
     folder = r"/tmp/(pytest-of-[^/ ]+/pytest-\d+/[^/ .:]+|tmp\w+)"
     text = re.sub(rf"{folder}(?=[ .:]|$)", "FOLDER", re.sub(f"{folder}/", "", printed))
-    text = " ".join(text.split()).replace("|", "\\|") or "(nothing)"
+    text = " ".join(text.replace("\0", " ").split()).replace("|", "\\|") or "(nothing)"
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
