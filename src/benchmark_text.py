@@ -8,9 +8,11 @@ same steps in turn, and their outputs are compared with ours.
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 
-from nmt import command
 from nmt.benchmarks.made_text import write_archive
 from nmt.benchmarks.text_peers import peers
 from nmt.benchmarks.text_speed import (

@@ -25,6 +25,7 @@ TABLES = ("systems", "dev")
 TABLE_FIGURES = (
     "learning-curves",
     "learning-rate",
+    "gradient-norms",
     "bleu-by-length",
     "cost",
     "parameters",
@@ -165,7 +166,14 @@ def check_that_a_changed_row_alone_reruns(folder):
     assert jobs == {
         *(
             f"{rule} {run}"
-            for rule in ("train", "average", "attend", "record_attention", "describe")
+            for rule in (
+                "train",
+                "average",
+                "attend",
+                "record_attention",
+                "measure_gradients",
+                "describe",
+            )
         ),
         *(f"{rule} {translated}" for rule in ("translate", "score")),
         *(f"{rule} reproduction=tiny, table=systems" for rule in ("compare", "typeset", "browse")),

@@ -130,9 +130,10 @@ def load_reproduction(
     overridable = KEYS - Reproduction.model_fields.keys()
     overrides = {key: value for key, value in values.items() if key in overridable}
     own = {key: value for key, value in values.items() if key not in overrides}
-    for key in own.keys() - Reproduction.model_fields.keys():
-        hint = nearest(str(key), [*Reproduction.model_fields, *overridable])
-        raise UserError(f"{where}: unknown key {key!r}: {hint}")
+    for key in own:
+        if isinstance(key, str) and key not in Reproduction.model_fields:
+            hint = nearest(key, [*Reproduction.model_fields, *overridable])
+            raise UserError(f"{where}: unknown key {key!r}: {hint}")
     reproduction = validated(Reproduction, own, where)
     catalog = load_catalog((root or Path()) / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
