@@ -11,10 +11,12 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import pandas as pd
 import torch
 
-from nmt import command
 from nmt.benchmarks.gpu_checks import Row, Workload, checks
 from nmt.configuration import load_catalog
 from nmt.device import choose_device

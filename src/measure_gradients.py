@@ -3,9 +3,11 @@
 import argparse
 from pathlib import Path
 
+from nmt import command
+
+# isort: split
 import torch
 
-from nmt import command
 from nmt.data.tokens import ParallelTokens
 from nmt.files import write_json
 from nmt.models.build import build
