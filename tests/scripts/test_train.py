@@ -239,7 +239,7 @@ def test_a_training_that_diverges_says_so_last(folder, run_script):
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_one_sentence(folder, root, record_property):
-    change(folder, "tiny", updates=5000, interval=5000, bleu_interval=5000)
+    change(folder, "tiny", updates=1500, interval=1500, bleu_interval=1500)
     run = folder / "run"
     with subprocess.Popen(
         [sys.executable, root / "src" / "train.py", *arguments(folder, run)],

@@ -157,7 +157,7 @@ SLURM = ("--workflow-profile", "workflow/profiles/slurm", "--executor", "slurm")
 
 
 def asked(output: str, rule: str, resource: str = "mem_mb") -> list[int]:
-    """What a dry run says that the jobs of a rule ask for."""
+    """Return how much of a resource the jobs of a rule ask for, as a dry run prints it."""
     blocks = re.findall(rf"^ *(?:local)?rule {rule}:\n((?: +\w.*\n)*)", output, re.MULTILINE)
     assert blocks
     return [int(re.search(rf"\b{resource}=(\d+)", block)[1]) for block in blocks]

@@ -10,7 +10,7 @@ from nmt.models.protocol import Model
 from nmt.training.schedule import source_weight
 from nmt.training.trainer import Objective, seed_random
 
-# So many tokens at most are looked at.
+# The most tokens a side in the batch whose gradient is measured
 MOST_TOKENS = 4096
 # The rest of a model: embeddings, output and what stands between encoder and decoder
 REST = "rest"
