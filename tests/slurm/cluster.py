@@ -137,7 +137,7 @@ class Cluster:
             )
         for name, options in PARTITIONS.items():
             lines.append(
-                f"PartitionName={name} Nodes={','.join(NODES)} {options} MaxTime=02:00:00"
+                f"PartitionName={name} Nodes={','.join(NODES)} {options} MaxTime=1-00:00:00"
                 " DefaultTime=00:05:00 GraceTime=20 State=UP\n"
             )
         (self.folder / "slurm.conf").write_text("".join(lines))
