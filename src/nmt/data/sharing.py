@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class SharedArrays:
-    """Makes arrays that have names, each of them once a node.
+    """Makes named arrays once on each node.
 
     The files are in the folder for temporary files, until this process ends or calls `forget`. Who
     has mapped them keeps them. Where there is no room for files, each process has its own arrays.

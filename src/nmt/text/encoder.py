@@ -58,7 +58,7 @@ class Encoder:
 
 
 class WordIds(dict[str, bytes]):
-    """The ids of words, in bytes of 32 bits an id, found out when they are first asked for."""
+    """A cache of each word's ids, as bytes with 32 bits an id."""
 
     def __init__(self, subwords: Segmenter):
         self.subwords = subwords
