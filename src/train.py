@@ -19,7 +19,8 @@ from nmt import command
 import torch
 
 from nmt.configuration import load_catalog
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.models.size import size

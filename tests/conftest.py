@@ -15,9 +15,10 @@ from subprocess import CompletedProcess
 
 import pytest
 import yaml
-from support.files import ROOT, SOURCE
-from support.scripts import run_program
 from tabulate import tabulate
+
+from tests.support.files import ROOT, SOURCE
+from tests.support.scripts import run_program
 
 # What a shell starts in the background ignores interrupts, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

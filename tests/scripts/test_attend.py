@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from support import tiny_models
+
+from tests.support import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
 # The names of the maps and the number of heads of each

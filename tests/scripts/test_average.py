@@ -3,14 +3,14 @@
 import pytest
 import torch
 from safetensors.torch import load_file
-from support import tiny_training
-from support.tiny_models import PROVENANCE
 
 from nmt.configuration import load_catalog
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.weights import parameters, save_tensors
 from nmt.text.subwords import SUBWORD_FILES
+from tests.support import tiny_training
+from tests.support.tiny_models import PROVENANCE
 
 UPDATES = (10, 20, 30)
 

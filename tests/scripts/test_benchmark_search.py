@@ -5,13 +5,13 @@ import json
 
 import pytest
 import torch
-from support import tiny_models
-from support.families import transformer
 
 from nmt.benchmarks.peers import build
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD, Source
 from nmt.serving.folder import TranslationModel
+from tests.support import tiny_models
+from tests.support.families import transformer
 
 SOURCE = Source(torch.tensor([[9, 8, 7, EOS], [6, 5, EOS, PAD]]), torch.tensor([4, 3]))
 

@@ -5,7 +5,8 @@ import json
 import sys
 
 import pytest
-from support import tiny_training
+
+from tests.support import tiny_training
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch")
 FORMATS = ("csv", "markdown", "pdf", "png")

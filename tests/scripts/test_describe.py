@@ -1,10 +1,10 @@
 """describe.py through its command line: the model card."""
 
 import pytest
-from support import tiny_models
 
 from nmt.evaluation.scores import score
 from nmt.files import read_json, write_json
+from tests.support import tiny_models
 
 
 def test_the_card_names_data_scores_and_how_it_was_made(tmp_path, run_script):

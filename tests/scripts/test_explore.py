@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 
 import pytest
-from support import tiny_models
-from support.browser import DESKTOP, PHONE, chromium, opened
-from support.files import SOURCE
+
+from tests.support import tiny_models
+from tests.support.browser import DESKTOP, PHONE, chromium, opened
+from tests.support.files import SOURCE
 
 JSON = {"Content-Type": "application/json"}
 

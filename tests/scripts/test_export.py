@@ -9,8 +9,6 @@ import ctranslate2
 import pytest
 import torch
 from safetensors.torch import load_file
-from support import tiny_models
-from support.families import FAMILIES
 from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
@@ -23,6 +21,8 @@ from nmt.models.weights import load_tensors, parameters, save_tensors
 from nmt.serving.card import export_card
 from nmt.serving.exports import export
 from nmt.serving.folder import TranslationModel
+from tests.support import tiny_models
+from tests.support.families import FAMILIES
 
 TEXT = tiny_models.SOURCE
 CARRIED = {

@@ -5,7 +5,8 @@ import io
 import tarfile
 
 import pytest
-from support.files import mirrored
+
+from tests.support.files import mirrored
 
 
 @pytest.fixture

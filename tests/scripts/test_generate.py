@@ -1,7 +1,8 @@
 """generate.py through its command line."""
 
 import pytest
-from support.files import ROOT
+
+from tests.support.files import ROOT
 
 GRAMMAR = ROOT / "config" / "grammar.yaml"
 NAMES = {f"{split}.{language}" for split in ("train", "dev", "test") for language in ("en", "de")}

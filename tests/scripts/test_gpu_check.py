@@ -1,6 +1,6 @@
 """gpu_check.py, in small on the CPU."""
 
-from support.files import ROOT
+from tests.support.files import ROOT
 
 TINY = ROOT / "tests/workflow/tiny"
 OPTIONS = (

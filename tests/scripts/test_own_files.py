@@ -4,10 +4,10 @@ import re
 
 import pytest
 import yaml
-from support.files import ROOT
 
 from nmt.data.tokens import ParallelTokens
 from nmt.text.grammar import Grammar, generate
+from tests.support.files import ROOT
 
 PAIRS = 600
 LANGUAGES = ("en", "de")

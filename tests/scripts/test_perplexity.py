@@ -5,9 +5,9 @@ import math
 
 import pytest
 import torch
-from support import tiny_models
 
-from nmt.data.batches import Batches, pad_sources
+from nmt.data.batch import pad_sources
+from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
@@ -15,6 +15,7 @@ from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
 from nmt.training.distributed import ProcessGroup
 from nmt.training.validation import dev_nll
+from tests.support import tiny_models
 
 
 def arguments(folder):

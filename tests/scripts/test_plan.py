@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support import tiny_training
-from support.families import FAMILIES
-from support.files import ROOT
 
 from nmt.configuration import load_reproduction, read_yaml
 from nmt.models.size import size
 from nmt.planning.plan import PlannedTraining, amounts_of, cost_of, makespan, trainings_of
 from nmt.planning.texts import MADE_PAIRS, Texts, middle
+from tests.support import tiny_training
+from tests.support.families import FAMILIES
+from tests.support.files import ROOT
 
 TINY = ROOT / "tests/workflow/tiny"
 OPTIONS = ("--catalog", TINY, "--reproduction", TINY / "reproduction.yaml")

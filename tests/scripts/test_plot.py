@@ -3,10 +3,10 @@
 import pytest
 import yaml
 from PIL import Image
-from support import paper_runs
 
 from nmt.configuration import Table
 from nmt.provenance import commit
+from tests.support import paper_runs
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support.files import golden, mirrored
 
 from nmt.evaluation.metrics import METRICS
+from tests.support.files import golden, mirrored
 
 REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
 TRANSLATION = "Ein Mann steht auf der Leiter.\nZwei Hunde spielen im Schnee.\nSie liest.\n"

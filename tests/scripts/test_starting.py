@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from support.files import SOURCE
+
+from tests.support.files import SOURCE
 
 # tests/workflow/test_reproduction.py and test_static.py start these.
 STARTED_BY_WORKFLOWS = {

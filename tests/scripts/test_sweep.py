@@ -1,9 +1,9 @@
 """sweep.py through its command line."""
 
 import pytest
-from support import tiny_models
 
 from nmt.files import read_json
+from tests.support import tiny_models
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import sys
 
 import pytest
 import torch
-from support.files import SOURCE
-from support.scripts import run_program
-from support.tiny_training import ROWS, arguments, change, prepare
-from system.kill_points import contents, last_update, wait_for
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nmt.files import read_json, write_json
 from nmt.models.weights import load_tensors
+from tests.support.files import SOURCE
+from tests.support.scripts import run_program
+from tests.support.tiny_training import ROWS, arguments, change, prepare
+from tests.system.kill_points import contents, last_update, wait_for
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from support import tiny_models
 
 from nmt.configuration import Cleaning
 from nmt.decoding.translator import force_tokens, translate_tokens
@@ -14,6 +13,7 @@ from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import SUBWORD_FILES, write_subwords
+from tests.support import tiny_models
 
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
 AWKWARD = [

@@ -4,11 +4,11 @@ import csv
 
 import pytest
 import yaml
-from support import paper_runs
 
 from nmt.configuration import Corpus
 from nmt.files import read_json, write_json
 from nmt.paper.reproduction_tables import corpus_columns, filtered_pairs
+from tests.support import paper_runs
 
 
 @pytest.fixture

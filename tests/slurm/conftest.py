@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from slurm.cluster import Cluster, missing_programs
-from slurm.workplace import UPDATES, Workplace
-from support.workflows import snakemake
 
 from nmt.training.run_folder import locked
+from tests.slurm.cluster import Cluster, missing_programs
+from tests.slurm.workplace import UPDATES, Workplace
+from tests.support.workflows import snakemake
 
 
 @pytest.hookimpl(trylast=True)

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 import torch
-from slurm.workplace import UPDATES
-from support.workflows import snakemake
+
+from tests.slurm.workplace import UPDATES
+from tests.support.workflows import snakemake
 
 
 def same(weights, others):

@@ -4,10 +4,10 @@ import stat
 from pathlib import Path
 
 import yaml
-from slurm.workplace import Workplace
-from support.workflows import TINY, snakemake
 
 from nmt.files import read_json
+from tests.slurm.workplace import Workplace
+from tests.support.workflows import TINY, snakemake
 
 UPDATES = 20
 SENTENCE = """Don't "say" $(touch harm) `touch harm`; ../*"""

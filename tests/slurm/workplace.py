@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
-from slurm.cluster import Cluster
-from support.workflows import TINY, copy_repository, environment
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
+from tests.slurm.cluster import Cluster
+from tests.support.workflows import TINY, copy_repository, environment
 
 HERE = Path(__file__).parent
 UPDATES = 600

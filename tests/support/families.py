@@ -3,7 +3,7 @@
 import torch
 
 from nmt.configuration import GNMT, ByteNet, ConvS2S, DecoderOnly, RNNSearch, Seq2Seq, Transformer
-from nmt.data.batches import pad_sources
+from nmt.data.batch import pad_sources
 from nmt.data.source import Source
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD

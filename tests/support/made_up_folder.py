@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from support import paper_runs
 
 from nmt.configuration import Catalog
 from nmt.files import write_text
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import csv, html, latex, markdown
 from nmt.paper.tables import make_table
+from tests.support import paper_runs
 
 FIGURES = ("systems.learning-curves", "systems.bleu-by-length", "attention")
 

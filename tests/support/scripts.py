@@ -21,7 +21,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
-from support.files import ROOT, SOURCE
+from tests.support.files import ROOT, SOURCE
 
 PIPE_CAPACITY = 65_536  # bytes, on Linux
 SECONDS = 300  # that a program may take
@@ -85,8 +85,8 @@ def run_program(
 
 def start_server() -> None:
     """Start the server unless it runs."""
-    FORKS.set_forkserver_preload(["support.preloaded"])
-    search_path = os.pathsep.join([str(SOURCE), str(ROOT / "tests")])
+    FORKS.set_forkserver_preload(["tests.support.preloaded"])
+    search_path = os.pathsep.join([str(SOURCE), str(ROOT)])
     with patch.dict(os.environ, PYTHONPATH=search_path):
         forkserver.ensure_running()
 
@@ -133,5 +133,5 @@ def open_streams(program: Program) -> None:
 def forget_package() -> None:
     """Forget the modules of this repository: a copy of the repository has its own."""
     for name in list(sys.modules):
-        if name.partition(".")[0] in ("nmt", "support"):
+        if name.partition(".")[0] in ("nmt", "tests"):
             del sys.modules[name]

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import torch
-from support.families import FAMILIES
-from support.tiny_subwords import write_subwords
 
 from nmt import configuration
 from nmt.configuration import (
@@ -20,6 +18,8 @@ from nmt.models.build import build
 from nmt.models.weights import parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
+from tests.support.families import FAMILIES
+from tests.support.tiny_subwords import write_subwords
 
 SOURCE = [
     "a man sits on a bench .",

@@ -6,14 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
-from support.files import ROOT
-from support.tiny_subwords import write_subwords
 
 from nmt.configuration import load_catalog
 from nmt.data.tokens import write_tokens
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
 from nmt.text.subwords import SubwordPair
+from tests.support.files import ROOT
+from tests.support.tiny_subwords import write_subwords
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.files import ROOT
-from support.scripts import run_program
+from tests.support.files import ROOT
+from tests.support.scripts import run_program
 
 TINY = "tests/workflow/tiny/reproduction.yaml"
 

@@ -1,6 +1,6 @@
 """Translate a test set with a model and with each of its exports, and compare.
 
-python tests/system/compare_exports.py --model FOLDER --source FILE --reference FILE prints a table;
+python -m tests.system.compare_exports --model FOLDER --source FILE --reference FILE prints a table;
 it ends with code 1 when an export in float32 translates fewer than 99% of the lines as the model
 does, one in int8 is more than 0.3 BLEU away, or the model itself in bfloat16 more than 0.1. All
 search with the model's beam and the length to the power of 1 as penalty, and stop alike.
@@ -14,23 +14,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "src")]
+import ctranslate2
+import torch
+from sacrebleu.metrics import BLEU
+from transformers import MarianMTModel
 
-import ctranslate2  # noqa: E402
-import torch  # noqa: E402
-from sacrebleu.metrics import BLEU  # noqa: E402
-from transformers import MarianMTModel  # noqa: E402
-
-from nmt.data.batches import pad_sources  # noqa: E402
-from nmt.decoding.translator import (  # noqa: E402
+from nmt.data.batch import pad_sources
+from nmt.decoding.translator import (
     in_order,
     length_sorted_batches,
     translate_tokens,
 )
-from nmt.files import read_lines  # noqa: E402
-from nmt.models.protocol import BOS, EOS, PAD  # noqa: E402
-from nmt.serving.exports import export  # noqa: E402
-from nmt.serving.folder import TranslationModel  # noqa: E402
+from nmt.files import read_lines
+from nmt.models.protocol import BOS, EOS, PAD
+from nmt.serving.exports import export
+from nmt.serving.folder import TranslationModel
 
 Tokens = list[list[int]]
 Translate = Callable[[Tokens], Tokens]

@@ -12,17 +12,14 @@ import sys
 import time
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "tests")]
+import pytest
+from tabulate import tabulate
 
-import pytest  # noqa: E402
-from support import scripts  # noqa: E402
-from tabulate import tabulate  # noqa: E402
-
-from nmt import command  # noqa: E402
-from nmt.errors import UserError  # noqa: E402
+from nmt import command
+from nmt.errors import UserError
+from tests.support import scripts
+from tests.support.files import ROOT
 
 WIDTH = 240  # characters of what was printed that the table shows
 SAYS_WHAT_TO_DO = (
@@ -225,8 +222,8 @@ SLOW = {
 
 # Not in the suite: each kind of model in each precision
 MATRICES = {
-    "every family and precision killed at three points": "resume_matrix.py",
-    "every family and precision in several processes": "processes_matrix.py",
+    "every family and precision killed at three points": "resume_matrix",
+    "every family and precision in several processes": "processes_matrix",
 }
 
 
@@ -310,9 +307,12 @@ def main(args: argparse.Namespace) -> int:
         if not outcome.passed + outcome.failed:
             ended, code = "NOT TRIED", 1
         rows.append((fault, ended, shortened(outcome.printed), outcome.passed))
-    for fault, script in MATRICES.items() if args.all else ():
+    for fault, module in MATRICES.items() if args.all else ():
         process = subprocess.run(
-            [sys.executable, ROOT / "tests" / "system" / script], capture_output=True, text=True
+            [sys.executable, "-m", f"tests.system.{module}"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
         )
         code = code or process.returncode
         lines = process.stdout.splitlines()

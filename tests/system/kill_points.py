@@ -1,7 +1,7 @@
 """Kills trainings and whole reproductions at many points, resumes them, and compares with
 uninterrupted ones.
 
-python tests/system/kill_points.py [--folder FOLDER] prints a table and ends with code 1 when
+python -m tests.system.kill_points [--folder FOLDER] prints a table and ends with code 1 when
 anything differs.
 """
 
@@ -20,11 +20,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
-
-from support import tiny_training  # noqa: E402
-from support.workflows import TINY, command, copy_repository, environment, snakemake  # noqa: E402
+from tests.support import tiny_training
+from tests.support.files import ROOT
+from tests.support.workflows import TINY, command, copy_repository, environment, snakemake
 
 LONGEST = 900  # seconds that anything may take on a busy machine
 TRAINING = {"updates": 120, "interval": 20, "bleu_interval": 60, "average": 3, "batch_tokens": 1000}

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
+from nmt.configuration import Training
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.training.distributed import ProcessGroup, process_group
+from nmt.training.trainer import Trainer
+from tests.support.families import random_model
+from tests.support.files import ROOT
 
-from support.families import random_model  # noqa: E402
-
-from nmt.configuration import Training  # noqa: E402
-from nmt.data.batches import Batches, Partition  # noqa: E402
-from nmt.data.tokens import ParallelTokens, Ragged  # noqa: E402
-from nmt.training.distributed import ProcessGroup, process_group  # noqa: E402
-from nmt.training.trainer import Trainer  # noqa: E402
-
+MODULE = ("-m", "tests.system.learn_in_parts")
 UPDATES = 50
 SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}  # a weight that changes meanwhile
 
@@ -52,7 +52,7 @@ def losses(
             "--families",
             *families,
         ]
-        subprocess.run([*started, __file__, *arguments], check=True, capture_output=True)
+        subprocess.run([*started, *MODULE, *arguments], cwd=ROOT, check=True, capture_output=True)
         return json.loads(output.read_text())
 
 

@@ -14,15 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "tests")]
+from tabulate import tabulate
 
-from tabulate import tabulate  # noqa: E402
-
-from nmt import command  # noqa: E402
-from nmt.configuration import load_reproduction, read_yaml  # noqa: E402
-from nmt.errors import UserError  # noqa: E402
-from nmt.planning.plan import plan  # noqa: E402
+from nmt import command
+from nmt.configuration import load_reproduction, read_yaml
+from nmt.errors import UserError
+from nmt.planning.plan import plan
+from tests.support.files import ROOT
 
 ALLOWED = 0.2
 

@@ -6,15 +6,10 @@ is above 1e-6.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
-
-from support.families import FAMILIES  # noqa: E402
-from system.learn_in_parts import losses  # noqa: E402
-
-from nmt import command  # noqa: E402
+from nmt import command
+from tests.support.families import FAMILIES
+from tests.system.learn_in_parts import losses
 
 
 def main(_: argparse.Namespace) -> int:

@@ -12,14 +12,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("src", "tests")]
-
-from support import tiny_training  # noqa: E402
-from support.families import FAMILIES  # noqa: E402
-from system.kill_points import KILL, TERM, Point, Trainings  # noqa: E402
-
-from nmt import command  # noqa: E402
-from nmt.configuration import lookup  # noqa: E402
+from nmt import command
+from nmt.configuration import lookup
+from tests.support import tiny_training
+from tests.support.families import FAMILIES
+from tests.system.kill_points import KILL, TERM, Point, Trainings
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 POINTS = [

@@ -5,21 +5,18 @@ prediction differs by more than 25%.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "src")]
+import torch
+from tabulate import tabulate
 
-import torch  # noqa: E402
-from tabulate import tabulate  # noqa: E402
-
-from nmt import command  # noqa: E402
-from nmt.configuration import load_catalog  # noqa: E402
-from nmt.planning.calibration import time_training  # noqa: E402
-from nmt.planning.roofline import predict_training, this_cpu  # noqa: E402
-from nmt.planning.texts import Texts  # noqa: E402
-from nmt.training.distributed import ProcessGroup  # noqa: E402
+from nmt import command
+from nmt.configuration import load_catalog
+from nmt.planning.calibration import time_training
+from nmt.planning.roofline import predict_training, this_cpu
+from nmt.planning.texts import Texts
+from nmt.training.distributed import ProcessGroup
+from tests.support.files import ROOT
 
 ALLOWED = 0.25
 

@@ -5,23 +5,21 @@ updates of an epoch of made sentences, which have the lengths of news.
 """
 
 import argparse
-import sys
 from itertools import islice
 from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "src")]
+from tabulate import tabulate
 
-from tabulate import tabulate  # noqa: E402
-
-from nmt import command  # noqa: E402
-from nmt.configuration import load_catalog  # noqa: E402
-from nmt.data.batches import Batches, Partition  # noqa: E402
-from nmt.planning import kernels  # noqa: E402
-from nmt.planning.meta import META  # noqa: E402
-from nmt.planning.roofline import GPUS, predict  # noqa: E402
-from nmt.planning.texts import Texts  # noqa: E402
+from nmt import command
+from nmt.configuration import load_catalog
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.planning import kernels
+from nmt.planning.meta import META
+from nmt.planning.roofline import GPUS, predict
+from nmt.planning.texts import Texts
+from tests.support.files import ROOT
 
 SIZES = (37_000, 37_000)
 

@@ -5,7 +5,8 @@ whole workflows.
 import re
 
 import pytest
-from system.kill_points import KILL, TERM, Point, Trainings, log_of
+
+from tests.system.kill_points import KILL, TERM, Point, Trainings, log_of
 
 ROW = "tiny-transformer"
 

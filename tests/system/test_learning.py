@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from support.families import sources, target_inputs, target_outputs
 
 from nmt.configuration import (
     GNMT,
@@ -16,13 +15,14 @@ from nmt.configuration import (
     Training,
     Transformer,
 )
-from nmt.data.batches import Batch, UpdateBatch
+from nmt.data.batch import Batch, UpdateBatch
 from nmt.decoding.search import search
 from nmt.models.build import build
 from nmt.models.protocol import EOS, PAD
 from nmt.training.distributed import ProcessGroup
 from nmt.training.schedule import learning_rate
 from nmt.training.trainer import Trainer
+from tests.support.families import sources, target_inputs, target_outputs
 
 WORDS = 10  # in the vocabulary
 LONGEST = 5  # words of a sequence

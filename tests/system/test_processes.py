@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.tiny_training import arguments, prepare
-from system.kill_points import last_update, wait_for
-from system.learn_in_parts import losses, torchrun
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
 from nmt.training.run_folder import locked
+from tests.support.tiny_training import arguments, prepare
+from tests.system.kill_points import last_update, wait_for
+from tests.system.learn_in_parts import losses, torchrun
 
 KINDS = ("transformer", "decoder-only", "moe")
 UPDATES = 20  # more than two epochs

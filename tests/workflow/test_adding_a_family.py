@@ -5,8 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from support.scripts import run_program
-from support.workflows import copy_repository, environment, planned_jobs
+
+from tests.support.scripts import run_program
+from tests.support.workflows import copy_repository, environment, planned_jobs
 
 
 @pytest.fixture(scope="module")

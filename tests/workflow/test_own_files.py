@@ -4,9 +4,9 @@ import os
 import re
 
 import pytest
-from support.workflows import copy_repository, dry_run, planned_jobs, snakemake
 
 from nmt.text.grammar import Grammar, generate
+from tests.support.workflows import copy_repository, dry_run, planned_jobs, snakemake
 
 MINE = "config/mine.yaml"
 SPLITS = ("train", "dev", "test")

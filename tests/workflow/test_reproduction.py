@@ -14,12 +14,12 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
 
 from nmt.archive.manifest import read_manifest
 from nmt.archive.verification import Verification
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors
+from tests.support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
 
 TABLES = ("systems", "dev")
 TABLE_FIGURES = (

@@ -11,8 +11,9 @@ import pytest
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
-from support.files import ROOT
-from support.workflows import TINY, copy_repository, dry_run, environment, planned_jobs
+
+from tests.support.files import ROOT
+from tests.support.workflows import TINY, copy_repository, dry_run, environment, planned_jobs
 
 REPRODUCTIONS = [
     path.relative_to(ROOT).as_posix()

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from nmt.configuration import Decoding, Experiment
-from nmt.data.batches import Batches, Partition, UpdateBatch
+from nmt.data.batch import UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
 from nmt.models.build import build

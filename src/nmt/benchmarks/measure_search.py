@@ -18,7 +18,7 @@ from torch import nn
 
 from nmt import command
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, build
-from nmt.data.batches import pad_sources
+from nmt.data.batch import pad_sources
 from nmt.data.source import Source
 from nmt.decoding.search import search
 from nmt.errors import UserError

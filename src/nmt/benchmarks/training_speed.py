@@ -13,7 +13,9 @@ import torch
 
 from nmt import command
 from nmt.configuration import Experiment
-from nmt.data.batches import Batches, Partition, UpdateBatch
+from nmt.data.batch import UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup

@@ -32,6 +32,24 @@ class ConvS2S(Architecture):
         """The subwords of a side that there are positions for, beside BOS and EOS."""
         return self.max_positions - 2
 
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return max(self.d_embedding, self.d_output)
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        weights = 0
+        for stack, attention in ((self.encoder, 0), (self.decoder, 2)):
+            width = self.d_embedding
+            for d, kernel, count in stack:
+                weights += 2 * kernel * d * (width + (count - 1) * d)
+                weights += attention * count * d * self.d_embedding
+                width = d
+        positions = 2 * self.max_positions * self.d_embedding
+        return weights + positions + 4 * width * self.embedding_width
+
 
 class ByteNet(Architecture):
     """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
@@ -50,3 +68,16 @@ class ByteNet(Architecture):
     """Number of encoder columns per source token."""
     dropout: Fraction = 0.0
     """Dropout on the output of each block, and before the output layer."""
+
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return 2 * self.d_hidden
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        d = self.d_hidden
+        kernel = max(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
+        blocks = 2 * self.sets * len(self.dilations)
+        return blocks * (4 + kernel) * d * d + 8 * d * d

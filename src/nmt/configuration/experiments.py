@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.models import Model, SelfAttention
+from nmt.configuration.models import Model
 from nmt.configuration.strict import (
     NUMBER,
     Count,
@@ -222,19 +222,17 @@ class Experiment(Strict):
 
     @property
     def peak_learning_rate(self) -> float:
-        """The rate at the end of the warm-up: the experiment's own, or else the paper's.
-
-        The paper's is d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (AIAYN equation 3).
-        """
+        """The rate at the end of the warm-up: the experiment's own, or else the paper's."""
         if self.training.peak_learning_rate is not None:
             return self.training.peak_learning_rate
-        assert isinstance(self.model, SelfAttention)  # `check` has made sure
-        return (self.model.d_model * self.training.warmup) ** -0.5
+        rate = self.model.paper_rate(self.training.warmup)
+        assert rate is not None  # `check` has made sure
+        return rate
 
     @model_validator(mode="after")
     def check(self) -> "Experiment":
         """Refuse a training that the model cannot have."""
-        if self.training.peak_learning_rate is None and not self.model.has_paper_rate:
+        if self.training.peak_learning_rate is None and self.model.paper_rate(1) is None:
             raise ValueError(
                 "peak_learning_rate is missing: only a Transformer has the d_model of the paper's"
                 " rate"

@@ -3,7 +3,7 @@
 Recurrent and convolutional families have modules of their own; FAMILIES lists all.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -14,8 +14,13 @@ from nmt.configuration.strict import Count, Depth, Fraction, Positive, Width
 
 
 class SelfAttention(Architecture):
-    """What Transformers have in common, with one stack or two."""
+    """What Transformers have in common, with one stack or two.
 
+    stacks: encoder and decoder, or one. attentions: those of a layer of each stack together.
+    """
+
+    stacks: ClassVar[int]
+    attentions: ClassVar[int]
     layers: Depth
     """Number of layers N of the stack, or of each of the two stacks."""
     d_model: Width
@@ -66,10 +71,38 @@ class SelfAttention(Architecture):
         """The subwords of a side that there are positions for, beside BOS and EOS."""
         return self.max_positions - 2 if self.positions == "learned" else None
 
+    def paper_rate(self, warmup: int) -> float:
+        """Return the largest learning rate of AIAYN equation 3.
+
+        It is that of d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) at update `warmup`.
+        """
+        return (self.d_model * warmup) ** -0.5
+
     @property
-    def has_paper_rate(self) -> bool:
-        """Whether the learning rate of AIAYN equation 3 is defined."""
-        return True
+    def table3_settings(self) -> dict[str, int | float]:
+        """The settings that AIAYN's Table 3 varies, by its columns."""
+        return {
+            "layers": self.layers,
+            "d_model": self.d_model,
+            "d_ff": self.d_ff,
+            "heads": self.heads,
+            "d_k": self.key_width,
+            "d_v": self.value_width,
+            "dropout": self.dropout,
+        }
+
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return self.d_model
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        attention = 2 * self.d_model * self.heads * (self.key_width + self.value_width)
+        layer = self.attentions * attention + self.stacks * 2 * self.d_model * self.d_ff
+        positions = self.max_positions * self.d_model if self.positions == "learned" else 0
+        return self.layers * layer + self.stacks * positions
 
     @property
     def key_width(self) -> int:
@@ -85,6 +118,8 @@ class SelfAttention(Architecture):
 class Transformer(SelfAttention):
     """The encoder-decoder of AIAYN section 3."""
 
+    stacks = 2
+    attentions = 3
     family: Literal["transformer"] = "transformer"
     tie: Literal["all", "decoder", "none"] = "all"
     """Tied embeddings: all, one matrix for source, target and output (AIAYN section 3.4); decoder,
@@ -99,6 +134,8 @@ class Transformer(SelfAttention):
 class DecoderOnly(SelfAttention):
     """A language model of source and target in one sequence (Wang et al. 2021)."""
 
+    stacks = 1
+    attentions = 1
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
     """Whether every source token attends to the whole source; otherwise attention to the source is

@@ -40,6 +40,18 @@ class Seq2Seq(Architecture):
     1 (Jozefowicz et al. 2015). The range that suits widths of 1,000 is too small for narrow LSTMs,
     and a wider one makes them chaotic."""
 
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return max(self.d_embedding, self.d_hidden)
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        d = self.d_hidden
+        first = 2 * 4 * d * (d + self.d_embedding + d)
+        return first + (self.layers - 1) * 2 * 4 * d * 2 * d + 4 * d * d
+
     @model_validator(mode="after")
     def check(self):
         """Refuse keys of attention that do not go together."""
@@ -69,6 +81,22 @@ class RNNSearch(Architecture):
     init_std: Positive | None = 0.01
     """Standard deviation of the normal initialization of matrices that are not recurrent; those of
     the alignment model have a tenth of it (appendix B.1). null takes torch's initialization."""
+
+    @property
+    def has_alignment_matrix(self) -> bool:
+        """Whether attention is one matrix of alignment, as Bahdanau et al. 2015 draw it."""
+        return self.attention == "additive"
+
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return self.d_embedding
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        d = max(self.d_hidden) if isinstance(self.d_hidden, tuple) else self.d_hidden
+        return 3 * d * (3 * d + 3 * self.d_embedding + 2 * d) + 8 * d * d
 
 
 class GNMT(Architecture):
@@ -107,6 +135,21 @@ class GNMT(Architecture):
     def has_loss_of_batches(self) -> bool:
         """Whether there are experts, whose balance is that of a micro-batch."""
         return self.experts is not None
+
+    @property
+    def embedding_width(self) -> int:
+        """The largest width of an embedding or of the output's matrix."""
+        return self.d_model
+
+    @property
+    def layer_weights(self) -> int:
+        """About how many weights all layers have."""
+        cell = self.d_cell or self.d_model
+        layers = sum(self.layers) if isinstance(self.layers, tuple) else 2 * self.layers
+        weights = (layers + 1) * 4 * cell * 3 * self.d_model + 4 * self.d_model**2
+        if self.experts and self.d_expert:
+            weights += 2 * self.experts * 2 * self.d_model * self.d_expert
+        return weights
 
     @model_validator(mode="after")
     def check(self):

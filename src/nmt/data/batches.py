@@ -9,95 +9,22 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from nmt.configuration import Training
+from nmt.data.batch import Batch, UpdateBatch, padded
 from nmt.data.grouping import group
 from nmt.data.order import Epoch, cut, longer_sides, sorted_by_length
+from nmt.data.partition import Partition
 from nmt.data.sharing import SharedArrays
-from nmt.data.source import Source, copy_to
-from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.data.source import Source
+from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
 
-# B sentences, S source length, T target length
-
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Sentence pairs that go through a model together, padded with PAD."""
-
-    source: Source
-    target_in: Tensor  # (B, T): BOS tokens
-    target_out: Tensor  # (B, T): tokens EOS
-
-    def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device."""
-        targets = (copy_to(tensor, device) for tensor in (self.target_in, self.target_out))
-        return Batch(self.source.to(device), *targets)
-
-
-@dataclass(frozen=True)
-class Partition:
-    """How the micro-batches of an update are divided among ranks.
-
-    Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
-    numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
-    after the other; or with `least_tokens`, their sentences in the groups of nmt.data.grouping.
-    """
-
-    rank: int = 0
-    world_size: int = 1
-    chunks: int = 1
-    least_tokens: int = 0
-
-    @classmethod
-    def coarsest(
-        cls,
-        training: Training,
-        rank: int,
-        world_size: int,
-        device_tokens: int = 0,
-        least_tokens: int = 0,
-    ) -> "Partition":
-        """Return the partition with the fewest chunks that gives all ranks equally many of them.
-
-        device_tokens: about the largest number of tokens per side in a chunk, which holds whole
-        sentences; 0: no limit. Where there is one, chunks are not put together again.
-        """
-        chunks = 1
-        while True:
-            count = training.micro_batches * chunks
-            fits = not device_tokens or training.batch_tokens <= count * device_tokens
-            if count % world_size == 0 and fits:
-                return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)
-            chunks += 1
-
-
-@dataclass(frozen=True)
-class UpdateBatch:
-    """What an update learns from: counts over all ranks, and this rank's own micro-batches.
-
-    update_in_epoch: the update's number in its epoch, from 1.
-    sentences: the indices of all sentences, on all ranks.
-    source_tokens, target_tokens: on all ranks, with EOS and without padding.
-    padded_tokens: of both sides on all ranks, with EOS and padding.
-    micro_batches: this rank's own, by number (see Partition).
-    """
-
-    epoch: int
-    update_in_epoch: int
-    sentences: np.ndarray
-    source_tokens: int
-    target_tokens: int
-    padded_tokens: int
-    micro_batches: dict[int, Batch]
 
 
 class Batches:
@@ -343,27 +270,3 @@ def prefetched(batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
             batch = future.result()
             future = thread.submit(next, batches)
             yield batch
-
-
-def padded(ragged: Ragged, indices: np.ndarray) -> Tensor:
-    """Return the sentences' tokens with EOS after each, filled up with PAD: (B, longest + 1)."""
-    starts = ragged.offsets[indices]
-    lengths = ragged.lengths_of(indices)
-    columns = np.arange(lengths.max() + 1)
-    inside = columns < lengths[:, None]
-    rows = np.full(inside.shape, PAD, dtype=np.int64)
-    rows[inside] = ragged.tokens[(starts[:, None] + columns)[inside]]
-    rows[np.arange(len(rows)), lengths] = EOS
-    return torch.from_numpy(rows)
-
-
-def pad_sources(sentences: list[list[int]]) -> Source:
-    """Return sources from lists of tokens, EOS not among them."""
-    lengths = torch.tensor([len(tokens) + 1 for tokens in sentences])
-    return Source(pad([[*tokens, EOS] for tokens in sentences]), lengths)
-
-
-def pad(rows: list[list[int]]) -> Tensor:
-    """Return the rows filled up with PAD: (B, longest)."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])

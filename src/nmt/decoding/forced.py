@@ -4,7 +4,7 @@ import torch
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.data.batches import pad
+from nmt.data.batch import pad
 from nmt.data.source import Source
 from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, StepModel

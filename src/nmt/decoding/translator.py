@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from nmt.configuration import Decoding
-from nmt.data.batches import pad_sources
+from nmt.data.batch import pad_sources
 from nmt.data.source import Source
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample

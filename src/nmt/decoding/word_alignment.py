@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nmt.data.batches import pad, pad_sources
+from nmt.data.batch import pad, pad_sources
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, Model
 from nmt.text.subwords import UNK, Segmenter

@@ -137,3 +137,63 @@ def causal_mask(length: int, like: Tensor) -> Tensor:
     length: T. like: a tensor whose dtype and device the mask gets.
     """
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
+
+
+class KeyValueCache:
+    """One layer's keys (R, H, t, d_k) and values (R, H, t, d_v) of the t positions so far.
+
+    `reorder` copies them into tensors that have room for one more position. After `append` has
+    filled it they are contiguous, as attention's matrix products need them, without another copy.
+    """
+
+    def __init__(self, past: tuple[Tensor, ...] = ()):
+        self.past = past
+        self.length = past[0].size(2) if past else 0
+
+    def append(self, *new: Tensor) -> tuple[Tensor, ...]:
+        """Append the keys and values of n positions; return those of all positions.
+
+        (R, H, n, d_k), (R, H, n, d_v) -> (R, H, t + n, d_k), (R, H, t + n, d_v)
+        """
+        end = self.length + new[0].size(2)
+        if not self.past:
+            self.past = new
+        elif end <= self.past[0].size(2):
+            for past, added in zip(self.past, new, strict=True):
+                past[:, :, self.length : end] = added
+        else:
+            pairs = zip(self.past, new, strict=True)
+            self.past = tuple(
+                torch.cat([past[:, :, : self.length], added], 2) for past, added in pairs
+            )
+        self.length = end
+        return self.past
+
+    @torch.no_grad()
+    def reorder(self, rows: Tensor) -> None:
+        """Keep the rows with these indices (R',), in this order."""
+        kept = []
+        for past in self.past:
+            _, heads, _, width = past.shape
+            copy = past.new_empty(len(rows), heads, self.length + 1, width)
+            torch.index_select(past[:, :, : self.length], 0, rows, out=copy[:, :, : self.length])
+            kept.append(copy)
+        self.past = tuple(kept)
+
+
+def apply_self_attention(
+    attention: MultiHeadAttention,
+    x: Tensor,
+    mask: Tensor | None,
+    cache: KeyValueCache | None = None,
+    maps: list[Tensor] | None = None,
+) -> Tensor:
+    """Return the output of self-attention: (B, T, D) -> (B, T, D).
+
+    cache: keys and values of the positions before x; those of x are appended to it, and x attends
+    to both. mask, maps: as MultiHeadAttention.forward has them.
+    """
+    q, k, v = attention.project(x, cache.length if cache else 0)
+    if cache:
+        k, v = cache.append(k, v)
+    return attention(q, k, v, mask, maps)

@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import causal_mask, padding_mask
+from nmt.models.attention import KeyValueCache, causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import PAD, HiddenStates, Model, Source
-from nmt.models.transformer import EncoderLayer, KeyValueCache, final_norm, token_embedding
+from nmt.models.transformer_layers import EncoderLayer, final_norm, token_embedding
 
 # B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, H heads,
 # R = B * beam rows

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from nmt.evaluation.metrics import COSTS, METRICS
+from nmt.paper.columns import COST_COLUMNS, SETTINGS
 from nmt.paper.notes import MARK
-from nmt.paper.tables import COST_COLUMNS, SETTINGS, ResultTable
+from nmt.paper.tables import ResultTable
 
 # By column: what its header says, how our numbers are printed, and how published ones are. Papers'
 # scores keep the digits that they have, perplexities have two.

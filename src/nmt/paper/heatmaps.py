@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from nmt.configuration import RNNSearch
 from nmt.paper.drawing import (
     COLUMN,
     PAGE,
@@ -105,7 +104,7 @@ def alignment(drawing: Drawing) -> Picture:
     for run in first_runs(drawing):
         model = drawing.catalog.experiment(run.experiment).model
         values = run.attention()
-        if isinstance(model, RNNSearch) and values["maps"]:
+        if model.has_alignment_matrix and values["maps"]:
             (panel,) = attention_panels(drawing.title(run.experiment), values, 0)
             break
     else:

@@ -9,11 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import attention_weights, self_attention
+from nmt.models.attention import apply_self_attention, attention_weights, self_attention
 from nmt.models.bytenet import Block
 from nmt.models.convs2s import GatedConvolution
 from nmt.models.recurrent import lstm_step, run_packed
-from nmt.models.transformer import apply_self_attention
 
 # B sentences, n positions, D width, H heads, d width of a head, r keys of a query
 

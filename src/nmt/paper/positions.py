@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from nmt.configuration import SelfAttention
 from nmt.paper.drawing import (
     COLORS,
     DASHES,
@@ -38,18 +37,18 @@ def positional_encodings(drawing: Drawing) -> Picture:
     name = first_self_attention(drawing)
     if name is None:
         return empty_figure(drawing, "No row of this table has self-attention.")
-    model = drawing.catalog.experiments[name].model
-    assert isinstance(model, SelfAttention)
-    encodings = sinusoids(POSITIONS, model.d_model).numpy()
+    settings = drawing.catalog.experiments[name].model.table3_settings
+    d_model, d_k, heads = (int(settings[key]) for key in ("d_model", "d_k", "heads"))
+    encodings = sinusoids(POSITIONS, d_model).numpy()
     products = {
-        f"sinusoids, d_model {model.d_model}": mean_cosine(model.d_model),
-        f"rotary, d_k {model.key_width}": mean_cosine(model.key_width),
+        f"sinusoids, d_model {d_model}": mean_cosine(d_model),
+        f"rotary, d_k {d_k}": mean_cosine(d_k),
     }
     learned = learned_positions(drawing)
     if learned is not None:
         similarity, title = learned
         products[f"learned: {title}"] = mean_diagonals(similarity)
-    slopes = np.array(alibi_slopes(model.heads))
+    slopes = np.array(alibi_slopes(heads))
 
     figure = new_figure(PAGE, 2.4)
     grid = figure.subplots(1, 3 if learned is None else 4)
@@ -65,7 +64,7 @@ def positional_encodings(drawing: Drawing) -> Picture:
         figure.colorbar(image, ax=grid[3], ticks=(-1, 0, 1), aspect=25, pad=0.02)
     corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
     note = (
-        f"AIAYN section 3.5 with d_model = {model.d_model}, as {drawing.catalog.rows[name].title}"
+        f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.catalog.rows[name].title}"
         " has it, Su et al. 2021 and Press et al. 2022 with its heads. Products: of the encodings"
         " of two positions, or of two vectors of ones that are rotated, as a share of that at"
         " distance 0; of learned positions the mean over pairs of positions."
@@ -80,7 +79,7 @@ def first_self_attention(drawing: Drawing) -> str | None:
     """Return the table's first experiment with self-attention; None where none has any."""
     experiments = drawing.catalog.experiments
     for name in drawing.table.experiments:
-        if name in experiments and isinstance(experiments[name].model, SelfAttention):
+        if name in experiments and experiments[name].model.table3_settings:
             return name
     return None
 

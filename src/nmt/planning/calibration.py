@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from nmt.configuration import Decoding, Experiment
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.decoding.translator import translate_tokens
 from nmt.device import choose_device
 from nmt.models.build import build

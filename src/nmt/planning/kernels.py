@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from nmt.configuration import Experiment
-from nmt.data.batches import UpdateBatch
+from nmt.data.batch import UpdateBatch
 from nmt.models.build import build
 from nmt.planning.gpu_functions import GPUFunctions, is_meta, size
 from nmt.planning.meta import META, whole_updates

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from nmt.configuration import Experiment
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.planning.kernels import Count, Kernel, count_update
 from nmt.planning.meta import META
 from nmt.planning.texts import Texts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmt.data.batches import pad_sources
+from nmt.data.batch import pad_sources
 from nmt.data.source import Source
 from nmt.decoding.search import Hypothesis
 from nmt.decoding.translator import in_order, translate_tokens

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.positions import LearnedPositions, NoPositions, sinusoids
-from nmt.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from nmt.models.transformer import Transformer
+from nmt.models.transformer_layers import DecoderLayer, EncoderLayer
 from nmt.serving.folder import TranslationModel
 from nmt.serving.formats import MAX_POSITIONS, all_pieces, has_uneven_heads, refuse
 from nmt.text.subwords import SubwordPair

@@ -15,7 +15,8 @@ from transformers.models.marian.modeling_marian import (
 from nmt import configuration
 from nmt.models.attention import MultiHeadAttention
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from nmt.models.transformer import Transformer
+from nmt.models.transformer_layers import DecoderLayer, EncoderLayer
 from nmt.serving.card import length_power
 from nmt.serving.folder import TranslationModel
 from nmt.serving.formats import MAX_POSITIONS, all_pieces, has_uneven_heads, refuse

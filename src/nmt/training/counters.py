@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from nmt.configuration import Training
-from nmt.data.batches import UpdateBatch
+from nmt.data.batch import UpdateBatch
 
 
 @dataclass

@@ -5,7 +5,8 @@ import math
 import time
 from dataclasses import replace
 
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.errors import UserError
 from nmt.progress import Progress
 from nmt.training.counters import Counters

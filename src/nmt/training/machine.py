@@ -11,7 +11,7 @@ import torch
 
 from nmt import configuration
 from nmt.configuration import Experiment
-from nmt.data.batches import UpdateBatch
+from nmt.data.batch import UpdateBatch
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nmt.configuration import Training
-from nmt.data.batches import Batch, UpdateBatch
+from nmt.data.batch import Batch, UpdateBatch
 from nmt.device import autocast, enough_memory
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule

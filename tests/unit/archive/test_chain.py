@@ -1,10 +1,9 @@
 """Which files belong to a reproduction, of runs that are made up."""
 
-from support import paper_runs
-from support.made_up_folder import make_folder
-
 from nmt.archive.chain import Chain
 from nmt.files import write_text
+from tests.support import paper_runs
+from tests.support.made_up_folder import make_folder
 
 
 def test_what_is_made_after_the_manifest_is_not_in_it(tmp_path, root):

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from support.families import (
+
+from nmt.benchmarks.optimizations import REPLACEMENTS, VARIABLES
+from nmt.configuration import Training
+from nmt.data.batch import Batch, UpdateBatch
+from nmt.environment import SETTINGS
+from nmt.models.build import build
+from nmt.training.distributed import ProcessGroup
+from nmt.training.trainer import Trainer
+from tests.support.families import (
     VOCABULARY,
     random_sentences,
     sources,
@@ -11,14 +19,6 @@ from support.families import (
     target_outputs,
     transformer,
 )
-
-from nmt.benchmarks.optimizations import REPLACEMENTS, VARIABLES
-from nmt.configuration import Training
-from nmt.data.batches import Batch, UpdateBatch
-from nmt.environment import SETTINGS
-from nmt.models.build import build
-from nmt.training.distributed import ProcessGroup
-from nmt.training.trainer import Trainer
 
 
 def train() -> list[torch.Tensor]:

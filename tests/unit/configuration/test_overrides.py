@@ -2,10 +2,10 @@
 
 import pytest
 import yaml
-from support.workflows import ROOT
 
 from nmt.configuration import load_catalog, load_reproduction
 from nmt.errors import UserError
+from tests.support.workflows import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from nmt.benchmarks.optimizations import REPLACEMENTS
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD

@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from support.families import random_model, random_sentences, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.search import search
 from nmt.models.protocol import BOS, EOS, Source
+from tests.support.families import random_model, random_sentences, sources
 
 SENTENCES = random_sentences([5, 1, 9, 4])
 LIMITS = [12] * 4

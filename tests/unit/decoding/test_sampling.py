@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from support.families import FAMILIES, random_model, random_sentences, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.forced import force
@@ -10,6 +9,7 @@ from nmt.decoding.sampling import Sampling, draw_tokens, sample
 from nmt.decoding.search import search
 from nmt.decoding.translator import in_order, sample_tokens
 from nmt.models.protocol import BOS, EOS, PAD
+from tests.support.families import FAMILIES, random_model, random_sentences, sources
 
 LENGTHS = [5, 1, 9, 4]
 LIMITS = [12] * 4

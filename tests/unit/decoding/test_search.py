@@ -4,13 +4,20 @@ from itertools import product
 
 import pytest
 import torch
-from support.families import FAMILIES, VOCABULARY, random_model, random_sentences, rows, sources
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search, top_k
 from nmt.decoding.translator import cut, in_order, translate_tokens
 from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
+from tests.support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    rows,
+    sources,
+)
 
 LENGTHS = [5, 1, 9, 4]
 LIMITS = [12] * 4

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from support.families import random_model, random_sentences
 
 from nmt.configuration import Vocabulary
 from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.errors import UserError
 from nmt.files import write_lines
 from nmt.text.subwords import Subwords, learn
+from tests.support.families import random_model, random_sentences
 
 
 class Pieces:

@@ -10,7 +10,6 @@ from math import exp, log
 import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU
-from support.files import golden, mirrored
 
 from nmt.errors import UserError
 from nmt.evaluation.scores import (
@@ -22,6 +21,7 @@ from nmt.evaluation.scores import (
 )
 from nmt.evaluation.tokenized import compounds_split, normalized, tokenized
 from nmt.files import read_lines
+from tests.support.files import golden, mirrored
 
 NAMES = [
     "bleu",

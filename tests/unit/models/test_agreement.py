@@ -11,15 +11,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 import torch
-from support.families import (
-    VOCABULARY,
-    random_model,
-    random_sentences,
-    rows,
-    sources,
-    target_inputs,
-    transformer,
-)
 from torch import Tensor, nn
 from transformers import (
     BloomConfig,
@@ -42,13 +33,27 @@ from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2Ber
 
 from nmt.configuration import DecoderOnly, Decoding
 from nmt.decoding.search import search
-from nmt.models.attention import MultiHeadAttention, self_attention
+from nmt.models.attention import (
+    KeyValueCache,
+    MultiHeadAttention,
+    apply_self_attention,
+    self_attention,
+)
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import gates_from_embedding
-from nmt.models.transformer import KeyValueCache, Residual, apply_self_attention
+from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
+from tests.support.families import (
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    rows,
+    sources,
+    target_inputs,
+    transformer,
+)
 
 # S source length, T target length, D d_model
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from support.families import random_model, random_sentences, sources, target_inputs
 from torch import nn
 
 from nmt.models.convs2s import GatedConvolution, scale_gradient
+from tests.support.families import random_model, random_sentences, sources, target_inputs
 
 
 def test_a_gated_convolution_is_the_paper_s_sum():

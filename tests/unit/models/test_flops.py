@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from support.families import FAMILIES, VOCABULARY
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.configuration import RNNSearch, Seq2Seq, Transformer, load_catalog
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Source
+from tests.support.families import FAMILIES, VOCABULARY
 
 # B sentences, S source length, T target length, V vocabulary
 B, S, T, V = 3, 20, 25, 50

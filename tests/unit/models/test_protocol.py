@@ -2,7 +2,10 @@
 
 import pytest
 import torch
-from support.families import (
+
+from nmt.models.protocol import BOS, Source
+from nmt.training.objective import cross_entropy
+from tests.support.families import (
     FAMILIES,
     VOCABULARY,
     random_model,
@@ -11,9 +14,6 @@ from support.families import (
     target_inputs,
     target_outputs,
 )
-
-from nmt.models.protocol import BOS, Source
-from nmt.training.objective import cross_entropy
 
 LENGTHS = [5, 1, 9, 4]
 EXACT = {"rtol": 1e-9, "atol": 1e-9}

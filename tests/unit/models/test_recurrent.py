@@ -5,14 +5,6 @@ test_agreement.py compares their steps with torch's own.
 
 import pytest
 import torch
-from support.families import (
-    FAMILIES,
-    VOCABULARY,
-    random_model,
-    random_sentences,
-    sources,
-    target_inputs,
-)
 from torch import nn
 
 from nmt.models.build import build
@@ -20,6 +12,14 @@ from nmt.models.experts import Experts, squared_variation
 from nmt.models.protocol import EOS, PAD
 from nmt.models.recurrent import reverse_before_eos
 from nmt.models.recurrent_attention import SCORE_FUNCTIONS, Memory
+from tests.support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+)
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 

@@ -7,7 +7,6 @@ import math
 
 import pytest
 import torch
-from support.families import random_sentences, sources, transformer
 
 from nmt.configuration import Transformer as Configuration
 from nmt.errors import UserError
@@ -17,6 +16,7 @@ from nmt.models.dropout import Dropout
 from nmt.models.position_bias import alibi_slopes
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from nmt.models.protocol import Source
+from tests.support.families import random_sentences, sources, transformer
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}

@@ -5,7 +5,17 @@ import sys
 import numpy as np
 import pytest
 import torch
-from support.families import (
+from torch.overrides import TorchFunctionMode
+
+from nmt.configuration import Decoding, Training
+from nmt.data.batch import Batch, UpdateBatch
+from nmt.data.source import copy_to
+from nmt.decoding.search import Finished, OpenSentences, length_penalty, search, top_next_tokens
+from nmt.models.build import build
+from nmt.planning.meta import META
+from nmt.training.distributed import ProcessGroup
+from nmt.training.trainer import Trainer
+from tests.support.families import (
     FAMILIES,
     VOCABULARY,
     random_model,
@@ -14,23 +24,13 @@ from support.families import (
     target_inputs,
     target_outputs,
 )
-from support.pretended_gpu import (
+from tests.support.pretended_gpu import (
     DeviceMixed,
     DeviceWaits,
     NoHiddenCopies,
     OneDevice,
     pretended_gpu,
 )
-from torch.overrides import TorchFunctionMode
-
-from nmt.configuration import Decoding, Training
-from nmt.data.batches import Batch, UpdateBatch
-from nmt.data.source import copy_to
-from nmt.decoding.search import Finished, OpenSentences, length_penalty, search, top_next_tokens
-from nmt.models.build import build
-from nmt.planning.meta import META
-from nmt.training.distributed import ProcessGroup
-from nmt.training.trainer import Trainer
 
 LENGTHS = [5, 2, 7]
 # Families whose mixtures wait, and for what; search waits only where its last test says so.

@@ -1,7 +1,8 @@
 """A browser that the tests of a file share."""
 
 import pytest
-from support.browser import chromium
+
+from tests.support.browser import chromium
 
 
 @pytest.fixture(scope="module")

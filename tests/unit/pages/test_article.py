@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 from markupsafe import Markup
-from support import paper_runs
-from support.made_up_folder import FIGURES, make_folder
 
 from nmt.errors import UserError
 from nmt.pages.article import article_text, latex, set_article
+from tests.support import paper_runs
+from tests.support.made_up_folder import FIGURES, make_folder
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,12 @@
 """The attention explorer in a browser, from recorded sentences."""
 
 import pytest
-from support import tiny_models
-from support.browser import DESKTOP, PHONE, opened
 
 from nmt.pages.explorer import explorer_page
 from nmt.serving.attention import as_json, attend
 from nmt.serving.folder import TranslationModel
+from tests.support import tiny_models
+from tests.support.browser import DESKTOP, PHONE, opened
 
 FAMILIES = ("seq2seq", "rnnsearch", "transformer")
 

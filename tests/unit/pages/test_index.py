@@ -5,9 +5,6 @@ import shutil
 
 import pytest
 from matplotlib.figure import Figure
-from support import paper_runs
-from support.browser import DESKTOP, PHONE, opened
-from support.made_up_folder import make_folder
 
 from nmt.errors import UserError
 from nmt.files import write_text
@@ -15,6 +12,9 @@ from nmt.pages.index import index_page
 from nmt.pages.render import is_wide
 from nmt.pages.tables import linked_table
 from nmt.paper.drawing import COLUMN, PAGE, STYLE
+from tests.support import paper_runs
+from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.made_up_folder import make_folder
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 import pytest
 from sacrebleu.metrics import CHRF
-from support import paper_runs
-from support.browser import DESKTOP, PHONE, opened
 
 from nmt.errors import UserError
 from nmt.files import write_lines
 from nmt.pages.translations import translations_page
+from tests.support import paper_runs
+from tests.support.browser import DESKTOP, PHONE, opened
 
 SOURCES = ["a b c", "one two three four five </script>", *[f"line {n}" for n in range(2, 30)]]
 REFERENCES = ["A B C", "eins zwei drei vier", *[f"Zeile {n}" for n in range(2, 30)]]

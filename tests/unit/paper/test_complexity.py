@@ -4,13 +4,13 @@ import math
 
 import pytest
 import torch
-from support.paper_runs import layer_measurements
 
 from nmt.files import write_lines
 from nmt.models.attention import attention_weights
 from nmt.paper.complexity import exponent, operations, path_length, sequential_operations
 from nmt.paper.layer_costs import FILE, along, layer_costs, layers_sheet, three_digits
 from nmt.paper.layer_types import HEADS, KERNEL, LAYER_TYPES, NEIGHBORS, ScaledDotProduct
+from tests.support.paper_runs import layer_measurements
 
 PRINTED = [name for name, layer_type in LAYER_TYPES.items() if layer_type.exponents]
 

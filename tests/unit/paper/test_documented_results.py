@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from support.files import ROOT
 
 from nmt.files import read_json
+from tests.support.files import ROOT
 
 RUNS = ROOT / "docs" / "results" / "data" / "runs" / "multi30k-en-de"
 SYSTEMS = {

@@ -10,7 +10,6 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from support import paper_runs
 
 from nmt.configuration import Table
 from nmt.files import write_lines
@@ -20,6 +19,7 @@ from nmt.paper.comparisons import bucket_label
 from nmt.paper.drawing import MARKERS, STYLE, Drawing, save
 from nmt.paper.figures import FIGURES
 from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
+from tests.support import paper_runs
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]

@@ -4,13 +4,13 @@ import gzip
 import json
 
 import pytest
-from support import paper_runs
 
 from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.paper.measurements import run_results
 from nmt.paper.results import commits, find_runs, find_trained_runs
+from tests.support import paper_runs
 
 ROW = "demo-transformer"
 

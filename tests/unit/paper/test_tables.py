@@ -6,7 +6,6 @@ from html import unescape
 
 import pandas as pd
 import pytest
-from support import paper_runs
 
 from nmt.configuration import Catalog, Published, Table
 from nmt.errors import UserError
@@ -15,6 +14,7 @@ from nmt.paper import markup
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import escape_latex
 from nmt.paper.tables import ResultTable, make_table
+from tests.support import paper_runs
 
 PAPER = "Somebody et al. 2017, Table 2"
 ANOTHER_PAPER = "Others & Co. 2018, 100% of it"

@@ -2,11 +2,9 @@
 
 import pytest
 import torch
-from support.families import FAMILIES, VOCABULARY
-from support.files import ROOT
 
 from nmt.configuration import Experiment, Training, load_catalog
-from nmt.data.batches import Batch, UpdateBatch
+from nmt.data.batch import Batch, UpdateBatch
 from nmt.data.source import Source
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
@@ -14,6 +12,8 @@ from nmt.planning.kernels import Count, Kernel, count_update
 from nmt.planning.meta import META
 from nmt.planning.roofline import GPUS, Device, predict, predict_training
 from nmt.planning.texts import Texts
+from tests.support.families import FAMILIES, VOCABULARY
+from tests.support.files import ROOT
 
 PUBLISHED = 82_059  # target tokens/s of Transformer big on one A100: NVIDIA DeepLearningExamples
 SIZES = (VOCABULARY, VOCABULARY)

@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from support import tiny_models
 
-from nmt.data.batches import pad_sources
+from nmt.data.batch import pad_sources
 from nmt.serving.attention import (
     CROSS,
     DECODER,
@@ -15,6 +14,7 @@ from nmt.serving.attention import (
     cross_attention,
 )
 from nmt.serving.folder import TranslationModel
+from tests.support import tiny_models
 
 SENTENCE = tiny_models.SOURCE[0]
 

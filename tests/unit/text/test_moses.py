@@ -4,10 +4,10 @@ import random
 
 import pytest
 import sacremoses
-from support.files import mirrored
 
 from nmt.files import read_lines
 from nmt.text.moses import LITERALS, Normalizer, Tokenizer, literal_of
+from tests.support.files import mirrored
 
 LANGUAGES = ["en", "de", "fr", "cs", "it"]
 

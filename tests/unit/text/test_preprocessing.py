@@ -1,11 +1,11 @@
 """Preprocessing of text, and its reversal."""
 
 import pytest
-from support.files import mirrored
 
 from nmt.files import read_lines
 from nmt.text.chunks import Chunk
 from nmt.text.preprocessing import STEPS, ChunkPreprocessor, Preprocessing
+from tests.support.files import mirrored
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import tarfile
 import zipfile
 
 import pytest
-from support.files import mirrored
 
 from nmt.errors import UserError
 from nmt.text.readers import pair_lines, read_sentences, unpack
+from tests.support.files import mirrored
 
 TEXT = b"one\ntwo\n\nfour\n"
 SENTENCES = ["one", "two", "", "four"]

@@ -4,16 +4,17 @@ import math
 
 import pytest
 import torch
-from support import tiny_training
-from support.families import FAMILIES, VOCABULARY
 
 from nmt.configuration import load_catalog
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup
 from nmt.training.gradients import REST, gradient_norms, layer_of
 from nmt.training.trainer import Trainer
+from tests.support import tiny_training
+from tests.support.families import FAMILIES, VOCABULARY
 
 
 @pytest.mark.parametrize("row", ["tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq"])

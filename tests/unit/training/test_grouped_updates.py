@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from support.families import FAMILIES, VOCABULARY, random_model
 
 from nmt.configuration import Training
-from nmt.data.batches import Batches, Partition
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.text.subwords import EOS
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import least_tokens
 from nmt.training.trainer import Trainer
+from tests.support.families import FAMILIES, VOCABULARY, random_model
 
 CPU = torch.device("cpu")
 SETTINGS = Training(

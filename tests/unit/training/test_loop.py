@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from support.families import random_model, random_sentences, sources, target_inputs, target_outputs
 
 from nmt.configuration import Training
-from nmt.data.batches import Batch, UpdateBatch
+from nmt.data.batch import Batch, UpdateBatch
 from nmt.errors import UserError
 from nmt.progress import Progress
 from nmt.training.counters import Counters
@@ -20,6 +19,13 @@ from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import Trainer
 from nmt.training.validation import has_diverged, perplexity
+from tests.support.families import (
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+)
 
 RATE = 0.01
 TARGET_TOKENS = 12

@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from support.workflows import ROOT
 
 from nmt.configuration import Training, load_catalog
 from nmt.training.schedule import learning_rate, source_weight
+from tests.support.workflows import ROOT
 
 
 def rates(**changes) -> list[float]:

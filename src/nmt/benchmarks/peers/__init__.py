@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nmt.configuration import Transformer
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.errors import UserError
 from nmt.models.protocol import PAD
 

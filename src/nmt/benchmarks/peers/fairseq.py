@@ -7,7 +7,7 @@ from torch import Tensor
 
 from nmt.benchmarks.peers import Peer, lengths
 from nmt.configuration import Transformer
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.text.subwords import UNK
 

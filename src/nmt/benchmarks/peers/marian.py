@@ -4,7 +4,7 @@ from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, smoothed_cross_entropy
 from nmt.configuration import Transformer
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.models.protocol import PAD
 
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from nmt.benchmarks.peers import Peer, lengths, smoothed_cross_entropy
 from nmt.configuration import Transformer
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.text.subwords import UNK
 

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, smoothed_cross_entropy
 from nmt.configuration import Transformer
-from nmt.data.batches import Batch
+from nmt.data.batch import Batch
 from nmt.models.protocol import PAD
 
 
