@@ -1,7 +1,7 @@
 # AIAYN's Table 1: the layer types' complexity, and their time and memory as measured here.
 
 
-rule complexity:
+rule typeset_complexity:
     input:
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     output:

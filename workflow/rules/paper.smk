@@ -92,7 +92,7 @@ rule typeset:
         " --html {output.html} --latex {output.latex} --log {log}"
 
 
-rule corpora:
+rule typeset_corpora:
     input:
         token_folders(),
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
