@@ -96,7 +96,9 @@ if __name__ == "__main__":
     )
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
     parser.add_argument("--beam", type=command.whole_number(1), default=4)
-    parser.add_argument("--sentences", type=command.whole_number(1), default=100, help="of a batch")
+    parser.add_argument(
+        "--sentences", type=command.whole_number(1), default=100, help="sentences per batch"
+    )
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     parser.add_argument(
         "--busy",

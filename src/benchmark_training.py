@@ -128,7 +128,9 @@ if __name__ == "__main__":
         help="the Python that has the toolkits of --peers",
     )
     parser.add_argument("--rounds", type=command.whole_number(1), default=5)
-    parser.add_argument("--seconds", type=command.number(0), default=10, help="of a measurement")
+    parser.add_argument(
+        "--seconds", type=command.number(0), default=10, help="seconds per measurement"
+    )
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
     for name in ("csv", "markdown", "pdf", "png"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE")

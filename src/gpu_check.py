@@ -60,7 +60,10 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument(
-        "--minutes", type=command.number(0), default=8, help="after which no check begins"
+        "--minutes",
+        type=command.number(0),
+        default=8,
+        help="start no check after this many minutes",
     )
     families = "transformer decoder-only seq2seq luong rnnsearch rnnencdec gnmt moe convs2s bytenet"
     parser.add_argument(

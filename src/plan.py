@@ -126,7 +126,9 @@ if __name__ == "__main__":
         type=command.whole_number(1),
         help="trainings side by side, each on a GPU or on its own cores",
     )
-    parser.add_argument("--price", type=command.number(0), default=0, help="of a device's hour")
+    parser.add_argument(
+        "--price", type=command.number(0), default=0, help="price of one device for an hour"
+    )
     parser.add_argument(
         "--seconds",
         type=command.number(0),
@@ -134,7 +136,7 @@ if __name__ == "__main__":
         help="for which updates are timed on this machine, by default 60 in all",
     )
     parser.add_argument(
-        "--threads", type=command.whole_number(1), default=1, help="cores of a training"
+        "--threads", type=command.whole_number(1), default=1, help="CPU threads per training"
     )
     command.add_gpus(parser)
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")

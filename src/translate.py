@@ -77,9 +77,12 @@ if __name__ == "__main__":
     parser.add_argument("--input", type=Path, metavar="FILE", help="source; default standard input")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
-        "--n-best", type=command.whole_number(1), metavar="N", help="so many of each line"
+        "--n-best",
+        type=command.whole_number(1),
+        metavar="N",
+        help="number of translations per line",
     )
-    parser.add_argument("--scores", action="store_true", help="with the score of each")
+    parser.add_argument("--scores", action="store_true", help="print each translation's score")
     parser.add_argument("--alignments", action="store_true", help="with words linked by attention")
     parser.add_argument(
         "--beam", type=command.whole_number(1), help="beam width instead of the model's own"

@@ -9,12 +9,10 @@ SNAKEMAKE_MB = 300
 
 
 def cores_of_a_split(wildcards):
-    """Return all cores for the training text; other splits take seconds."""
-    return workflow.cores or 1 if wildcards.split == "train" else 1
+    """Return all cores for the training text, one for other splits, which take seconds.
 
-
-def cores_of_a_split(wildcards):
-    """All for the training text; other splits take seconds. A cluster's profile says its own."""
+    A cluster's profile overrides it.
+    """
     return workflow.cores or 1 if wildcards.split == "train" else 1
 
 

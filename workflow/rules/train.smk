@@ -18,7 +18,9 @@ rule train:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     wildcard_constraints:
         experiment="|".join(
-            re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as is None
+            re.escape(name)
+            for name, experiment in CATALOG.experiments.items()
+            if experiment.trained_as is None
         ),
     retries: 0
     conda:
@@ -34,8 +36,9 @@ rule train:
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output.training, parent=True),
-        # The command has neither of these, because train.py reads them in the catalog. Here they
-        # make snakemake train again when they have changed.
+        # train.py reads both from the catalog; as params they make snakemake train again when they
+        # change. `chosen` are the settings that differ from the defaults, with the keys that they
+        # had before renames, so that older runs stay valid.
         model=lambda wildcards: former_spelling(experiment(wildcards).model.chosen()),
         training=lambda wildcards: former_spelling(experiment(wildcards).training.chosen()),
     shell:
@@ -64,9 +67,12 @@ rule share_training:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/share_training.tsv"
     wildcard_constraints:
         experiment="|".join(
-            re.escape(name) for name, row in CATALOG.experiments.items() if row.trained_as
+            re.escape(name)
+            for name, experiment in CATALOG.experiments.items()
+            if experiment.trained_as
         )
         or "none",
+        # no experiment may share a training, and a wildcard needs a pattern
     conda:
         "../../envs/nmt.yaml"
     threads: 1

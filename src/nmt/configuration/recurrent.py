@@ -129,7 +129,7 @@ class GNMT(Architecture):
     d_expert: Width | None = None
     """Inner width of an expert."""
     balance: Positive | None = None
-    """Weight of the balance losses; 0.01 if not given."""
+    """Weight of the load-balancing losses; 0.01 if not given."""
 
     @property
     def has_loss_of_batches(self) -> bool:
@@ -181,5 +181,5 @@ class GNMT(Architecture):
 
     @property
     def balance_weight(self) -> float:
-        """The weight of the balance losses, given or not."""
+        """The weight of the load-balancing losses, given or not."""
         return self.balance or 0.01

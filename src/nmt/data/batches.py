@@ -16,7 +16,7 @@ import torch
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch, padded
 from nmt.data.grouping import group
-from nmt.data.order import Epoch, cut, longer_sides, sorted_by_length
+from nmt.data.order import Epoch, longer_sides, micro_batch_starts, sorted_by_length
 from nmt.data.partition import Partition
 from nmt.data.sharing import SharedArrays
 from nmt.data.source import Source
@@ -81,13 +81,13 @@ class Batches:
     def in_order(self) -> list[np.ndarray]:
         """Return the sentences' indices, batch by batch, the shortest first: for the dev set."""
         indices = self.by_length(np.arange(len(self.tokens)))
-        return np.split(indices, self.cut(indices)[1:-1])
+        return np.split(indices, self.micro_batch_starts(indices)[1:-1])
 
     def epoch(self, number: int, ranks: int = 1) -> Epoch:
         """Return the sentences' indices of an epoch, by update and micro-batch.
 
-        Sentences of equal lengths are shuffled, and so are micro-batches. ranks: of all of the
-        training's; where there are several, those of a node hold the order once.
+        Sentences of equal lengths are shuffled, and so are micro-batches. ranks: their number;
+        with several, the ranks of a node share one copy of the order in memory.
         """
         fingerprint = self.tokens.meta.get("fingerprint")
         if ranks == 1 or fingerprint is None:
@@ -101,22 +101,22 @@ class Batches:
     def make_epoch(self, number: int) -> dict[str, np.ndarray]:
         """Return the arrays of an epoch's order."""
         rng = np.random.default_rng([self.seed, number])
-        # The same permutation as of the number alone, in half the memory
+        # Equals rng.permutation(n), but takes half the memory where int32 suffices
         dtype = np.int32 if len(self.tokens) < 2**31 else np.int64
         indices = self.by_length(rng.permutation(np.arange(len(self.tokens), dtype=dtype)))
-        starts = self.cut(indices)
-        return {"indices": indices, "starts": starts, "mixed": rng.permutation(len(starts) - 1)}
+        starts = self.micro_batch_starts(indices)
+        return {"indices": indices, "starts": starts, "shuffled": rng.permutation(len(starts) - 1)}
 
     def by_length(self, indices: np.ndarray) -> np.ndarray:
         """Return the indices of all sentences sorted by the longer side, which fills the budget."""
         return sorted_by_length(indices, self.tokens, self.longest)
 
-    def cut(self, indices: np.ndarray) -> np.ndarray:
+    def micro_batch_starts(self, indices: np.ndarray) -> np.ndarray:
         """Return where the micro-batches begin, each with as many sentences as the budget allows.
 
         With their end: (micro-batches + 1,).
         """
-        return cut(self.longer_sides[indices], self.budget)
+        return micro_batch_starts(self.longer_sides[indices], self.budget)
 
     def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences."""
@@ -151,7 +151,9 @@ class Batches:
         padded_tokens = sum(map(self.padded_tokens, batches))
         return 1 - int(self.source_lengths.sum() + self.target_lengths.sum()) / padded_tokens
 
-    def split(self, batches: list[np.ndarray], partition: Partition) -> list[np.ndarray]:
+    def split_into_chunks(
+        self, batches: list[np.ndarray], partition: Partition
+    ) -> list[np.ndarray]:
         """Return an update's micro-batches, each split into the partition's chunks.
 
         The last update of an epoch may have fewer micro-batches: empty ones make up for them.
@@ -163,11 +165,11 @@ class Batches:
             for i in range(partition.chunks)
         ]
 
-    def divide(
+    def assign_to_ranks(
         self, batches: list[np.ndarray], partition: Partition
     ) -> list[dict[int, np.ndarray]]:
         """Return each rank's chunks of an update's micro-batches, by number."""
-        chunks = dict(enumerate(self.split(batches, partition)))
+        chunks = dict(enumerate(self.split_into_chunks(batches, partition)))
         ranks = [
             {i: chunks[i] for i in range(rank, len(chunks), partition.world_size)}
             for rank in range(partition.world_size)
@@ -175,11 +177,11 @@ class Batches:
         if not partition.least_tokens:
             return ranks
         return [
-            self.grouped(list(chunks_of_rank.values()), rank, partition)
+            self.group_for_device(list(chunks_of_rank.values()), rank, partition)
             for rank, chunks_of_rank in enumerate(ranks)
         ]
 
-    def grouped(
+    def group_for_device(
         self, chunks: list[np.ndarray], rank: int, partition: Partition
     ) -> dict[int, np.ndarray]:
         """Return a rank's chunks as groups that its device takes least time for."""
@@ -245,7 +247,7 @@ class Batches:
         number: of the update in its epoch, from 0. batches: its micro-batches' sentences.
         """
         sentences = np.concatenate(batches)
-        ranks = self.divide(batches, partition)
+        ranks = self.assign_to_ranks(batches, partition)
         own = ranks[partition.rank]
         return UpdateBatch(
             epoch=epoch,

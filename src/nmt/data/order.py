@@ -21,18 +21,20 @@ class Epoch(Sequence[list[np.ndarray]]):
     """Updates, each a list of its micro-batches' sentences.
 
     indices: of all sentences, micro-batch by micro-batch, (n,). starts: where each micro-batch
-    begins, and their end, (m + 1,). mixed: the order in which updates take them, `per_update` at a
-    time, (m,).
+    begins, and their end, (m + 1,). shuffled: the order in which updates take them, `per_update`
+    at a time, (m,).
     """
 
-    def __init__(self, indices: np.ndarray, starts: np.ndarray, mixed: np.ndarray, per_update: int):
+    def __init__(
+        self, indices: np.ndarray, starts: np.ndarray, shuffled: np.ndarray, per_update: int
+    ):
         self.indices = indices
         self.starts = starts
-        self.mixed = mixed
+        self.shuffled = shuffled
         self.per_update = per_update
 
     def __len__(self) -> int:
-        return -(-len(self.mixed) // self.per_update)
+        return -(-len(self.shuffled) // self.per_update)
 
     @overload
     def __getitem__(self, number: int) -> list[np.ndarray]: ...
@@ -45,7 +47,7 @@ class Epoch(Sequence[list[np.ndarray]]):
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         first = range(len(self))[number] * self.per_update
-        batches = self.mixed[first : first + self.per_update]
+        batches = self.shuffled[first : first + self.per_update]
         return [self.indices[self.starts[i] : self.starts[i + 1]].astype(np.int64) for i in batches]
 
 
@@ -98,7 +100,7 @@ def joined(tokens: ParallelTokens, function: LengthFunction) -> np.ndarray:
     return np.concatenate(parts) if parts else np.array([], np.uint8)
 
 
-def cut(lengths: np.ndarray, budget: int) -> np.ndarray:
+def micro_batch_starts(lengths: np.ndarray, budget: int) -> np.ndarray:
     """Return where each micro-batch begins, and their end, (m + 1,).
 
     Each has as many sentences as the budget allows when all are as long as the longest.

@@ -14,11 +14,11 @@ from nmt.data.source import copy_to
 from nmt.device import rows_per_chunk
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
-# B sentences still open, K beam, R = B * K rows (one for each open hypothesis), N n_best, D width
-# of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is fewer),
-# M continuations of each sentence (2K, or K once those with EOS are taken out)
+# B sentences still open (active), K beam, R = B * K rows (one for each open hypothesis), N n_best,
+# D width of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is
+# fewer), M continuations of each sentence (2K, or K once those with EOS are taken out)
 
-MOST_ROW_BYTES = 4 * 2**16  # the log probabilities of a vocabulary larger than any that is usual
+MAX_ROW_BYTES = 4 * 2**16  # float32 log probabilities of 65,536 words
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def search(
     search, which ends with the first EOS.
     """
     beam = decoding.beam
-    may_end = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
+    eos_candidates = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
     stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source), beam)
     sentences = OpenSentences.begin(limits, decoding, source.device)
@@ -82,7 +82,7 @@ def search(
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
         continuations = sentences.continuations(next_log_probs, next_tokens)
-        finished.add(sentences, continuations, may_end, length_penalty(length, decoding))
+        finished.add(sentences, continuations, eos_candidates, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
@@ -193,16 +193,16 @@ class Finished:
         self,
         sentences: OpenSentences,
         continuations: Continuations,
-        may_end: int,
+        eos_candidates: int,
         penalty: float,
     ) -> None:
-        """Add those of the best `may_end` continuations that end, unless N better ones are known.
+        """Add those of the best `eos_candidates` continuations that end, where they are among N.
 
         penalty: the length penalty of the continuations.
         """
         log_probs = continuations.log_probs
         ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
-        ended[:, may_end:] = False
+        ended[:, eos_candidates:] = False
         scores = torch.where(ended, log_probs / penalty, -torch.inf)
         row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
         prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]
@@ -283,7 +283,7 @@ def log_prob_chunks(
     Those of all rows are never held at once. hidden: (R, D). row_tensors: tensors with R rows; each
     chunk comes with its n rows of them.
     """
-    size = rows_per_chunk(hidden.device, MOST_ROW_BYTES)
+    size = rows_per_chunk(hidden.device, MAX_ROW_BYTES)
     splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
     for hidden_chunk, *chunks in zip(*splits, strict=True):
         yield log_softmax(output(hidden_chunk)), *chunks

@@ -124,7 +124,7 @@ METRICS = {
 class Cost:
     """A cost that papers print.
 
-    column: where tables have it; None for a cost that only plan.py compares.
+    column: where tables have it; None for a cost that only count_parameters.py compares.
     """
 
     label: str

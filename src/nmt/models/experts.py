@@ -31,7 +31,7 @@ class Experts(nn.Module):
             nn.init.uniform_(weight, -bound, bound)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Send each token to its experts: (N, D) -> (N, D), and the balance loss.
+        """Send each token to its experts: (N, D) -> (N, D), and the load-balancing loss.
 
         There must be no padding among the tokens. The loss is a scalar without its weight.
         """

@@ -40,7 +40,7 @@ from nmt.models.recurrent_attention import (
 # oneDNN has none, which concerns no user.
 warnings.filterwarnings("ignore", "LSTM with projections")
 
-BALANCE = 0.01  # weight of the balance losses where the configuration has none
+BALANCE = 0.01  # weight of the load-balancing losses where the configuration has none
 LayerState = tuple[Tensor, Tensor]  # of one layer: hidden state (..., D), cell state (..., H)
 
 

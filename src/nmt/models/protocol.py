@@ -21,7 +21,8 @@ class HiddenStates:
     target: (B, T, D).
     source: the hidden states (B, S, D) and the tokens that they predict (B, S), of models that
     predict the source too.
-    penalty: a scalar that is added to the mean loss of a target token: the balance of experts.
+    penalty: a scalar that is added to the mean loss of a target token: the load-balancing loss of
+    experts.
     """
 
     target: Tensor

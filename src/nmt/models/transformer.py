@@ -25,6 +25,7 @@ class State:
     source_keys_values: for each layer the source's projected keys (B, H, S, d_k) and values
       (B, H, S, d_v).
     source_mask: (B, 1, 1, S).
+    beam: rows of each sentence.
     """
 
     caches: list[KeyValueCache]
@@ -33,7 +34,7 @@ class State:
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep the rows with these indices (B', beam), out of R."""
         for cache in self.caches:
             cache.reorder(rows.flatten())
         if len(rows) < len(self.source_mask):

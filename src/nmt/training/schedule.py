@@ -1,4 +1,4 @@
-"""The learning rate: AIAYN section 5.3, and the schedules of its rivals. Updates count from 1."""
+"""The learning rate: AIAYN section 5.3, and the baselines' schedules. Updates count from 1."""
 
 import math
 

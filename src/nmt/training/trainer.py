@@ -21,9 +21,9 @@ from nmt.training.requirements import require_support
 
 
 class Trainer:
-    """A model with its optimizer and gradient scaler: all that an update changes but counters.
+    """A model with its optimizer and gradient scaler: everything an update changes but counters.
 
-    It waits for a GPU only in `pop_gradient_norms`. Random numbers depend on seed, update and
+    Only `pop_gradient_norms` synchronizes with a GPU. Random numbers depend on seed, update and
     micro-batch, and on nothing that came before. So there is no generator's state to save, and
     dropout is the same on any number of ranks that compute the same micro-batches.
     """

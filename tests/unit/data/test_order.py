@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nmt.data.batches import Batches
-from nmt.data.order import Epoch, cut
+from nmt.data.order import Epoch, micro_batch_starts
 from nmt.data.tokens import ParallelTokens, Ragged
 
 
@@ -45,8 +45,8 @@ def test_sentences_are_sorted_as_indirectly(pairs, longest):
 def test_micro_batches_are_cut_as_one_by_one(budget, in_order):
     lengths = np.random.default_rng(budget).integers(1, 60, 1000)
     lengths = np.sort(lengths) if in_order else lengths
-    assert cut(lengths, budget).tolist() == cut_one_by_one(lengths.tolist(), budget)
-    assert cut(lengths[:1], budget).tolist() == [0, 1]
+    assert micro_batch_starts(lengths, budget).tolist() == cut_one_by_one(lengths.tolist(), budget)
+    assert micro_batch_starts(lengths[:1], budget).tolist() == [0, 1]
 
 
 def test_an_epoch_is_what_the_seed_says():
@@ -71,5 +71,5 @@ def lengths(batches, indices):
 
 
 def test_no_pairs_are_one_empty_micro_batch():
-    assert cut(np.array([], np.uint8), 60).tolist() == [0, 0]
+    assert micro_batch_starts(np.array([], np.uint8), 60).tolist() == [0, 0]
     assert len(Epoch(np.array([]), np.zeros(2, int), np.array([0]), 1)) == 1
