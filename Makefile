@@ -23,7 +23,7 @@ test: environment
 # install them.
 test-slurm: environment
 	@sh tests/slurm/install.sh
-	. .venv/bin/activate && python -m pytest --numprocesses 4 --dist worksteal tests/slurm
+	. .venv/bin/activate && python -m pytest --numprocesses 4 --dist load --maxschedchunk 1 tests/slurm
 
 environment:
 	@sh envs/set_up.sh

@@ -53,14 +53,15 @@ def undisturbed(tmp_path_factory, cluster):
 
 
 @pytest.fixture
-def workplace(tmp_path, cluster, undisturbed):
-    """Make copies of the repository, in folders whose names have spaces, and of the corpus."""
+def workplace(tmp_path, cluster, request):
+    """Make copies of the repository, in folders whose names have spaces, with the corpus or not."""
     places = []
 
-    def make(updates: int = UPDATES) -> Workplace:
+    def make(updates: int = UPDATES, with_corpus: bool = True) -> Workplace:
         place = Workplace(tmp_path / f"a copy & (more), {len(places)}", cluster, updates)
-        corpora = "results/corpora"
-        shutil.copytree(undisturbed.folder / corpora, place.folder / corpora, symlinks=True)
+        if with_corpus:
+            made = request.getfixturevalue("undisturbed").folder / "results/corpora"
+            shutil.copytree(made, place.folder / "results/corpora", symlinks=True)
         places.append(place)
         return place
 
