@@ -22,8 +22,8 @@ def main(args: argparse.Namespace) -> None:
     if changed:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         logging.warning(
-            f"Changed since they were made: {', '.join(changed[:MOST_NAMED])}{more}. What follows"
-            " from them is made again; an output among them is only where you delete it."
+            f"Edited since Snakemake used or made them: {', '.join(changed[:MOST_NAMED])}{more}."
+            " Whatever depends on them is made again. To get an edited result back, delete it."
         )
 
 

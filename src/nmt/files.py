@@ -11,7 +11,7 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NoReturn, cast
@@ -182,12 +182,15 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def read_json(
-    path: str | Path, keys: Iterable[str] = (), remedy: str = "delete it and make it again"
+    path: str | Path,
+    keys: Iterable[str] | Mapping[str, type] = (),
+    remedy: str = "delete it and make it again",
 ):
     """Return the value in a JSON file.
 
-    keys: those that it must have. remedy: what brings the file back. Raises UserError when the
-    file is missing, is no object in JSON, or lacks a key; so does looking up any other key later.
+    keys: those that it must have, as a mapping with the types of their values. remedy: what brings
+    the file back. Raises UserError when the file is missing, is no object in JSON, lacks a key or
+    has a value of another type; so does looking up any other key later.
     """
 
     def named(values: dict) -> NamedObject:
@@ -201,8 +204,10 @@ def read_json(
         raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
     if not isinstance(value, dict):
         raise UserError(f"{path} is damaged (it has no keys and values): {remedy}.")
-    for key in keys:
-        value[key]
+    types = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, object)
+    for key, wanted in types.items():
+        if not isinstance(value[key], wanted):
+            raise UserError(f"{path} is damaged ({key!r} has another type): {remedy}.")
     return value
 
 

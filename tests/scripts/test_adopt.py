@@ -95,7 +95,10 @@ def test_what_differs_is_named_and_newer(copy, run_script):
     process = run_script("adopt", cwd=copy)
     assert process.returncode == 0
     assert "1 outputs are as" in process.stderr
-    assert "Changed since they were made: results/folder/file, data/text. What" in process.stderr
+    assert (
+        "Edited since Snakemake used or made them: results/folder/file, data/text."
+        in process.stderr
+    )
     file, long, text = times(copy)
     assert long == 1e9
     assert min(file, text) > 1.5e9
@@ -130,7 +133,7 @@ def test_a_changed_output_is_recorded_again(results, copy, run_script):
     assert run_script("record", cwd=results).returncode == 0
     shutil.copyfile(results / "results" / "record.json", copy / "results" / "record.json")
     process = run_script("adopt", cwd=copy)
-    assert f"Changed since they were made: {LONG}, data/text. What" in process.stderr
+    assert f"Edited since Snakemake used or made them: {LONG}, data/text." in process.stderr
 
 
 def test_nothing_made_leaves_nothing(tmp_path, run_script):

@@ -230,7 +230,8 @@ def test_what_has_changed_in_a_copy_is_not_kept(copied):
     subwords = copied / "results/runs/tiny/tiny-rnnsearch/seed-1/model/target.model"
     subwords.unlink()
     process = dry_run(copied)
-    (sentence,) = re.findall("^Changed since they were made: .*$", process.stdout, re.MULTILINE)
+    begins = "^Edited since Snakemake used or made them: .*$"
+    (sentence,) = re.findall(begins, process.stdout, re.MULTILINE)
     for path in (translations, subwords):
         assert str(path.relative_to(copied)) in sentence
     jobs = planned_jobs(copied)

@@ -5,6 +5,7 @@ import math
 import statistics
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from numbers import Real
 from pathlib import Path
 
 import torch
@@ -155,10 +156,12 @@ def finding(same: bool, text: str, details: str = "") -> Finding:
     return Finding("differs", f"{text}{f': {details}' if details else ''}")
 
 
-def same_score(computed: dict, recorded: dict) -> bool:
+def same_score(computed: dict, recorded: object) -> bool:
     """Return whether a score and its signature are those that were recorded."""
+    if not isinstance(recorded, dict) or not isinstance(recorded.get("score"), Real):
+        return False
     same = close(computed["score"], recorded["score"])
-    return same and computed["signature"] == recorded["signature"]
+    return same and computed["signature"] == recorded.get("signature")
 
 
 def close(value: float, recorded: float | None) -> bool:

@@ -85,7 +85,7 @@ def length_points(drawing: Drawing, key: str) -> pd.DataFrame:
     scored = [run for run in drawing.runs if run.has("scores.json", f"{split}.")]
     points = []
     for run in scored or drawing.runs:
-        buckets = run.scores(split, ["bleu_by_source_length"])["bleu_by_source_length"]
+        buckets = run.scores(split, {"bleu_by_source_length": list})["bleu_by_source_length"]
         large = [bucket for bucket in buckets if bucket["sentences"] >= FEWEST_SENTENCES]
         for number, bucket in enumerate(large):
             point = {"experiment": run.experiment, "bucket": number, "label": bucket_label(bucket)}

@@ -142,6 +142,11 @@ class Drawing:
         """Return a row's marker, the same in every figure of a table."""
         return MARKERS[self.table.experiments.index(experiment) % len(MARKERS)]
 
+    @property
+    def one_sentence(self) -> str:
+        """What figures of attention show, instead of a split."""
+        return f"One sentence, “{self.reproduction.attention.rstrip(' .')}”"
+
     def small_print(self, split: str, runs: list[Run], note: str) -> str:
         """Return what data and seeds the figure shows, and what else a reader must know."""
         corpus = self.catalog.corpus(self.reproduction.corpus).title

@@ -83,14 +83,14 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     note = (
-        f"{drawing.title(run.experiment)}, {part}. The sentence: {drawing.reproduction.attention}"
+        f"{drawing.title(run.experiment)}, {part}."
         " Lines go from the subword that looks, above, to those it looks at, below; the wider and"
         f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: the heads whose"
         " mean weight on it, in brackets, is the largest and at least"
         f" {LEAST_STRENGTH}. Another head: of those without a role, the one whose largest weights"
         " have the largest mean. An underscore marks where a word begins. As AIAYN figures 3 to 5."
     )
-    figure = finish(figure, drawing.small_print("One sentence", [run], note))
+    figure = finish(figure, drawing.small_print(drawing.one_sentence, [run], note))
     return Picture(figure, line_data(panels, words))
 
 

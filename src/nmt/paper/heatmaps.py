@@ -30,7 +30,7 @@ FEW_ROWS = 4
 FEW_ROWS_COLUMNS = 2
 MANY_ROWS_COLUMNS = 3
 # Inches that a panel's title and labels need on top, and that each further line of a title needs.
-LABEL_HEIGHT = 0.75
+LABEL_HEIGHT = 0.9
 TITLE_LINE_HEIGHT = 0.12
 TITLE_LETTERS = 13  # an inch
 
@@ -63,10 +63,8 @@ def attention(drawing: Drawing) -> Picture:
         panels += attention_panels(title, values, 0 if is_many else HEADS_DRAWN)
     columns = min(MANY_ROWS_COLUMNS if is_many else FEW_ROWS_COLUMNS, len(panels))
     figure = attention_figure(panels, columns)
-    note = (
-        f"The sentence: {drawing.reproduction.attention} An underscore marks where a word begins."
-    )
-    small_print = drawing.small_print("One sentence", runs, note)
+    note = "An underscore marks where a word begins."
+    small_print = drawing.small_print(drawing.one_sentence, runs, note)
     return Picture(finish(figure, small_print), panel_data(panels))
 
 
@@ -119,9 +117,12 @@ def alignment(drawing: Drawing) -> Picture:
     axes.set_yticks(range(len(panel.target)), panel.target, size=font_size)
     axes.tick_params(length=0, pad=2)
     axes.set_title(panel.title)
+    axes.set_xlabel("source")
+    axes.xaxis.set_label_position("bottom")
+    axes.set_ylabel("target (generated)")
     figure.colorbar(image, ax=axes, label="attention weight", shrink=0.5, aspect=20, pad=0.03)
-    note = f"The sentence: {drawing.reproduction.attention} As Bahdanau et al. 2015, figure 3."
-    small_print = drawing.small_print("One sentence", [run], note)
+    note = "As Bahdanau et al. 2015, figure 3."
+    small_print = drawing.small_print(drawing.one_sentence, [run], note)
     return Picture(finish(figure, small_print), panel_data([panel]))
 
 
@@ -144,8 +145,12 @@ def attention_figure(panels: list[AttentionPanel], columns: int) -> Figure:
         axes.set_yticks(range(len(panel.target)), panel.target, size=font_size)
         axes.tick_params(length=0, pad=2)
         axes.set_title(textwrap.fill(panel.title, title_width))
+        axes.set_xlabel("source")
+        axes.xaxis.set_label_position("bottom")
         # Translations differ in length: align the tops of the panels of a row.
         axes.set_anchor("N")
+    for axes in grid[: len(panels) : columns]:
+        axes.set_ylabel("target (generated)")
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     figure.colorbar(

@@ -1,5 +1,7 @@
 """What runs scored and what they cost, one line for each."""
 
+from numbers import Real
+
 import pandas as pd
 
 from nmt.evaluation.cost import sustained_flops
@@ -62,7 +64,7 @@ def score_columns(run: Run, split: str, metric: str) -> dict:
         return {metric: perplexity["perplexity"], f"{metric}_signature": signature}
     if not run.has("scores.json", f"{split}."):
         return {}
-    scores = run.scores(split, ["sentences", metric])
+    scores = run.scores(split, {"sentences": Real, metric: dict})
     return {
         metric: scores[metric]["score"],
         f"{metric}_signature": scores[metric]["signature"],

@@ -1,7 +1,8 @@
 """The files that runs have left on disk, compared with the configuration printed beside them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 
 from nmt.configuration import (
@@ -28,7 +29,9 @@ SCRIPTS = {
     "scores.json": "score.py",
 }
 # The keys of training.json that are read
-TRAINING_KEYS = ("settings", "made_by", "parameters", "flops", "seconds", "device_seconds")
+TRAINING_KEYS = {"settings": dict, "made_by": list} | dict.fromkeys(
+    ("parameters", "flops", "seconds", "device_seconds", "target_tokens"), Real
+)
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,10 @@ class Run:
         """Return what makes a damaged file of the run again."""
         return f"delete it and {self.remedy(name)}; no training that was finished is repeated"
 
-    def read(self, name: str, keys: Iterable[str], prefix: str = ""):
+    def read(self, name: str, keys: Iterable[str] | Mapping[str, type], prefix: str = ""):
         """Return what is in a JSON file of the run.
 
-        Raises UserError when it is damaged, or has not the keys.
+        Raises UserError when it is damaged, or has not the keys (as read_json has them).
         """
         return read_json(self.path(name, prefix), keys, self.remedy_of_damage(name))
 
@@ -110,13 +113,13 @@ class Run:
         name = "metrics.jsonl"
         return read_metrics(self.path(name), self.remedy_of_damage(name))
 
-    def scores(self, split: str, keys: Iterable[str] = ()) -> dict:
+    def scores(self, split: str, keys: Mapping[str, type] = {}) -> dict:
         """Return what score.py wrote about the split's translations, which must have the keys."""
         return self.read("scores.json", keys, f"{split}.")
 
     def perplexity(self) -> dict:
         """Return what perplexity.py wrote about the dev set."""
-        return self.read("dev.perplexity.json", ["perplexity", "tokens"])
+        return self.read("dev.perplexity.json", {"perplexity": Real, "tokens": Real})
 
     def sweep(self) -> dict:
         """Return what sweep.py wrote about the dev set."""
