@@ -33,6 +33,8 @@ MANY_ROWS_COLUMNS = 3
 LABEL_HEIGHT = 0.9
 TITLE_LINE_HEIGHT = 0.12
 TITLE_LETTERS = 13  # an inch
+# A model that is barely trained repeats itself up to the limit of length.
+MOST_SUBWORDS = 40  # of a translation
 
 
 @dataclass(frozen=True)
@@ -165,10 +167,12 @@ def attention_panels(title: str, values: dict, heads_drawn: int) -> list[Attenti
     values: the content of attention.json.
     """
     layer, heads = list(values["maps"].items())[-1]
-    heads = np.array(heads)  # (H, T, S)
+    heads = np.array(heads)[:, :MOST_SUBWORDS]  # (H, T, S)
     # sentencepiece's mark of a word's beginning is so wide that it would touch the next label.
     source = [piece.replace("▁", "_") for piece in values["source"]]
-    target = [piece.replace("▁", "_") for piece in values["target"]]
+    target = [piece.replace("▁", "_") for piece in values["target"]][:MOST_SUBWORDS]
+    if len(values["target"]) > MOST_SUBWORDS:
+        title += f" (first {MOST_SUBWORDS} of {len(values['target'])} subwords)"
     if len(heads) == 1:
         return [AttentionPanel(title, source, target, heads[0])]
     mean_title = f"{title}, {layer}: mean of {len(heads)} heads"

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nmt.configuration import Table
-from nmt.files import write_lines
+from nmt.files import write_json, write_lines
 from nmt.models.weights import save_tensors
 from nmt.paper import figures
 from nmt.paper.comparisons import bucket_label
@@ -405,6 +405,18 @@ def test_attention_is_that_of_the_last_layer(made):
     target = [label.get_text() for label in axes.get_yticklabels()]
     assert source == ["_the", "_old", "_man", "_sle", "eps", "_.", "</s>"]
     assert target == ["_der", "_alte", "_Mann", "_schläft", "_.", "</s>"]
+
+
+def test_of_a_long_translation_the_first_subwords_are_drawn(made):
+    drawing = made(seeds=[1])
+    (run,) = drawing.runs_of("demo-rnnsearch")
+    values = run.attention()
+    source = len(values["source"])
+    values |= {"target": ["▁der"] * 50, "maps": {"attention": [[[1 / source] * source] * 50]}}
+    write_json(run.path("attention.json"), values)
+    image = images(draw("attention", drawing))["RNN with attention (first 40 of 50 subwords)"]
+    assert image.get_array().shape == (40, source)
+    assert len(image.axes.get_yticklabels()) == 40
 
 
 def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
