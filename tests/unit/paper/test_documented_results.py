@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from nmt.files import read_json
@@ -12,21 +13,28 @@ SYSTEMS = {
     "Transformer": "transformer",
     "LSTM, source reversed": "seq2seq",
     "RNNencdec": "rnnencdec",
+    "ByteNet": "bytenet",
 }
+
+
+def table_of_learning_rates() -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table of learning rates."""
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| system \| 0\.0005 .*\n(\|.*\n)+", text, re.MULTILINE)
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
+    ]
+    return header, rows
 
 
 def learning_rates() -> list[tuple[str, str, str]]:
     """Return system, rate and cell of every perplexity in the table of learning rates."""
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    table = re.search(r"^\| peak learning rate .*\n(\|.*\n)+", text, re.MULTILINE)
-    header, _, *rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
-    ]
+    header, rows = table_of_learning_rates()
     return [
-        (SYSTEMS[name], row[0], cell)
+        (SYSTEMS[row[0]], rate, cell)
         for row in rows
-        for name, cell in zip(header, row, strict=True)
-        if name in SYSTEMS and re.search(r"\d", cell)
+        for rate, cell in zip(header, row, strict=True)
+        if rate[0].isdigit() and cell
     ]
 
 
@@ -39,3 +47,10 @@ def test_perplexities_by_learning_rate_are_those_of_the_runs(system, rate, cell)
     name = f"multi30k-small-{system}+peak_learning_rate-{rate}+updates-1500"
     perplexity = read_json(RUNS / name / "seed-1" / "dev.perplexity.json")["perplexity"]
     assert cell.strip("*") == f"{perplexity:.2f}"
+
+
+@pytest.mark.parametrize("row", table_of_learning_rates()[1], ids=lambda row: row[0])
+def test_minutes_are_the_mean_of_the_runs(row):
+    runs = RUNS.glob(f"multi30k-small-{SYSTEMS[row[0]]}+peak_learning_rate-*+updates-1500/seed-1")
+    seconds = [read_json(run / "training.json")["cpu_seconds"] for run in runs]
+    assert row[-1] == f"{np.mean(seconds) / 60:.1f}"
