@@ -1,10 +1,12 @@
 """Copies of the repository, and snakemake in them."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.support.files import ROOT
@@ -14,7 +16,7 @@ TINY = "tests/workflow/tiny/reproduction.yaml"
 
 
 def copy_repository(folder: Path) -> Path:
-    """Copy all files that git knows or would add to `folder`; return it."""
+    """Copy all files that git knows or would add to `folder`, with their bytecode; return it."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -25,8 +27,18 @@ def copy_repository(folder: Path) -> Path:
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
+            copy_bytecode(name, folder)
     return folder
+
+
+def copy_bytecode(name: str, folder: Path) -> None:
+    """Copy a module's bytecode, where there is any: it is valid because times are copied too."""
+    if name.endswith(".py"):
+        cached = cache_from_source(name)
+        with contextlib.suppress(FileNotFoundError):
+            (folder / cached).parent.mkdir(exist_ok=True)
+            shutil.copy2(ROOT / cached, folder / cached)
 
 
 # The settings of workflow/profiles/default without its logger: tests read snakemake's own output.
