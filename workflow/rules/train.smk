@@ -69,10 +69,9 @@ rule share_training:
         experiment="|".join(
             re.escape(name)
             for name, experiment in CATALOG.experiments.items()
-            if experiment.trained_as
+            if experiment.trained_as  # where none is, the wildcard still needs a pattern
         )
         or "none",
-        # no experiment may share a training, and a wildcard needs a pattern
     conda:
         "../../envs/nmt.yaml"
     threads: 1

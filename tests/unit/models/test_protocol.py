@@ -1,4 +1,4 @@
-"""Properties of every family (tests/families.py lists them)."""
+"""Properties of every family (tests/support/families.py lists them)."""
 
 import pytest
 import torch

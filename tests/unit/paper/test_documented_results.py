@@ -14,6 +14,7 @@ SYSTEMS = {
     "LSTM, source reversed": "seq2seq",
     "RNNencdec": "rnnencdec",
     "ByteNet": "bytenet",
+    "GNMT": "gnmt",
 }
 
 
