@@ -314,6 +314,7 @@ def main(args: argparse.Namespace) -> int:
             text=True,
             cwd=ROOT,
         )
+        print(process.stdout + process.stderr, file=sys.stderr)  # the table of each model
         code = code or process.returncode
         lines = process.stdout.splitlines()
         ended = "as it should" if process.returncode == 0 else "FAILED"
