@@ -15,10 +15,9 @@ from nmt.errors import UserError
 from nmt.files import atomic_write
 from nmt.pages.captions import caption
 from nmt.pages.index import (
-    figures_in_order,
+    distinct_figures,
     kind_of,
     sections,
-    table_of,
     tables_in_order,
 )
 from nmt.pages.render import TEMPLATES, is_wide
@@ -54,11 +53,11 @@ def article_text(
     figures = {
         path.stem: {
             "name": path.stem,
-            "caption": figure_caption(path.stem, captions, reproduction),
+            "caption": figure_caption(path.stem, captions, reproduction, shown),
             "data": data_of(path),
             "wide": is_wide(path.with_suffix(".png")),
         }
-        for path in figures_in_order(folder, reproduction, "pdf")
+        for path, shown in distinct_figures(folder, reproduction, "pdf").items()
     }
     corpus = catalog.corpus(reproduction.corpus)
     return LATEX.get_template("article.tex.j2").render(
@@ -72,11 +71,13 @@ def article_text(
     )
 
 
-def figure_caption(figure: str, captions: Path, reproduction: Reproduction) -> str:
-    """Return a figure's caption, with the title of the table whose rows it shows."""
+def figure_caption(
+    figure: str, captions: Path, reproduction: Reproduction, tables: list[dict]
+) -> str:
+    """Return a figure's caption, with the titles of the tables whose rows it shows."""
     text = latex(caption(captions / f"{kind_of(figure)}.rst", reproduction))
-    table = table_of(figure, reproduction)
-    return f"{text} Rows: {escape_latex(table['title'])}." if table else text
+    titles = "; ".join(escape_latex(table["title"]) for table in tables)
+    return f"{text} Rows: {titles}." if titles else text
 
 
 def data_of(figure: Path) -> str:

@@ -61,12 +61,12 @@ def index_page(
             "name": path.stem,
             "image": picture(path),
             "wide": is_wide(path),
-            "table": table_of(path.stem, reproduction),
+            "tables": shown,
             "caption": caption(captions / f"{kind_of(path.stem)}.rst", reproduction),
             "alt": alternative(captions / f"{kind_of(path.stem)}.rst", reproduction, path.stem),
             "forms": [kind for kind in ("pdf", "csv") if path.with_suffix(f".{kind}").exists()],
         }
-        for path in figures_in_order(folder, reproduction, "png")
+        for path, shown in distinct_figures(folder, reproduction, "png").items()
     }
     corpus = catalog.corpus(reproduction.corpus)
     made = {table["name"] for table in tables}
@@ -123,6 +123,24 @@ def figures_in_order(folder: Path, reproduction: Reproduction, form: str) -> lis
         return (table_number, kind_number, path.name)
 
     return sorted((folder / "figures").glob(f"*.{form}"), key=place)
+
+
+def distinct_figures(
+    folder: Path, reproduction: Reproduction, form: str
+) -> dict[Path, list[dict]]:
+    """Return the files of figures in order, and the tables (name, title) whose rows each shows.
+
+    Tables of the same rows have the same figures of training: such a figure comes once.
+    """
+    firsts: dict[tuple[str, bytes], Path] = {}
+    tables: dict[Path, list[dict]] = {}
+    for path in figures_in_order(folder, reproduction, form):
+        data = path.with_suffix(".csv")
+        content = (data if data.exists() else path).read_bytes()
+        first = firsts.setdefault((kind_of(path.stem), content), path)
+        table = table_of(path.stem, reproduction)
+        tables.setdefault(first, []).extend([table] if table else [])
+    return tables
 
 
 def alternative(path: Path, reproduction: Reproduction, name: str) -> str:

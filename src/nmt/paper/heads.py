@@ -30,9 +30,9 @@ PRONOUNS = {
 }
 # Heads by role: what a query has to look at.
 ROLES: dict[str, Callable[[np.ndarray], float]] = {
-    "the subword before": lambda weights: np.diagonal(weights, -1).mean(),
-    "the subword itself": lambda weights: np.diagonal(weights).mean(),
-    "the subword behind": lambda weights: np.diagonal(weights, 1).mean(),
+    "the previous subword": lambda weights: np.diagonal(weights, -1).mean(),
+    "the same subword": lambda weights: np.diagonal(weights).mean(),
+    "the next subword": lambda weights: np.diagonal(weights, 1).mean(),
     "the first subword": lambda weights: weights[1:, 0].mean(),
     "the last subword": lambda weights: weights[:-1, -1].mean(),
 }
@@ -85,9 +85,9 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
     note = (
         f"{drawing.title(run.experiment)}, {part}."
         " Lines go from the subword that looks, above, to those it looks at, below; the wider and"
-        f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: the heads whose"
-        " mean weight on it, in brackets, is the largest and at least"
-        f" {LEAST_STRENGTH}. Another head: of those without a role, the one whose largest weights"
+        f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: of the heads that"
+        " give this subword more than any other role's, the one with the largest mean weight (in"
+        f" brackets), if it is at least {LEAST_STRENGTH}. Another head: of those without a role, the one whose largest weights"
         " have the largest mean. An underscore marks where a word begins. As AIAYN figures 3 to 5."
     )
     figure = finish(figure, drawing.small_print(drawing.one_sentence, [run], note))
@@ -116,27 +116,29 @@ def self_attention_panels(
 
 
 def role_panels(layers: dict[str, np.ndarray]) -> list[Panel]:
-    """Return a panel of the head that fills each role best, and of the sharpest that fills none."""
+    """Return a panel of the head that fills each role best, and of the sharpest that fills none.
+
+    A head stands for the role that it fills best alone.
+    """
     by_name = {
         f"{layer}, head {number}": weights
         for layer, heads in layers.items()
         for number, weights in enumerate(heads, start=1)
     }
-    panels = []
-    strengths = {
-        role: {name: float(strength(weights)) for name, weights in by_name.items()}
-        for role, strength in ROLES.items()
+    best_roles = {
+        name: max((float(strength(weights)), role) for role, strength in ROLES.items())
+        for name, weights in by_name.items()
     }
-    for role, by_head in strengths.items():
-        name = max(by_head, key=by_head.__getitem__)
-        if by_head[name] >= LEAST_STRENGTH:
-            title = f"{role}: {name} ({by_head[name]:.2f})"
+    panels = []
+    for role in ROLES:
+        candidates = {
+            name: strength for name, (strength, its_role) in best_roles.items() if its_role == role
+        }
+        name = max(candidates, key=candidates.__getitem__, default=None)
+        if name and candidates[name] >= LEAST_STRENGTH:
+            title = f"{role}: {name} ({candidates[name]:.2f})"
             panels.append(Panel(title, {name: by_name[name]}))
-    without_role = [
-        name
-        for name in by_name
-        if all(by_head[name] < LEAST_STRENGTH for by_head in strengths.values())
-    ]
+    without_role = [name for name, (best, _) in best_roles.items() if best < LEAST_STRENGTH]
     if without_role:
         name = max(without_role, key=lambda name: by_name[name].max(-1).mean())
         mean = by_name[name].max(-1).mean()

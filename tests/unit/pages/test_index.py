@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from nmt.errors import UserError
 from nmt.files import write_text
-from nmt.pages.index import index_page
+from nmt.pages.index import distinct_figures, index_page
 from nmt.pages.render import is_wide
 from nmt.pages.tables import linked_table
 from nmt.paper.drawing import COLUMN, PAGE, STYLE
@@ -54,6 +54,30 @@ def test_sections_are_in_the_papers_order(made):
     assert "100% made up" in page
     assert "<strong>Learning curves</strong>" in page
     assert re.search(r'Learning curves.*?Rows: <a href="#table-systems">', page, re.DOTALL)
+
+
+def test_tables_of_the_same_rows_share_a_figure(tmp_path):
+    chosen = paper_runs.reproduction()
+    tables = {"systems": chosen.tables["systems"], "dev": chosen.tables["systems"]}
+    chosen = chosen.model_copy(update={"tables": tables})
+    data = {
+        "systems.learning-curves": "loss",
+        "dev.learning-curves": "loss",
+        "systems.bleu-by-length": "BLEU of the test set",
+        "dev.bleu-by-length": "BLEU of the dev set",
+        "attention": "weights",
+    }
+    for name, numbers in data.items():
+        write_text(tmp_path / "figures" / f"{name}.csv", numbers)
+        write_text(tmp_path / "figures" / f"{name}.png", "")
+    figures = distinct_figures(tmp_path, chosen, "png")
+    shown = {path.stem: [table["name"] for table in tables] for path, tables in figures.items()}
+    assert shown == {
+        "systems.learning-curves": ["systems", "dev"],
+        "systems.bleu-by-length": ["systems"],
+        "dev.bleu-by-length": ["dev"],
+        "attention": [],
+    }
 
 
 def test_every_address_of_a_file_is_right(made):

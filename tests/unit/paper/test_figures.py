@@ -255,10 +255,18 @@ def test_heads_are_found_by_their_role():
     other[:, 2] = 0.9
     panels = role_panels({"layer 1": np.array([last, other]), "layer 2": np.array([before])})
     assert [panel.title for panel in panels] == [
-        "the subword before: layer 2, head 1 (1.00)",
+        "the previous subword: layer 2, head 1 (1.00)",
         "the last subword: layer 1, head 1 (1.00)",
         "another head: layer 1, head 2 (0.90)",
     ]
+
+
+def test_a_head_of_two_roles_stands_for_the_stronger_one():
+    both = np.zeros((4, 4))
+    both[:, 0] = 0.7
+    both += 0.3 * np.eye(4, k=-1)
+    (panel,) = role_panels({"layer 1": both[None]})
+    assert panel.title == "the first subword: layer 1, head 1 (0.80)"
 
 
 def test_files_without_self_attention_are_said_to_have_none(made):
