@@ -125,9 +125,7 @@ def figures_in_order(folder: Path, reproduction: Reproduction, form: str) -> lis
     return sorted((folder / "figures").glob(f"*.{form}"), key=place)
 
 
-def distinct_figures(
-    folder: Path, reproduction: Reproduction, form: str
-) -> dict[Path, list[dict]]:
+def distinct_figures(folder: Path, reproduction: Reproduction, form: str) -> dict[Path, list[dict]]:
     """Return the files of figures in order, and the tables (name, title) whose rows each shows.
 
     Tables of the same rows have the same figures of training: such a figure comes once.
