@@ -85,10 +85,11 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
     note = (
         f"{drawing.title(run.experiment)}, {part}."
         " Lines go from the subword that looks, above, to those it looks at, below; the wider and"
-        f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: what a head gives most"
-        " weight on average (in brackets); of each role the head that gives it most, if that is"
-        f" {LEAST_STRENGTH} or more. Another head: of those without a role, the one whose largest weights"
-        " have the largest mean. An underscore marks where a word begins. As AIAYN figures 3 to 5."
+        f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: what a head gives"
+        " most weight on average (in brackets); of each role the head that gives it most, if that"
+        f" is {LEAST_STRENGTH} or more. Another head: of those without a role, the one whose"
+        " largest weights have the largest mean. An underscore marks where a word begins. As AIAYN"
+        " figures 3 to 5."
     )
     figure = finish(figure, drawing.small_print(drawing.one_sentence, [run], note))
     return Picture(figure, line_data(panels, words))
