@@ -21,6 +21,7 @@ from nmt.benchmarks.text_speed import (
     Cost,
     markers_together,
     measured,
+    measured_beginning,
     megabytes_on_disk,
     our_steps,
 )
@@ -49,6 +50,7 @@ def main(args: argparse.Namespace) -> None:
                     notes[step, name] = peer.agreement(folder)
     kept, planted = markers_together(folder, args.pairs)
     table = markdown(costs, notes, folder, args.pairs)
+    table += "\n" + beginning(measured_beginning(folder / "tokens", args.rounds))
     table += f"\n{kept:,} of {planted:,} marked pairs are in the tokens, all with both sides.\n"
     table += f"\nOf {args.pairs:,} pairs, {args.jobs} processes, commit {commit()}.\n"
     write_text(args.markdown, table)
@@ -77,6 +79,19 @@ def markdown(
     total |= {"disk (MB)": ours["disk (MB)"].sum(), "output": ""}
     data = pd.concat([data, pd.DataFrame([total])])
     return data.to_markdown(index=False, floatfmt=",.0f", missingval="") + "\n"
+
+
+def beginning(costs: dict[str, list[Cost]]) -> str:
+    """Return the table of the steps with which a training begins."""
+    rows = [
+        {
+            "as a training begins": step,
+            "seconds": pd.Series([cost.seconds for cost in rounds]).median(),
+            "memory (MB)": max(cost.megabytes for cost in rounds),
+        }
+        for step, rounds in costs.items()
+    ]
+    return pd.DataFrame(rows).to_markdown(index=False, floatfmt=("", ",.2f", ",.0f")) + "\n"
 
 
 if __name__ == "__main__":

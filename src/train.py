@@ -54,7 +54,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
         torch.use_deterministic_algorithms(True)
 
-    tokens = ParallelTokens.load(args.tokens)
+    tokens = ParallelTokens.load(args.tokens, check=group.is_main)  # not by every rank
     batches = Batches.for_training(tokens, settings, args.seed)
     least = least_tokens(group.device, experiment.model)
     partition = Partition.coarsest(

@@ -21,6 +21,8 @@ def test_every_step_is_measured_and_markers_are_together(run_script, tmp_path):
     steps = re.findall(r"^\| ([a-z_ ]+?) +\| this", table, re.MULTILINE)
     expected = ["extract", "normalize en", "normalize de", "learn_vocabulary", "binarize", "all"]
     assert steps == expected
+    for step in ("open", "check", "order of an epoch", "first batch"):
+        assert re.search(rf"^\| {step} +\| +\d+\.\d\d \|", table, re.MULTILINE)
     assert re.search(r"^[1-3] of 3 marked pairs are in the tokens, all with both", table, re.M)
     assert markers_together(tmp_path / "made", 3000)[1] == 3
     path = tmp_path / "made" / "tokens" / "target_offsets.npy"

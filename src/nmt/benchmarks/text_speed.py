@@ -1,5 +1,6 @@
 """Time, memory and disk of the steps from archives to tokens, and of other programs' like steps."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -174,6 +175,17 @@ OUTPUTS = {
     "learn_vocabulary": ["subwords"],
     "binarize": ["tokens"],
 }
+
+
+def measured_beginning(tokens: Path, rounds: int) -> dict[str, list[Cost]]:
+    """Return what each step costs with which a training begins, in processes of their own."""
+    costs: dict[str, list[Cost]] = {}
+    command = [sys.executable, "-m", "nmt.benchmarks.measure_tokens", "--tokens", str(tokens)]
+    for _ in range(rounds):
+        process = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        for step, cost in json.loads(process.stdout).items():
+            costs.setdefault(step, []).append(Cost(**cost))
+    return costs
 
 
 def megabytes_on_disk(paths: list[Path]) -> float:

@@ -190,6 +190,15 @@ def test_damaged_folders_are_refused(write, damage):
         ParallelTokens.load(folder)
 
 
-def test_a_missing_folder_is_an_error(tmp_path):
+@pytest.mark.parametrize("check", [True, False])
+def test_a_missing_folder_is_an_error(tmp_path, check):
     with pytest.raises(UserError, match="is not there"):
-        ParallelTokens.load(tmp_path / "none")
+        ParallelTokens.load(tmp_path / "none", check)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_missing_file_is_an_error(write, check):
+    folder = write()
+    (folder / "target.npy").unlink()
+    with pytest.raises(UserError, match="target.npy is not there"):
+        ParallelTokens.load(folder, check)
