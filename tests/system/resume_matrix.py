@@ -46,17 +46,7 @@ def main(args: argparse.Namespace) -> int:
         cases = [
             (family, precision) for family in args.families or FAMILIES for precision in PRECISIONS
         ]
-        for family, precision in cases:
-            changes = FAMILIES[family].model_dump() | {
-                "base": "tiny",
-                "title": family,
-                "precision": precision,
-            }
-            if "max_positions" in changes:
-                changes["max_positions"] = (
-                    256  # the text's longest sentences are longer than those of other tests
-                )
-            tiny_training.change(trainings.folder, f"{family}-{precision}", **changes)
+        add_experiments(trainings.folder, cases)
         rows = pool.map(lambda case: interrupted(trainings, "-".join(case)), cases)
         for (family, precision), outcomes in zip(cases, rows, strict=True):
             print(f"| {family} | {precision} | {' | '.join(outcomes)} |", flush=True)
@@ -66,6 +56,24 @@ def main(args: argparse.Namespace) -> int:
         + ("All is equal." if equal else "Something differs.")
     )
     return int(not equal)
+
+
+def add_experiments(folder: Path, cases: list[tuple[str, str]]) -> None:
+    """Add an experiment FAMILY-PRECISION to the folder's catalog for each family and precision."""
+    entries = {}
+    for family, precision in cases:
+        settings = FAMILIES[family]
+        changes = settings.model_dump(exclude_defaults=True) | {
+            "base": "tiny",
+            "title": family,
+            "family": settings.family,
+            "dropout": settings.dropout,
+            "precision": precision,
+        }
+        if "max_positions" in changes:
+            changes["max_positions"] = 256  # the text has longer sentences than other tests have
+        entries[f"{family}-{precision}"] = changes
+    tiny_training.change_several(folder, entries)
 
 
 def interrupted(trainings: Trainings, row: str) -> list[str]:

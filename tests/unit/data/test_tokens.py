@@ -200,5 +200,5 @@ def test_a_missing_folder_is_an_error(tmp_path, check):
 def test_a_missing_file_is_an_error(write, check):
     folder = write()
     (folder / "target.npy").unlink()
-    with pytest.raises(UserError, match="target.npy is not there"):
+    with pytest.raises(UserError, match=r"target\.npy is not there"):
         ParallelTokens.load(folder, check)
