@@ -31,6 +31,11 @@ class Source:
         """Where there is padding: (B, S)."""
         return self.tokens == PAD
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether there is padding at all; the device need not be asked."""
+        return int(self.lengths.min()) < self.tokens.size(1)
+
     def to(self, device: torch.device) -> "Source":
         """Return the sentences on a device; see `copy_to`."""
         return Source(copy_to(self.tokens, device), self.lengths)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
+from nmt.data.source import Source
 from nmt.device import autocast
 from nmt.models.position_bias import PositionBias, position_bias
 
@@ -66,17 +67,26 @@ class MultiHeadAttention(nn.Module):
         return self.split_heads(keys), self.split_heads(values)
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, maps: list[Tensor] | None = None
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        maps: list[Tensor] | None = None,
+        is_causal: bool = False,
     ) -> Tensor:
         """Attend with queries, keys and values that are already projected; return (B, T, D).
 
         q: (B, H, T, d_k). k: (B, H, S, d_k). v: (B, H, S, d_v).
         mask: added to the scores, broadcast to (B, H, T, S).
         maps: a list to which the attention weights (B, H, T, S) are appended.
+        is_causal: whether the mask is `causal_mask`, which the flash kernel computes by itself; it
+          takes no other mask.
         """
         bias = self.position_bias.score_bias(q, k.size(2))
         if bias is not None:
             mask = bias if mask is None else mask + bias
+            is_causal = False
         needs_weights = maps is not None or self.position_bias.adds_to_context
         if needs_weights or prefers_matmul(q.device):
             weights = attention_weights(q, k, mask)
@@ -86,7 +96,8 @@ class MultiHeadAttention(nn.Module):
             if self.position_bias.adds_to_context:
                 context = context + self.position_bias.context_bias(weights)
         else:
-            context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            added = None if is_causal else mask
+            context = F.scaled_dot_product_attention(q, k, v, added, is_causal=is_causal)
         return self.out(context.transpose(1, 2).flatten(2))
 
 
@@ -120,6 +131,11 @@ def self_attention(config: SelfAttention) -> MultiHeadAttention:
 def cross_attention(config: SelfAttention) -> MultiHeadAttention:
     """Return cross-attention, which knows no positions: target and source have no distance."""
     return MultiHeadAttention(config, PositionBias())
+
+
+def source_mask(source: Source, dtype: torch.dtype) -> Tensor | None:
+    """Return the mask (B, 1, 1, S) that hides a source's padding, None where there is none."""
+    return padding_mask(source.padding, dtype) if source.is_padded else None
 
 
 def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
@@ -187,13 +203,14 @@ def apply_self_attention(
     mask: Tensor | None,
     cache: KeyValueCache | None = None,
     maps: list[Tensor] | None = None,
+    is_causal: bool = False,
 ) -> Tensor:
     """Return the output of self-attention: (B, T, D) -> (B, T, D).
 
     cache: keys and values of the positions before x; those of x are appended to it, and x attends
-    to both. mask, maps: as MultiHeadAttention.forward has them.
+    to both. mask, maps, is_causal: as MultiHeadAttention.forward has them.
     """
     q, k, v = attention.project(x, cache.length if cache else 0)
     if cache:
         k, v = cache.append(k, v)
-    return attention(q, k, v, mask, maps)
+    return attention(q, k, v, mask, maps, is_causal)

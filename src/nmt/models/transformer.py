@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, causal_mask, padding_mask
+from nmt.models.attention import KeyValueCache, causal_mask, source_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
@@ -24,25 +24,26 @@ class State:
     caches: for each layer the keys and values of the target positions so far.
     source_keys_values: for each layer the source's projected keys (B, H, S, d_k) and values
       (B, H, S, d_v).
-    source_mask: (B, 1, 1, S).
+    source_mask: (B, 1, 1, S), None where no source is padded.
     beam: rows of each sentence.
     """
 
     caches: list[KeyValueCache]
     source_keys_values: list[tuple[Tensor, Tensor]]
-    source_mask: Tensor
+    source_mask: Tensor | None
     beam: int
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the rows with these indices (B', beam), out of R."""
         for cache in self.caches:
             cache.reorder(rows.flatten())
-        if len(rows) < len(self.source_mask):
+        if len(rows) < len(self.source_keys_values[0][0]):
             sentences = rows[:, 0] // self.beam
             self.source_keys_values = [
                 (keys[sentences], values[sentences]) for keys, values in self.source_keys_values
             ]
-            self.source_mask = self.source_mask[sentences]
+            if self.source_mask is not None:
+                self.source_mask = self.source_mask[sentences]
 
 
 class Transformer(Model):
@@ -84,21 +85,23 @@ class Transformer(Model):
         """
         return self.dropout(positions(embedding(tokens) * self.scale, start))
 
-    def encode(self, source: Source, maps: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def encode(
+        self, source: Source, maps: list[Tensor] | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S).
 
-        maps: a list to which the weights of self-attention (B, H, S, S) are appended, layer by
-        layer.
+        The mask is None where no source is padded. maps: a list to which the weights of
+        self-attention (B, H, S, S) are appended, layer by layer.
         """
         x = self.embed(source.tokens, self.source_embedding, self.source_positions)
-        source_mask = padding_mask(source.padding, x.dtype)
+        mask = source_mask(source, x.dtype)
         for layer in self.encoder:
-            x = layer(x, source_mask, maps=maps)
-        return self.encoder_norm(x), source_mask
+            x = layer(x, mask, maps=maps)
+        return self.encoder_norm(x), mask
 
     def decode(
         self,
-        encoded: tuple[Tensor, Tensor],
+        encoded: tuple[Tensor, Tensor | None],
         target_in: Tensor,
         maps: list[Tensor] | None = None,
         self_maps: list[Tensor] | None = None,
@@ -110,26 +113,26 @@ class Transformer(Model):
         layer. Padding of the target needs no mask of its own: it follows all tokens, so the causal
         mask hides it from them.
         """
-        encoder_states, source_mask = encoded
+        encoder_states, mask = encoded
         x = self.embed(target_in, self.target_embedding, self.target_positions)
         target_mask = causal_mask(target_in.size(1), x)
         for layer in self.decoder:
             source_keys_values = layer.cross_attention.keys_values(encoder_states)
-            x = layer(x, source_keys_values, source_mask, target_mask, maps, self_maps)
+            x = layer(x, source_keys_values, mask, target_mask, maps, self_maps)
         return self.decoder_norm(x)
 
     def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         return HiddenStates(self.decode(self.encode(source), target_in))
 
-    def start(self, encoded: tuple[Tensor, Tensor], beam: int) -> State:
+    def start(self, encoded: tuple[Tensor, Tensor | None], beam: int) -> State:
         """Return the state before the first step, with the source's projected keys and values."""
-        encoder_states, source_mask = encoded
+        encoder_states, mask = encoded
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
         caches = [KeyValueCache() for _ in self.decoder]
-        return State(caches, contiguous, source_mask, beam)
+        return State(caches, contiguous, mask, beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""

@@ -97,7 +97,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor,
+        mask: Tensor | None,
         cache: KeyValueCache | None = None,
         maps: list[Tensor] | None = None,
     ) -> Tensor:
@@ -130,7 +130,7 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         source_keys_values: tuple[Tensor, Tensor],
-        source_mask: Tensor,
+        source_mask: Tensor | None,
         target_mask: Tensor,
         maps: list[Tensor] | None,
         self_maps: list[Tensor] | None = None,
@@ -138,13 +138,15 @@ class DecoderLayer(nn.Module):
         """Transform the hidden states of all target positions: (B, T, D) -> (B, T, D).
 
         source_keys_values: the source's projected keys (B, H, S, d_k) and values (B, H, S, d_v).
-        source_mask: (B, 1, 1, S), hides padding. target_mask: (T, T), hides later positions.
+        source_mask: (B, 1, 1, S), hides padding. target_mask: `causal_mask` (T, T).
         maps, self_maps: lists to which the weights of cross-attention (B, H, T, S) and of
         self-attention (B, H, T, T) are appended.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, target_mask, maps=self_maps)
+            return apply_self_attention(
+                self.self_attention, y, target_mask, maps=self_maps, is_causal=True
+            )
 
         def attend_to_source(y: Tensor) -> Tensor:
             queries = self.cross_attention.queries(y)
@@ -159,7 +161,7 @@ class DecoderLayer(nn.Module):
         x: Tensor,
         cache: KeyValueCache,
         source_keys_values: tuple[Tensor, Tensor],
-        source_mask: Tensor,
+        source_mask: Tensor | None,
     ) -> Tensor:
         """Transform the hidden states of one position: (R, 1, D) -> (R, 1, D).
 
@@ -173,7 +175,9 @@ class DecoderLayer(nn.Module):
         def attend_to_source(y: Tensor) -> Tensor:
             # The beams of a sentence are the queries of one batch entry: they share one copy of the
             # source's keys and values.
-            beams = y.view(source_mask.size(0), -1, y.size(-1))  # (R, 1, D) -> (B, beam, D)
+            beams = y.view(
+                source_keys_values[0].size(0), -1, y.size(-1)
+            )  # (R, 1, D) -> (B, beam, D)
             queries = self.cross_attention.queries(beams)
             context = self.cross_attention(queries, *source_keys_values, source_mask)
             return context.view(y.shape)

@@ -161,3 +161,24 @@ def test_dropout_keeps_the_mean_and_drops_the_share():
     assert dropped.mean() == pytest.approx(1.0, abs=0.003)
     assert dropped.max() == pytest.approx(1 / 0.7)
     assert torch.equal(Dropout(0.3).eval()(x), x)
+
+
+@pytest.mark.parametrize("lengths", [[5, 5], [5, 3]])
+def test_the_fused_kernel_gets_a_mask_only_for_padding(lengths, monkeypatch):
+    model = build(CONFIG, 23, 23).double().eval()
+    source = sources(random_sentences(lengths))
+    target = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 4]])
+    expected = model(source, target).target
+    calls = []
+
+    def kernel(q, k, v, attn_mask=None, is_causal=False):
+        calls.append((attn_mask is not None, is_causal))
+        return fused(q, k, v, attn_mask, is_causal=is_causal)
+
+    fused = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr("nmt.models.attention.prefers_matmul", lambda device: False)
+    torch.testing.assert_close(model(source, target).target, expected, **EXACT)
+    is_padded = lengths == [5, 3]
+    of_decoder = [(False, True), (is_padded, False)]
+    assert calls == 2 * [(is_padded, False)] + 2 * of_decoder
