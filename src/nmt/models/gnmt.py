@@ -226,8 +226,8 @@ class GNMT(Model):
         contexts = [context]
         maps = [weights]
         outputs = []
-        for position in range(length):
-            hidden, cell = self.bottom_step(gates[:, position], context[:, 0], hidden, cell)
+        for position, gates_of_step in enumerate(gates.unbind(1)):
+            hidden, cell = self.bottom_step(gates_of_step, context[:, 0], hidden, cell)
             outputs.append(hidden)
             if self.current or position < length - 1:
                 context, weights = self.context(hidden[:, None], memory)

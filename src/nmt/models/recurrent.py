@@ -5,6 +5,8 @@ state. The input is the concatenation of an embedding and a context vector, so t
 part needs no loop over time.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -94,9 +96,10 @@ def gates_from_context(rnn: nn.RNNBase, context: Tensor) -> Tensor:
     return F.linear(context, rnn.get_parameter("weight_ih_l0")[:, -context.size(-1) :])
 
 
-def gates_from_hidden(rnn: nn.RNNBase, hidden: Tensor) -> Tensor:
-    """Return what the last hidden state and its bias add: (..., H) -> (..., G * H)."""
-    return F.linear(hidden, rnn.get_parameter("weight_hh_l0"), rnn.get_parameter("bias_hh_l0"))
+def gates_from_hidden(rnn: nn.RNNBase, hidden: Tensor, layer: int = 0) -> Tensor:
+    """Return what a layer's last hidden state and its bias add: (..., H) -> (..., G * H)."""
+    weight = rnn.get_parameter(f"weight_hh_l{layer}")
+    return F.linear(hidden, weight, rnn.get_parameter(f"bias_hh_l{layer}"))
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,12 +112,27 @@ def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     return torch.sigmoid(o) * torch.tanh(cell), cell
 
 
-def lstm_step(
-    lstm: nn.LSTM, x: Tensor, hidden: Tensor, cell: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Run a stack of LSTMs for one step: x (B, E) -> output (B, H), and its next states.
+def lstm_stack_step(
+    lstm: nn.LSTM,
+    gates: Tensor,
+    hidden: list[Tensor],
+    cell: list[Tensor],
+    dropout: Callable[[Tensor], Tensor],
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Run a stack of LSTMs for one step; return the next hidden and cell states of its layers.
 
-    hidden, cell: (layers, B, H).
+    gates: what the stack's input adds to the first layer's pre-activations, (B, 4H). hidden, cell:
+    of each layer, (B, H). dropout: between the layers.
     """
-    output, (hidden, cell) = lstm(x[:, None], (hidden, cell))
-    return output[:, 0], hidden, cell
+    next_hidden: list[Tensor] = []
+    next_cell: list[Tensor] = []
+    for layer in range(lstm.num_layers):
+        if layer:
+            weight = lstm.get_parameter(f"weight_ih_l{layer}")
+            bias = lstm.get_parameter(f"bias_ih_l{layer}")
+            gates = F.linear(dropout(next_hidden[-1]), weight, bias)
+        gates = gates + gates_from_hidden(lstm, hidden[layer], layer)
+        hidden_of_layer, cell_of_layer = lstm_cell(gates, cell[layer])
+        next_hidden.append(hidden_of_layer)
+        next_cell.append(cell_of_layer)
+    return next_hidden, next_cell

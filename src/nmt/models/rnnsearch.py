@@ -146,10 +146,10 @@ class RNNSearch(Model):
         else:
             gates = gates_from_embedding(self.decoder, embedded)
             steps = []
-            for position in range(target_in.size(1)):
+            for gates_of_step in gates.unbind(1):
                 context, weights = self.attend(hidden[:, None], memory)
                 steps.append((hidden, context[:, 0], weights[:, 0]))
-                hidden = self.decoder_step(gates[:, position], context[:, 0], hidden)
+                hidden = self.decoder_step(gates_of_step, context[:, 0], hidden)
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 

@@ -9,8 +9,10 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
+    gates_from_context,
+    gates_from_embedding,
     init_orthogonal_lstm,
-    lstm_step,
+    lstm_stack_step,
     reverse_before_eos,
     run_packed,
 )
@@ -29,12 +31,13 @@ from nmt.models.recurrent_attention import (
 class State:
     """The decoder's state between two steps.
 
-    hidden, cell: (layers, R, H). attentional: (R, H), the attentional state of the step before.
+    hidden, cell: of each layer, (R, H). attentional: (R, H), the attentional state of the step
+    before.
     """
 
     memory: Memory
-    hidden: Tensor
-    cell: Tensor
+    hidden: list[Tensor]
+    cell: list[Tensor]
     attentional: Tensor
     beam: int
 
@@ -42,8 +45,8 @@ class State:
         """Keep rows (B', beam) of the R."""
         self.memory = self.memory.select(rows, self.beam)
         rows = rows.flatten()
-        self.hidden = self.hidden[:, rows]
-        self.cell = self.cell[:, rows]
+        self.hidden = [hidden[rows] for hidden in self.hidden]
+        self.cell = [cell[rows] for cell in self.cell]
         self.attentional = self.attentional[rows]
 
 
@@ -140,6 +143,18 @@ class Seq2Seq(Model):
         attentional = torch.tanh(self.combine(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
 
+    def decoder_step(
+        self, gates: Tensor, attentional: Tensor, hidden: list[Tensor], cell: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Run the decoder's layers for one step, (R, H) each; return their next states.
+
+        gates: the embedding's part of the first layer's pre-activations, (R, 4H). attentional:
+        (R, H), which input feeding adds to them.
+        """
+        if self.config.input_feeding:
+            gates = gates + gates_from_context(self.decoder, attentional)
+        return lstm_stack_step(self.decoder, gates, hidden, cell, self.dropout)
+
     def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
         memory, hidden, cell = self.encode(source)
@@ -147,13 +162,14 @@ class Seq2Seq(Model):
         if not self.config.input_feeding:
             top, _ = self.decoder(embedded, (hidden, cell))
             return self.attentional_states(top, memory)
+        gates = gates_from_embedding(self.decoder, embedded)
+        hiddens, cells = list(hidden), list(cell)
         attentional = torch.zeros_like(hidden[0])
         outputs = []
         maps = []
-        for position in range(target_in.size(1)):
-            x = torch.cat([embedded[:, position], attentional], -1)
-            top, hidden, cell = lstm_step(self.decoder, x, hidden, cell)
-            states, weights = self.attentional_states(top[:, None], memory)
+        for gates_of_step in gates.unbind(1):
+            hiddens, cells = self.decoder_step(gates_of_step, attentional, hiddens, cells)
+            states, weights = self.attentional_states(hiddens[-1][:, None], memory)
             attentional = states[:, 0]
             outputs.append(attentional)
             assert weights is not None  # input feeding needs attention
@@ -167,17 +183,17 @@ class Seq2Seq(Model):
     def start(self, encoded: tuple[Memory, Tensor, Tensor], beam: int) -> State:
         """Return the state before the first step, with each sentence `beam` times."""
         memory, hidden, cell = encoded
-        hidden = hidden.repeat_interleave(beam, 1)
-        cell = cell.repeat_interleave(beam, 1)
-        return State(memory, hidden, cell, torch.zeros_like(hidden[0]), beam)
+        hiddens = list(hidden.repeat_interleave(beam, 1))
+        cells = list(cell.repeat_interleave(beam, 1))
+        return State(memory, hiddens, cells, torch.zeros_like(hiddens[0]), beam)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H)."""
-        x = self.target_embedding(tokens)
-        if self.config.input_feeding:
-            x = torch.cat([x, state.attentional], -1)
-        top, state.hidden, state.cell = lstm_step(self.decoder, x, state.hidden, state.cell)
-        beams = top.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
+        gates = gates_from_embedding(self.decoder, self.target_embedding(tokens))
+        state.hidden, state.cell = self.decoder_step(
+            gates, state.attentional, state.hidden, state.cell
+        )
+        beams = state.hidden[-1].unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
         states, _ = self.attentional_states(beams, state.memory)
         state.attentional = states.flatten(0, 1)
         return state.attentional, state

@@ -42,7 +42,7 @@ from nmt.models.attention import (
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.recurrent import gates_from_embedding
+from nmt.models.recurrent import gates_from_embedding, lstm_stack_step
 from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
 from tests.support.families import (
@@ -499,3 +499,16 @@ def test_gnmt_s_bottom_layer(agrees, family, name):
         hidden, cell = model.bottom_step(gates[:, position], contexts[:, position], hidden, cell)
         steps.append(hidden)
     agrees(f"{name}, bottom decoder layer", "torch.nn.LSTM", torch.stack(steps, 1), expected)
+
+
+def test_a_stack_of_lstms_step_by_step(agrees):
+    stack = nn.LSTM(10, 12, num_layers=2, batch_first=True, dtype=torch.float64)
+    x = torch.randn(3, 5, 10, dtype=torch.float64)
+    hidden, cell = torch.randn(2, 2, 3, 12, dtype=torch.float64)
+    expected, _ = stack(x, (hidden, cell))
+    hidden, cell = list(hidden), list(cell)
+    steps = []
+    for gates in gates_from_embedding(stack, x).unbind(1):
+        hidden, cell = lstm_stack_step(stack, gates, hidden, cell, nn.Identity())
+        steps.append(hidden[-1])
+    agrees("Stack of LSTMs, step by step", "torch.nn.LSTM", torch.stack(steps, 1), expected)
