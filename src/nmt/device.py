@@ -90,6 +90,13 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
+def autocast_dtype(device: torch.device) -> torch.dtype | None:
+    """Return the type in which `autocast` computes matrix products now, None where it is off."""
+    if device.type == "meta" or not torch.is_autocast_enabled(device.type):
+        return None
+    return torch.get_autocast_dtype(device.type)
+
+
 @contextmanager
 def enough_memory(task: str, remedy: str) -> Iterator[None]:
     """Raise UserError when the device has not enough memory for the task."""

@@ -6,6 +6,7 @@ part needs no loop over time.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +14,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nmt.data.source import copy_to
+from nmt.device import autocast_dtype
 
 # B sentences, S source length, E embedding width, C context width, H hidden width,
 # M width of the encoder's states, G gates (3 of a GRU, 4 of an LSTM)
+
+LinearMap = Callable[[Tensor], Tensor]
 
 
 def run_packed(
@@ -91,15 +95,76 @@ def gates_from_embedding(rnn: nn.RNNBase, embedding: Tensor) -> Tensor:
     return F.linear(embedding, weight, rnn.get_parameter("bias_ih_l0"))
 
 
-def gates_from_context(rnn: nn.RNNBase, context: Tensor) -> Tensor:
-    """Return what the last part of the input adds: (..., C) -> (..., G * H)."""
-    return F.linear(context, rnn.get_parameter("weight_ih_l0")[:, -context.size(-1) :])
+def gates_from_context(rnn: nn.RNNBase, width: int) -> LinearMap:
+    """Return the map from the last part of the input to what it adds: (..., C) -> (..., G * H).
+
+    width: C.
+    """
+    return linear_in_loop(rnn.get_parameter("weight_ih_l0")[:, -width:])
 
 
-def gates_from_hidden(rnn: nn.RNNBase, hidden: Tensor, layer: int = 0) -> Tensor:
-    """Return what a layer's last hidden state and its bias add: (..., H) -> (..., G * H)."""
+def gates_from_hidden(rnn: nn.RNNBase, layer: int = 0) -> LinearMap:
+    """Return the map from a layer's last hidden state to what it adds, with its bias.
+
+    (..., H) -> (..., G * H)
+    """
     weight = rnn.get_parameter(f"weight_hh_l{layer}")
-    return F.linear(hidden, weight, rnn.get_parameter(f"bias_hh_l{layer}"))
+    return linear_in_loop(weight, rnn.get_parameter(f"bias_hh_l{layer}"))
+
+
+def linear_in_loop(weight: Tensor, bias: Tensor | None = None) -> LinearMap:
+    """Return F.linear with these for the steps of a loop: (..., in) -> (..., out).
+
+    Autograd would compute a gradient as large as the weight at every step, and add them up. Here
+    the steps' gradients and inputs are kept, and multiplied once.
+    """
+    if not torch.is_grad_enabled():
+        return lambda x: F.linear(x, weight, bias)
+    steps: list[tuple[Tensor, Tensor]] = []
+    shared = WeightOfLoop.apply(weight, steps)
+    if bias is None:
+        return lambda x: StepOfLoop.apply(x, shared, steps)
+    return lambda x: StepOfLoop.apply(x, shared, steps) + bias
+
+
+class WeightOfLoop(torch.autograd.Function):
+    """The weight of a linear map that steps of a loop share, (out, in).
+
+    Its gradient comes from the list that StepOfLoop fills.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, steps: list[tuple[Tensor, Tensor]]) -> Tensor:
+        """Return the weight, in autocast's type where that is on."""
+        ctx.set_materialize_grads(False)  # each step gives None
+        ctx.steps = steps
+        return weight.to(autocast_dtype(weight.device) or weight.dtype, copy=True)
+
+    @staticmethod
+    def backward(ctx: Any, *_: None) -> tuple[Tensor, None]:
+        """Return the sum of all steps' gradients."""
+        outputs, inputs = (torch.cat(parts) for parts in zip(*ctx.steps, strict=True))
+        ctx.steps.clear()
+        return outputs.mT @ inputs, None
+
+
+class StepOfLoop(torch.autograd.Function):
+    """A linear map in a step of a loop; backward keeps what the weight's gradient is made of."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, steps: list[tuple[Tensor, Tensor]]) -> Tensor:
+        """Multiply: (..., in) -> (..., out)."""
+        x = x.to(weight.dtype)
+        ctx.save_for_backward(x, weight)
+        ctx.steps = steps
+        return F.linear(x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Return the gradient of the input, and keep it with the input."""
+        x, weight = ctx.saved_tensors
+        ctx.steps.append((gradient.flatten(0, -2), x.flatten(0, -2)))
+        return gradient @ weight, None, None
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,27 +177,37 @@ def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     return torch.sigmoid(o) * torch.tanh(cell), cell
 
 
-def lstm_stack_step(
-    lstm: nn.LSTM,
-    gates: Tensor,
-    hidden: list[Tensor],
-    cell: list[Tensor],
-    dropout: Callable[[Tensor], Tensor],
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Run a stack of LSTMs for one step; return the next hidden and cell states of its layers.
+class LSTMSteps:
+    """A stack of LSTMs that is run step by step, of which `step` runs one.
 
-    gates: what the stack's input adds to the first layer's pre-activations, (B, 4H). hidden, cell:
-    of each layer, (B, H). dropout: between the layers.
+    dropout: between the layers.
     """
-    next_hidden: list[Tensor] = []
-    next_cell: list[Tensor] = []
-    for layer in range(lstm.num_layers):
-        if layer:
-            weight = lstm.get_parameter(f"weight_ih_l{layer}")
-            bias = lstm.get_parameter(f"bias_ih_l{layer}")
-            gates = F.linear(dropout(next_hidden[-1]), weight, bias)
-        gates = gates + gates_from_hidden(lstm, hidden[layer], layer)
-        hidden_of_layer, cell_of_layer = lstm_cell(gates, cell[layer])
-        next_hidden.append(hidden_of_layer)
-        next_cell.append(cell_of_layer)
-    return next_hidden, next_cell
+
+    def __init__(self, lstm: nn.LSTM, dropout: Callable[[Tensor], Tensor]):
+        self.dropout = dropout
+        self.from_hidden = [gates_from_hidden(lstm, layer) for layer in range(lstm.num_layers)]
+        self.from_below = [
+            linear_in_loop(
+                lstm.get_parameter(f"weight_ih_l{layer}"), lstm.get_parameter(f"bias_ih_l{layer}")
+            )
+            for layer in range(1, lstm.num_layers)
+        ]
+
+    def step(
+        self, gates: Tensor, hidden: list[Tensor], cell: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the next hidden and cell states of the layers.
+
+        gates: what the stack's input adds to the first layer's pre-activations, (B, 4H). hidden,
+        cell: of each layer, (B, H).
+        """
+        next_hidden: list[Tensor] = []
+        next_cell: list[Tensor] = []
+        for layer, from_hidden in enumerate(self.from_hidden):
+            if layer:
+                gates = self.from_below[layer - 1](self.dropout(next_hidden[-1]))
+            gates = gates + from_hidden(hidden[layer])
+            hidden_of_layer, cell_of_layer = lstm_cell(gates, cell[layer])
+            next_hidden.append(hidden_of_layer)
+            next_cell.append(cell_of_layer)
+        return next_hidden, next_cell

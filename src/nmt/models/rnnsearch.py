@@ -12,6 +12,7 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
+    LinearMap,
     gates_from_context,
     gates_from_embedding,
     gates_from_hidden,
@@ -115,15 +116,21 @@ class RNNSearch(Model):
         weights = masked_softmax(scores, memory.padding[:, None])
         return context_vectors(weights, memory), weights
 
-    def decoder_step(self, gates: Tensor, context: Tensor, hidden: Tensor) -> Tensor:
+    def gate_maps(self) -> tuple[LinearMap, LinearMap]:
+        """Return the maps from context and hidden state to the decoder's pre-activations."""
+        context_width = self.decoder.input_size - self.target_embedding.embedding_dim
+        return gates_from_context(self.decoder, context_width), gates_from_hidden(self.decoder)
+
+    def decoder_step(
+        self, gates: Tensor, context: Tensor, hidden: Tensor, maps: tuple[LinearMap, LinearMap]
+    ) -> Tensor:
         """Run one GRU step: context (R, C), hidden (R, H) -> hidden (R, H).
 
-        gates: the embedding's part of the pre-activations, (R, 3H).
+        gates: the embedding's part of the pre-activations, (R, 3H). maps: what `gate_maps` returns.
         """
-        from_input = gates + gates_from_context(self.decoder, context)
-        from_hidden = gates_from_hidden(self.decoder, hidden)
-        input_reset, input_update, input_new = from_input.chunk(3, -1)
-        hidden_reset, hidden_update, hidden_new = from_hidden.chunk(3, -1)
+        from_context, from_hidden = maps
+        input_reset, input_update, input_new = (gates + from_context(context)).chunk(3, -1)
+        hidden_reset, hidden_update, hidden_new = from_hidden(hidden).chunk(3, -1)
         reset = torch.sigmoid(input_reset + hidden_reset)
         update = torch.sigmoid(input_update + hidden_update)
         new = torch.tanh(input_new + reset * hidden_new)
@@ -145,11 +152,12 @@ class RNNSearch(Model):
             hiddens = torch.cat([hidden[:, None], states[:, :-1]], 1)
         else:
             gates = gates_from_embedding(self.decoder, embedded)
+            gate_maps = self.gate_maps()
             steps = []
             for gates_of_step in gates.unbind(1):
                 context, weights = self.attend(hidden[:, None], memory)
                 steps.append((hidden, context[:, 0], weights[:, 0]))
-                hidden = self.decoder_step(gates_of_step, context[:, 0], hidden)
+                hidden = self.decoder_step(gates_of_step, context[:, 0], hidden, gate_maps)
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 
@@ -170,7 +178,7 @@ class RNNSearch(Model):
         context = contexts.flatten(0, 1)
         maxout = self.deep_output(state.hidden, embedded, context)
         gates = gates_from_embedding(self.decoder, embedded)
-        state.hidden = self.decoder_step(gates, context, state.hidden)
+        state.hidden = self.decoder_step(gates, context, state.hidden, self.gate_maps())
         return maxout, state
 
     def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:

@@ -9,10 +9,12 @@ from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
+    LinearMap,
+    LSTMSteps,
     gates_from_context,
     gates_from_embedding,
     init_orthogonal_lstm,
-    lstm_stack_step,
+    linear_in_loop,
     reverse_before_eos,
     run_packed,
 )
@@ -131,29 +133,20 @@ class Seq2Seq(Model):
         weights = masked_softmax(scores, padding | outside)
         return weights * torch.exp(-2 * (distance / self.config.window) ** 2)  # sigma = window / 2
 
-    def attentional_states(self, top: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
+    def attentional_states(
+        self, top: Tensor, memory: Memory, combine: LinearMap | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """Return what `output` maps to logits, dropout included, and attention's weights.
 
         (B, T, H) -> (B, T, H), (B, T, S). Without attention these are the top states and None.
+        combine: in a loop, self.combine as a map for its steps.
         """
         if self.config.attention == "none":
             return self.dropout(top), None
         weights = self.attention_weights(top, memory)
         context = context_vectors(weights, memory)
-        attentional = torch.tanh(self.combine(torch.cat([context, top], -1)))
+        attentional = torch.tanh((combine or self.combine)(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
-
-    def decoder_step(
-        self, gates: Tensor, attentional: Tensor, hidden: list[Tensor], cell: list[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """Run the decoder's layers for one step, (R, H) each; return their next states.
-
-        gates: the embedding's part of the first layer's pre-activations, (R, 4H). attentional:
-        (R, H), which input feeding adds to them.
-        """
-        if self.config.input_feeding:
-            gates = gates + gates_from_context(self.decoder, attentional)
-        return lstm_stack_step(self.decoder, gates, hidden, cell, self.dropout)
 
     def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
@@ -163,13 +156,17 @@ class Seq2Seq(Model):
             top, _ = self.decoder(embedded, (hidden, cell))
             return self.attentional_states(top, memory)
         gates = gates_from_embedding(self.decoder, embedded)
+        decoder = LSTMSteps(self.decoder, self.dropout)
+        from_attentional = gates_from_context(self.decoder, self.config.d_hidden)
+        combine = linear_in_loop(self.combine.weight)
         hiddens, cells = list(hidden), list(cell)
         attentional = torch.zeros_like(hidden[0])
         outputs = []
         maps = []
         for gates_of_step in gates.unbind(1):
-            hiddens, cells = self.decoder_step(gates_of_step, attentional, hiddens, cells)
-            states, weights = self.attentional_states(hiddens[-1][:, None], memory)
+            fed = gates_of_step + from_attentional(attentional)
+            hiddens, cells = decoder.step(fed, hiddens, cells)
+            states, weights = self.attentional_states(hiddens[-1][:, None], memory, combine)
             attentional = states[:, 0]
             outputs.append(attentional)
             assert weights is not None  # input feeding needs attention
@@ -190,9 +187,11 @@ class Seq2Seq(Model):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H)."""
         gates = gates_from_embedding(self.decoder, self.target_embedding(tokens))
-        state.hidden, state.cell = self.decoder_step(
-            gates, state.attentional, state.hidden, state.cell
-        )
+        if self.config.input_feeding:
+            from_attentional = gates_from_context(self.decoder, self.config.d_hidden)
+            gates = gates + from_attentional(state.attentional)
+        decoder = LSTMSteps(self.decoder, self.dropout)
+        state.hidden, state.cell = decoder.step(gates, state.hidden, state.cell)
         beams = state.hidden[-1].unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
         states, _ = self.attentional_states(beams, state.memory)
         state.attentional = states.flatten(0, 1)

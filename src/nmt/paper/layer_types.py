@@ -12,7 +12,7 @@ from nmt import configuration
 from nmt.models.attention import apply_self_attention, attention_weights, self_attention
 from nmt.models.bytenet import Block
 from nmt.models.convs2s import GatedConvolution
-from nmt.models.recurrent import gates_from_embedding, lstm_stack_step, run_packed
+from nmt.models.recurrent import LSTMSteps, gates_from_embedding, run_packed
 
 # B sentences, n positions, D width, H heads, d width of a head, r keys of a query
 
@@ -105,8 +105,9 @@ class RecurrentLayer(nn.Module):
         """Return the output (B, D) of each step, as a decoder makes them one by one."""
         hidden = cell = [x.new_zeros(len(x), self.lstm.hidden_size)]
         outputs = []
+        stack = LSTMSteps(self.lstm, nn.Identity())
         for gates in gates_from_embedding(self.lstm, x).unbind(1):
-            hidden, cell = lstm_stack_step(self.lstm, gates, hidden, cell, nn.Identity())
+            hidden, cell = stack.step(gates, hidden, cell)
             outputs.append(hidden[0])
         return outputs
 

@@ -42,7 +42,7 @@ from nmt.models.attention import (
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.recurrent import gates_from_embedding, lstm_stack_step
+from nmt.models.recurrent import LSTMSteps, gates_from_embedding
 from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
 from tests.support.families import (
@@ -480,7 +480,7 @@ def test_rnnsearch_s_decoder(agrees, family, name):
     context = torch.randn(5, input_width - 10, dtype=torch.float64)
     hidden = torch.randn(5, 12, dtype=torch.float64)
     gates = gates_from_embedding(model.decoder, embedded)
-    stepped = model.decoder_step(gates, context, hidden)
+    stepped = model.decoder_step(gates, context, hidden, model.gate_maps())
     expected = cell(torch.cat([embedded, context], 1), hidden)
     agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", stepped, expected)
 
@@ -496,7 +496,9 @@ def test_gnmt_s_bottom_layer(agrees, family, name):
     cell = expected.new_zeros(3, layer.hidden_size)
     steps = []
     for position in range(5):
-        hidden, cell = model.bottom_step(gates[:, position], contexts[:, position], hidden, cell)
+        hidden, cell = model.bottom_step(
+            gates[:, position], contexts[:, position], hidden, cell, model.bottom_maps()
+        )
         steps.append(hidden)
     agrees(f"{name}, bottom decoder layer", "torch.nn.LSTM", torch.stack(steps, 1), expected)
 
@@ -508,7 +510,8 @@ def test_a_stack_of_lstms_step_by_step(agrees):
     expected, _ = stack(x, (hidden, cell))
     hidden, cell = list(hidden), list(cell)
     steps = []
+    stepped = LSTMSteps(stack, nn.Identity())
     for gates in gates_from_embedding(stack, x).unbind(1):
-        hidden, cell = lstm_stack_step(stack, gates, hidden, cell, nn.Identity())
+        hidden, cell = stepped.step(gates, hidden, cell)
         steps.append(hidden[-1])
     agrees("Stack of LSTMs, step by step", "torch.nn.LSTM", torch.stack(steps, 1), expected)
