@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.protocol import HiddenStates, Model, Source
@@ -30,7 +31,7 @@ class Block(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(n) for n in (2 * width, width, width))
         self.narrow = nn.Linear(2 * width, width)
         self.widen = nn.Linear(width, 2 * width)
-        self.convolution = nn.Conv1d(width, width, kernel, dilation=dilation)
+        self.convolution = Convolution(width, width, kernel, dilation=dilation)
         self.dropout = Dropout(dropout)
         # Positions that the convolution sees besides its own, and how many of these are before it
         self.reach = (kernel - 1) * dilation
@@ -60,8 +61,8 @@ class Block(nn.Module):
         inputs = self.before_convolution(x)
         if real is not None:
             inputs = inputs * real
-        padded = F.pad(inputs.mT, (self.before, self.reach - self.before))
-        return self.after_convolution(x, self.convolution(padded).mT)
+        padded = F.pad(inputs, (0, 0, self.before, self.reach - self.before))
+        return self.after_convolution(x, self.convolution(padded))
 
     def step(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
         """Transform one position: (R, 1, 2D) -> (R, 1, 2D), and the next window.
@@ -69,7 +70,7 @@ class Block(nn.Module):
         window: the last `reach` inputs of the convolution, (R, reach, D).
         """
         window = torch.cat([window, self.before_convolution(x)], 1)
-        return self.after_convolution(x, self.convolution(window.mT).mT), window[:, 1:]
+        return self.after_convolution(x, self.convolution(window)), window[:, 1:]
 
 
 @dataclass

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
+from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
@@ -41,7 +42,7 @@ class GatedConvolution(nn.Module):
 
     def __init__(self, inputs: int, channels: int, kernel: int, dropout: float, causal: bool):
         super().__init__()
-        convolution = nn.Conv1d(inputs, 2 * channels, kernel)
+        convolution = Convolution(inputs, 2 * channels, kernel)
         # The gate halves a variance twice: the factor 4 makes up for it (appendix A.1).
         nn.init.normal_(convolution.weight, std=math.sqrt(4 * (1 - dropout) / (kernel * inputs)))
         assert convolution.bias is not None
@@ -53,12 +54,12 @@ class GatedConvolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolve all positions: (B, T, C') -> (B, T, 2C) -> (B, T, C)."""
-        padded = F.pad(self.dropout(x).mT, (self.before, self.after))
-        return F.glu(self.convolution(padded), dim=1).mT
+        padded = F.pad(self.dropout(x), (0, 0, self.before, self.after))
+        return F.glu(self.convolution(padded))
 
     def step(self, window: Tensor) -> Tensor:
         """Convolve the last `kernel` inputs: (R, kernel, C') -> (R, 1, C)."""
-        return F.glu(self.convolution(window.mT), dim=1).mT
+        return F.glu(self.convolution(window))
 
 
 class Stack(nn.Module):

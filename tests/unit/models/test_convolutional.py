@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from nmt.models.convolution import Convolution
 from nmt.models.convs2s import GatedConvolution, scale_gradient
 from tests.support.families import random_model, random_sentences, sources, target_inputs
 
@@ -124,3 +125,11 @@ def test_bytenet_s_stacks_end_with_a_norm():
         torch.testing.assert_close(
             x.var(-1, correction=0), torch.ones_like(x[..., 0]), rtol=0.01, atol=0
         )
+
+
+@pytest.mark.parametrize(("kernel", "dilation"), [(1, 1), (3, 1), (3, 4), (2, 3)])
+def test_a_convolution_is_torch_s(kernel, dilation):
+    ours = Convolution(5, 7, kernel, dilation=dilation).double()
+    x = torch.randn(2, 9, 5, dtype=torch.float64)
+    expected = torch.conv1d(x.mT, ours.weight, ours.bias, dilation=dilation).mT
+    torch.testing.assert_close(ours(x), expected)
