@@ -8,6 +8,8 @@ subwords are made of: of a vocabulary that tokenizes, its tokens.
 """
 
 import argparse
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,39 +25,81 @@ from nmt.files import read_lines
 from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
 from nmt.serving.methods import choose_method
-from nmt.serving.stream import OutputFields, read_blocks, translated_lines, write
+from nmt.serving.stream import (
+    LINES_PER_BLOCK,
+    BlockTranslator,
+    OutputFields,
+    read_blocks,
+    write,
+)
+from nmt.text.chunks import in_processes
 
 
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
-    set_threads(args.threads)
+    total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
+    with Progress("translating", total, "lines") as progress:
+        write(chain.from_iterable(translated_blocks(args, total, progress)), args.output)
+
+
+def translated_blocks(
+    args: argparse.Namespace, total: int | None, progress: Progress
+) -> Iterator[list[str]]:
+    """Yield the output lines of each block of the input, which has `total` lines if it is a file.
+
+    With --jobs the blocks of a file are translated side by side, two by each process or more, so
+    that all are busy to the end.
+    """
+    if args.jobs == 1:
+        set_threads(args.threads)
+        translator = make_translator(args, progress.update)
+        yield from map(translator, read_blocks(args.input, args.forced))
+        return
+    if total is None:
+        raise UserError("--jobs shares the lines of a file among processes: name one with --input.")
+    size = min(LINES_PER_BLOCK, -(-max(1, total) // (2 * args.jobs)))
+    blocks = read_blocks(args.input, args.forced, size)
+    left = total
+    for lines in in_processes(make_translator, (args, None), blocks, args.jobs):
+        progress.update(min(size, left))
+        left -= size
+        yield lines
+
+
+def make_translator(
+    args: argparse.Namespace, report: Callable[[int], None] | None
+) -> BlockTranslator:
+    """Return what translates blocks. Raises UserError for options that contradict each other.
+
+    report: called with the number of lines of each batch; None in a process that has others beside
+    it, which computes with one thread if it is not told otherwise.
+    """
+    if report is None:
+        set_threads(args.threads or 1)
     model = TranslationModel(
         *args.model,
         precision=getattr(torch, args.precision),
         gpus=args.gpus,
         max_length=args.max_length,
     )
-    total = sum(1 for _ in read_lines(args.input)) if args.input and args.input.is_file() else None
-    blocks = read_blocks(args.input, args.forced)
+    if args.alignments and len(args.model) > 1:
+        raise UserError(
+            "several models have no common attention, so there are no alignments: give one."
+        )
+    method = choose_method(
+        model,
+        search_settings=given(args, "beam", "alpha", "penalty", "stop"),
+        sampling_settings=given(args, "temperature", "top_k", "top_p", "seed"),
+        sample=args.sample,
+        forced=bool(args.forced),
+        n_best=args.n_best,
+    )
     fields = OutputFields(
         numbers=bool(args.n_best),
         scores=args.scores or bool(args.forced),
         alignments=args.alignments,
     )
-    with Progress("translating", total, "lines") as progress:
-        if args.alignments and len(args.model) > 1:
-            raise UserError(
-                "several models have no common attention, so there are no alignments: give one."
-            )
-        method = choose_method(
-            model,
-            search_settings=given(args, "beam", "alpha", "penalty", "stop"),
-            sampling_settings=given(args, "temperature", "top_k", "top_p", "seed"),
-            sample=args.sample,
-            forced=bool(args.forced),
-            n_best=args.n_best,
-        )
-        write(translated_lines(model, blocks, method, fields, progress), args.output)
+    return BlockTranslator(model, method, fields, report or (lambda count: None))
 
 
 def given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -126,6 +170,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--precision", choices=["float32", "bfloat16"], default="float32", help="of the weights"
     )
+    command.add_jobs(parser, "processes, each with a model and threads of its own")
     command.add_threads(parser)
     command.add_gpus(parser)
     command.run(main, parser)

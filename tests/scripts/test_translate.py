@@ -67,6 +67,16 @@ def test_pipes_and_files_are_the_same(models, tmp_path, run_script):
     assert output.read_bytes().decode() == piped
 
 
+def test_processes_share_the_lines_of_a_file(models, tmp_path, run_script):
+    text = "".join(f"{line}\n" for line in 3 * AWKWARD)
+    (tmp_path / "text").write_text(text)
+    model = models / tiny_models.NAMES[0]
+    options = ("--n-best=2", "--scores", f"--input={tmp_path}/text")
+    assert translate(run_script, model, "", *options, "--jobs=2") == translate(
+        run_script, model, text, *options[:2]
+    )
+
+
 def test_the_last_line_may_lack_its_end(models, run_script):
     expected = translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .\n")
     assert translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .") == expected
@@ -437,6 +447,8 @@ def test_sides_of_different_lengths(models, tmp_path, run_script):
         (["--n-best=9"], "add --beam 9"),
         (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
         (["--alignments"], "this model has no attention"),
+        (["--jobs=2"], "name one with --input"),
+        (["--jobs=2", "--input=FILE", "--n-best=9"], "add --beam 9"),
     ],
 )
 def test_what_does_not_go_together(models, tmp_path, run_failing, options, message):

@@ -3,7 +3,7 @@
 import queue
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice, repeat, zip_longest
@@ -15,7 +15,6 @@ from nmt.decoding.search import Hypothesis
 from nmt.decoding.translator import TranslatedBatch, in_order
 from nmt.errors import UserError
 from nmt.files import decode_lines, read_lines, write_lines
-from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
 from nmt.serving.methods import Method
 
@@ -36,24 +35,33 @@ class OutputFields:
     alignments: bool
 
 
-def translated_lines(
-    model: TranslationModel,
-    blocks: Iterable[Block],
-    method: Method,
-    fields: OutputFields,
-    progress: Progress,
-) -> Iterator[str]:
-    """Yield the output lines, in the order of the input; a line of it may have several."""
-    first_number = 0
-    for block in blocks:
-        sources = model.encode([line for line, _ in block], first_number + 1)
+@dataclass(frozen=True)
+class BlockTranslator:
+    """A model that translates blocks of lines into output lines.
+
+    report: called with the number of lines of each batch that is done.
+    """
+
+    model: TranslationModel
+    method: Method
+    fields: OutputFields
+    report: Callable[[int], None]
+
+    def __call__(self, numbered: tuple[int, Block]) -> list[str]:
+        """Return the output lines of a block, in its order; one of its lines may have several.
+
+        numbered: the number of the block's first line, from 0, and the block.
+        """
+        first_number, block = numbered
+        sources = self.model.encode([line for line, _ in block], first_number + 1)
         given = [translation for _, translation in block]
-        batches = method(sources, given, first_number)
-        linked = with_links(model, sources, batches, fields.alignments, progress)
-        for number, translations in enumerate(in_order(linked, len(block)), first_number):
-            for hypothesis, links in translations:
-                yield output_line(model, number, hypothesis, links, fields)
-        first_number += len(block)
+        batches = self.method(sources, given, first_number)
+        linked = with_links(self.model, sources, batches, self.fields.alignments, self.report)
+        return [
+            output_line(self.model, number, hypothesis, links, self.fields)
+            for number, translations in enumerate(in_order(linked, len(block)), first_number)
+            for hypothesis, links in translations
+        ]
 
 
 def with_links(
@@ -61,7 +69,7 @@ def with_links(
     sources: list[list[int]],
     batches: Iterable[TranslatedBatch],
     alignments: bool,
-    progress: Progress,
+    report: Callable[[int], None],
 ) -> Iterator[tuple[list[int], list[list[tuple[Hypothesis, Links]]]]]:
     """Yield each batch with the word links of every hypothesis, none without `alignments`."""
     for numbers, hypotheses in batches:
@@ -69,7 +77,7 @@ def with_links(
         if alignments:
             targets = [[hypothesis.tokens for hypothesis in n_best] for n_best in hypotheses]
             links = model.align([sources[number] for number in numbers], targets)
-        progress.update(len(numbers))
+        report(len(numbers))
         pairs = zip(hypotheses, links, strict=True)
         yield numbers, [list(zip(n_best, its_links, strict=True)) for n_best, its_links in pairs]
 
@@ -93,15 +101,21 @@ def output_line(
     return "\t".join(columns)
 
 
-def read_blocks(source: Path | None, given: Path | None) -> Iterator[Block]:
-    """Return the blocks of a file, or of standard input as it comes.
+def read_blocks(
+    source: Path | None, given: Path | None, size: int = LINES_PER_BLOCK
+) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks of a file, or of standard input as it comes.
 
-    given: the file of translations to score, if any. Reading raises UserError when the two sides
-    differ in their number of lines.
+    Before each is the number of its first line, from 0. given: the file of translations to score,
+    if any. size: the lines of a file's block. Reading raises UserError when the two sides differ in
+    their number of lines.
     """
     lines = read_lines(source) if source else decode_lines(standard_input(), "standard input")
     pairs = parallel_lines(lines, read_lines(given)) if given else zip(lines, repeat(""))
-    return full_blocks(pairs) if source else blocks_as_they_come(pairs)
+    number = 0
+    for block in full_blocks(pairs, size) if source else blocks_as_they_come(pairs):
+        yield number, block
+        number += len(block)
 
 
 def parallel_lines(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -115,10 +129,10 @@ def parallel_lines(lines: Iterable[str], given: Iterable[str]) -> Iterator[tuple
         yield pair
 
 
-def full_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield blocks of LINES_PER_BLOCK items; the last may have fewer."""
+def full_blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield blocks of so many items; the last may have fewer."""
     items = iter(items)
-    while block := list(islice(items, LINES_PER_BLOCK)):
+    while block := list(islice(items, size)):
         yield block
 
 

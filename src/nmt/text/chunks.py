@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -99,7 +100,7 @@ def in_processes(
     Each process makes its own function once. Few items are held in memory at a time. With one job
     this process computes them itself.
 
-    Raises UserError when a process is killed, as by lack of memory.
+    Raises UserError when a process cannot make its function, or is killed, as by lack of memory.
     """
     if jobs == 1:
         yield from map(make(*arguments), items)
@@ -134,7 +135,16 @@ def start_worker(make: Callable[..., Callable], arguments: tuple) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=end_with_parent, daemon=True).start()
-    function = make(*arguments)
+    try:
+        function = make(*arguments)
+    except UserError as error:
+        # Raised here it would not reach the parent, which then takes the worker for killed.
+        function = partial(raise_error, error)
+
+
+def raise_error(error: UserError, _: Any) -> None:
+    """Raise what kept a worker from making its function."""
+    raise error
 
 
 def end_with_parent() -> None:

@@ -92,6 +92,15 @@ def test_an_error_of_a_process_is_raised(jobs):
         list(in_processes(refuser, (), [3], jobs))
 
 
+def unmakable():
+    raise UserError("no function")
+
+
+def test_an_error_of_a_process_that_starts_is_raised():
+    with pytest.raises(UserError, match="no function"):
+        list(in_processes(unmakable, (), [1], 2))
+
+
 def killer():
     return lambda item: os.kill(os.getpid(), signal.SIGKILL)
 
