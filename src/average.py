@@ -13,7 +13,7 @@ import torch
 
 from nmt.configuration import load_catalog
 from nmt.files import read_json
-from nmt.models.build import build
+from nmt.models.build import build_uninitialized
 from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
@@ -29,8 +29,8 @@ def main(args: argparse.Namespace) -> None:
     checkpoints = checkpoints_to_average(args.checkpoints, experiment.training, training["updates"])
     weights = average(checkpoints)
     subwords = SubwordPair.load(args.subwords)
-    with torch.device("meta"):
-        model = build(experiment.model, subwords.source.size, subwords.target.size)
+    sizes = (subwords.source.size, subwords.target.size)
+    model = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
     require_same_parameters(model, weights)
     vocabulary = catalog.vocabulary(experiment.vocabulary)
     provenance = {

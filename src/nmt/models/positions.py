@@ -18,7 +18,8 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int):
         super().__init__()
-        self.register_buffer("table", sinusoids(256, d_model), persistent=False)
+        table = sinusoids(256, d_model).to(torch.get_default_device())
+        self.register_buffer("table", table, persistent=False)
 
     def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
         """Add the encodings of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
@@ -75,13 +76,13 @@ def position_encoding(config: SelfAttention) -> nn.Module:
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:
-    """Return the encodings of AIAYN section 3.5 for positions 0 .. T - 1: (T, D).
+    """Return the encodings of AIAYN section 3.5 for positions 0 .. T - 1, on the CPU: (T, D).
 
     PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos of the same, interleaved as printed.
     """
-    dimensions = torch.arange(0, d_model, 2, dtype=torch.float64)
+    dimensions = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
     frequency = torch.exp(dimensions * (-math.log(10000.0) / d_model))
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
+    angle = torch.arange(length, dtype=torch.float64, device="cpu")[:, None] * frequency
     interleaved = torch.stack([angle.sin(), angle.cos()], dim=-1).view(length, d_model)
     return interleaved.to(torch.get_default_dtype())
 

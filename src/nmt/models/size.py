@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from nmt import configuration
-from nmt.models.build import build
+from nmt.models.build import build_uninitialized
 from nmt.models.protocol import Model
 
 
@@ -32,5 +32,5 @@ def count_parameters(model: Model) -> Size:
 
 def size(config: configuration.Model, source_size: int, target_size: int) -> Size:
     """Return the size of a model for vocabularies of these sizes, without any memory for it."""
-    with torch.device("meta"):
-        return count_parameters(build(config, source_size, target_size))
+    model = build_uninitialized(config, source_size, target_size, torch.device("meta"))
+    return count_parameters(model)

@@ -22,7 +22,7 @@ from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_json, write_json, write_text
-from nmt.models.build import build
+from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import (
@@ -169,13 +169,15 @@ class TranslationModel:
         remedy = REMEDY.format(folder=folder)
         weights = load_tensors(folder / "model.safetensors", remedy)[0]
         try:
+            model = build_uninitialized(experiment.model, *sizes, self.device)
+        except RuntimeError:
             # A configuration of another model may ask for more memory than there is.
-            with torch.device("meta"):
-                require_same_parameters(build(experiment.model, *sizes), weights)
+            model = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
+        try:
+            require_same_parameters(model, weights)
         except UserError as error:
             text = str(error).removesuffix(".")
             raise UserError(f"{path}: {text}: {remedy}.") from None
-        model = build(experiment.model, *sizes).to(self.device)
         set_parameters(model, weights)
         return model.to(self.precision).eval()
 

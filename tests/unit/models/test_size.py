@@ -1,0 +1,41 @@
+"""Sizes of models, and building them for values that are loaded."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from nmt.models.build import build, build_uninitialized
+from nmt.models.size import count_parameters, size
+from tests.support.families import FAMILIES, VOCABULARY
+
+SIZES = (VOCABULARY, VOCABULARY)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_without_values_has_the_same_parameters(family):
+    expected = build(FAMILIES[family], *SIZES)
+    model = build_uninitialized(FAMILIES[family], *SIZES, torch.device("cpu"))
+    model.load_state_dict(expected.state_dict())
+    for (name, ours), (its_name, its) in zip(
+        model.state_dict(keep_vars=True).items(),
+        expected.state_dict(keep_vars=True).items(),
+        strict=True,
+    ):
+        assert name == its_name
+        assert torch.equal(ours, its)
+    assert size(FAMILIES[family], *SIZES) == count_parameters(expected)
+    for (name, buffer), (_, its_buffer) in zip(
+        model.named_buffers(), expected.named_buffers(), strict=True
+    ):
+        assert torch.equal(buffer, its_buffer), name
+
+
+def test_torch_s_compiler_is_not_imported_for_a_size():
+    program = (
+        "import sys; from nmt.configuration import Transformer; from nmt.models.size import size;"
+        " size(Transformer(layers=1, d_model=8, d_ff=8, heads=2), 9, 9);"
+        " sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
