@@ -1,6 +1,8 @@
 """The origin of a result: the commit that was checked out when it was made."""
 
+import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -17,6 +19,20 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{commit_hash}+" if changes else commit_hash
+
+
+@cache
+def files_changed_since(commit_hash: str, paths: tuple[str, ...]) -> list[str]:
+    """Return the files below some paths of the repository that differ from those of a commit.
+
+    There are none where git does not know the commit, or where it had changes itself (`+`).
+    """
+    if not re.fullmatch("[0-9a-f]{7,40}", commit_hash):
+        return []
+    try:
+        return git("diff", "--name-only", commit_hash, "--", *paths).splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return []
 
 
 def git(*arguments: str) -> str:

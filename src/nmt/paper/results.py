@@ -16,6 +16,7 @@ from nmt.configuration import (
 )
 from nmt.errors import UserError
 from nmt.files import read_json
+from nmt.provenance import files_changed_since
 from nmt.training.metrics import read_metrics
 
 # The script that makes each file of a run's folder; the split's name precedes scores.json.
@@ -32,6 +33,9 @@ SCRIPTS = {
 TRAINING_KEYS = {"settings": dict, "made_by": list} | dict.fromkeys(
     ("parameters", "flops", "seconds", "device_seconds", "target_tokens"), Real
 )
+
+# What computes the updates of a training
+TRAINING_CODE = ("src/train.py", "src/nmt/data", "src/nmt/models", "src/nmt/training")
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ def find_runs(
                 settings = run.training()["settings"]
                 stale = changed_setting(run, settings, experiment)
                 stale = stale or changed_data(settings, experiment.vocabulary, data, first_tokens)
+                stale = stale or changed_code(run.training())
                 run = replace(run, stale=stale)
             trained_runs.append(run)
         if row in catalog.ensembles:
@@ -210,6 +215,16 @@ def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict
         first_tokens.setdefault(vocabulary, read_json(meta)["fingerprint"])
     if settings["tokens"] != first_tokens.setdefault(vocabulary, settings["tokens"]):
         return f"trained on other data than {vocabulary} has now"
+    return ""
+
+
+def changed_code(training: dict) -> str:
+    """Return that the code of trainings has changed since a run was trained, or ""."""
+    for call in training["made_by"]:
+        files = files_changed_since(str(call["commit"]), TRAINING_CODE)
+        if files:
+            more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+            return f"trained at commit {call['commit']}, since when {files[0]}{more} changed"
     return ""
 
 

@@ -8,6 +8,7 @@ import pytest
 from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
+from nmt.paper import results
 from nmt.paper.measurements import run_results
 from nmt.paper.results import commits, find_runs, find_trained_runs
 from tests.support import paper_runs
@@ -151,6 +152,13 @@ def test_a_run_on_other_data_than_the_first_is_stale(made):
     write_json(path, training)
     stale = "trained on other data than demo-bpe-2000 has now"
     assert [run.stale for run in runs_of(made, [ROW])] == ["", stale]
+
+
+def test_a_run_of_other_code_is_stale(made, monkeypatch):
+    changed = ["src/nmt/models/attention.py", "src/train.py"]
+    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths: changed)
+    stale = "trained at commit abcdef0123, since when src/nmt/models/attention.py and 1 more files"
+    assert [run.stale for run in runs_of(made, [ROW])] == [f"{stale} changed"] * 2
 
 
 def test_the_data_that_are_there_tell_which_runs_are_stale(made):
