@@ -28,7 +28,7 @@ SAYS_WHAT_TO_DO = (
     "not enough memory",
     "has diverged",
     "too long, only",
-    "Changed since",
+    "Edited since",
 )
 
 INTERRUPTION = "system/test_interruption.py"
@@ -266,7 +266,8 @@ class Recorder:
         """Keep what the program has printed, and return the process."""
         for text in (process.stdout, process.stderr):
             if isinstance(text, str):
-                self.lines += [line for line in text.split("\n") if line.strip()]
+                lines = [line for line in text.split("\n") if line.strip()]
+                self.lines += [line for line in lines if not line.startswith("This was a dry-run")]
         return process
 
     def listen(self) -> None:
@@ -318,7 +319,8 @@ def main(args: argparse.Namespace) -> int:
         code = code or process.returncode
         lines = process.stdout.splitlines()
         ended = "as it should" if process.returncode == 0 else "FAILED"
-        rows.append((fault, ended, lines[-1] if lines else "", len(lines)))
+        cases = sum(line.startswith("| ") for line in lines) - 1  # without the header
+        rows.append((fault, ended, lines[-1] if lines else "", cases))
     headers = ["fault", "ended", "printed", "cases"]
     print(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
     print(f"\n{len(rows)} faults, {time.monotonic() - began:.0f} s.")

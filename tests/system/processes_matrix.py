@@ -24,6 +24,7 @@ def main(_: argparse.Namespace) -> int:
         ]
         print(f"| {family} | {largest[0]:.1e} | {largest[1]:.1e} |", flush=True)
         differences += largest
+    print(f"\nLargest difference: {max(differences):.1e}")
     return 0 if all(difference <= 1e-6 for difference in differences) else 1  # NaN is not
 
 
