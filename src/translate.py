@@ -51,31 +51,27 @@ def translated_blocks(
     that all are busy to the end.
     """
     if args.jobs == 1:
-        set_threads(args.threads)
         translator = make_translator(args, progress.update)
         yield from map(translator, read_blocks(args.input, args.forced))
         return
     if total is None:
-        raise UserError("--jobs shares the lines of a file among processes: name one with --input.")
+        raise UserError("--jobs shares the lines of a file: name one with --input, and no pipe.")
     size = min(LINES_PER_BLOCK, -(-max(1, total) // (2 * args.jobs)))
     blocks = read_blocks(args.input, args.forced, size)
-    left = total
-    for lines in in_processes(make_translator, (args, None), blocks, args.jobs):
-        progress.update(min(size, left))
-        left -= size
+    for lines in in_processes(make_translator, (args,), blocks, args.jobs):
+        progress.update(min(size, total - progress.completed))
         yield lines
 
 
 def make_translator(
-    args: argparse.Namespace, report: Callable[[int], None] | None
+    args: argparse.Namespace, report: Callable[[int], None] = lambda count: None
 ) -> BlockTranslator:
     """Return what translates blocks. Raises UserError for options that contradict each other.
 
-    report: called with the number of lines of each batch; None in a process that has others beside
-    it, which computes with one thread if it is not told otherwise.
+    report: called with the number of lines of each batch. Processes that have others beside them
+    compute with one thread if they are not told otherwise.
     """
-    if report is None:
-        set_threads(args.threads or 1)
+    set_threads(args.threads or (1 if args.jobs > 1 else None))
     model = TranslationModel(
         *args.model,
         precision=getattr(torch, args.precision),
@@ -99,7 +95,7 @@ def make_translator(
         scores=args.scores or bool(args.forced),
         alignments=args.alignments,
     )
-    return BlockTranslator(model, method, fields, report or (lambda count: None))
+    return BlockTranslator(model, method, fields, report)
 
 
 def given(args: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -447,7 +447,7 @@ def test_sides_of_different_lengths(models, tmp_path, run_script):
         (["--n-best=9"], "add --beam 9"),
         (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
         (["--alignments"], "this model has no attention"),
-        (["--jobs=2"], "name one with --input"),
+        (["--jobs=2"], "name one with --input, and no pipe"),
         (["--jobs=2", "--input=FILE", "--n-best=9"], "add --beam 9"),
     ],
 )

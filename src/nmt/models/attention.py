@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
-from nmt.data.source import Source
 from nmt.device import autocast
 from nmt.models.position_bias import PositionBias, position_bias
 
@@ -131,11 +130,6 @@ def self_attention(config: SelfAttention) -> MultiHeadAttention:
 def cross_attention(config: SelfAttention) -> MultiHeadAttention:
     """Return cross-attention, which knows no positions: target and source have no distance."""
     return MultiHeadAttention(config, PositionBias())
-
-
-def source_mask(source: Source, dtype: torch.dtype) -> Tensor | None:
-    """Return the mask (B, 1, 1, S) that hides a source's padding, None where there is none."""
-    return padding_mask(source.padding, dtype) if source.is_padded else None
 
 
 def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:

@@ -19,12 +19,8 @@ from nmt.models.experts import Experts
 from nmt.models.layers import Layers
 from nmt.models.protocol import PAD, HiddenStates, Model, Source
 from nmt.models.recurrent import (
-    LinearMap,
-    gates_from_context,
+    LSTMSteps,
     gates_from_embedding,
-    gates_from_hidden,
-    linear_in_loop,
-    lstm_cell,
     run_packed,
 )
 from nmt.models.recurrent_attention import (
@@ -173,31 +169,9 @@ class GNMT(Model):
         weights = masked_softmax(scores, memory.padding[:, None])
         return context_vectors(weights, memory), weights
 
-    def bottom_maps(self) -> tuple[LinearMap, LinearMap, LinearMap | None]:
-        """Return the bottom layer's maps from context and hidden state, and its projection."""
-        layer = self.decoder[0]
-        projection = (
-            linear_in_loop(layer.get_parameter("weight_hr_l0")) if layer.proj_size else None
-        )
-        from_context = gates_from_context(layer, self.target_embedding.embedding_dim)
-        return from_context, gates_from_hidden(layer), projection
-
-    def bottom_step(
-        self,
-        gates: Tensor,
-        context: Tensor,
-        hidden: Tensor,
-        cell: Tensor,
-        maps: tuple[LinearMap, LinearMap, LinearMap | None],
-    ) -> tuple[Tensor, Tensor]:
-        """Run the bottom layer for one step: hidden (R, D), cell (R, H) -> the next ones.
-
-        gates: the embedding's part of the pre-activations, (R, 4H). context: (R, D). maps: what
-        `bottom_maps` returns.
-        """
-        from_context, from_hidden, projection = maps
-        hidden, cell = lstm_cell(gates + from_context(context) + from_hidden(hidden), cell)
-        return projection(hidden) if projection else hidden, cell
+    def bottom_steps(self) -> LSTMSteps:
+        """Return the bottom decoder layer, to be run step by step."""
+        return LSTMSteps(self.decoder[0], self.target_embedding.embedding_dim, self.dropout)
 
     def upper_layers(
         self,
@@ -239,9 +213,9 @@ class GNMT(Model):
         contexts = [context]
         maps = [weights]
         outputs = []
-        bottom_maps = self.bottom_maps()
+        steps = self.bottom_steps()
         for position, gates_of_step in enumerate(gates.unbind(1)):
-            hidden, cell = self.bottom_step(gates_of_step, context[:, 0], hidden, cell, bottom_maps)
+            (hidden,), (cell,) = steps.step(gates_of_step, context[:, 0], [hidden], [cell])
             outputs.append(hidden)
             if self.current or position < length - 1:
                 context, weights = self.context(hidden[:, None], memory)
@@ -274,8 +248,8 @@ class GNMT(Model):
         """Decode one position: (R,) -> (R, D)."""
         embedded = self.target_embedding(tokens)
         gates = gates_from_embedding(self.decoder[0], embedded)
-        bottom, cell = self.bottom_step(
-            gates, state.context, state.hidden[0], state.cell[0], self.bottom_maps()
+        (bottom,), (cell,) = self.bottom_steps().step(
+            gates, state.context, state.hidden[:1], state.cell[:1]
         )
         state.hidden[0] = bottom
         state.cell[0] = cell

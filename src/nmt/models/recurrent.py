@@ -178,36 +178,46 @@ def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class LSTMSteps:
-    """A stack of LSTMs that is run step by step, of which `step` runs one.
+    """A stack of LSTMs that a decoder runs step by step, because each needs the one before.
 
-    dropout: between the layers.
+    context_width: C, of the last part of the stack's input, which is known from step to step; 0
+    where there is none. dropout: between the layers.
     """
 
-    def __init__(self, lstm: nn.LSTM, dropout: Callable[[Tensor], Tensor]):
+    def __init__(self, lstm: nn.LSTM, context_width: int, dropout: Callable[[Tensor], Tensor]):
+        layers = range(lstm.num_layers)
         self.dropout = dropout
-        self.from_hidden = [gates_from_hidden(lstm, layer) for layer in range(lstm.num_layers)]
+        self.from_context = gates_from_context(lstm, context_width) if context_width else None
+        self.from_hidden = [gates_from_hidden(lstm, layer) for layer in layers]
         self.from_below = [
             linear_in_loop(
                 lstm.get_parameter(f"weight_ih_l{layer}"), lstm.get_parameter(f"bias_ih_l{layer}")
             )
-            for layer in range(1, lstm.num_layers)
+            for layer in layers[1:]
+        ]
+        self.projections = [
+            linear_in_loop(lstm.get_parameter(f"weight_hr_l{layer}")) if lstm.proj_size else None
+            for layer in layers
         ]
 
     def step(
-        self, gates: Tensor, hidden: list[Tensor], cell: list[Tensor]
+        self, gates: Tensor, context: Tensor, hidden: list[Tensor], cell: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the next hidden and cell states of the layers.
 
-        gates: what the stack's input adds to the first layer's pre-activations, (B, 4H). hidden,
-        cell: of each layer, (B, H).
+        gates: what the embedding adds to the first layer's pre-activations, (B, 4H). context:
+        (B, C). hidden: of each layer, (B, H), or as wide as its projection. cell: (B, H).
         """
         next_hidden: list[Tensor] = []
         next_cell: list[Tensor] = []
-        for layer, from_hidden in enumerate(self.from_hidden):
+        if self.from_context:
+            gates = gates + self.from_context(context)
+        for layer, (from_hidden, projection) in enumerate(
+            zip(self.from_hidden, self.projections, strict=True)
+        ):
             if layer:
                 gates = self.from_below[layer - 1](self.dropout(next_hidden[-1]))
-            gates = gates + from_hidden(hidden[layer])
-            hidden_of_layer, cell_of_layer = lstm_cell(gates, cell[layer])
-            next_hidden.append(hidden_of_layer)
+            output, cell_of_layer = lstm_cell(gates + from_hidden(hidden[layer]), cell[layer])
+            next_hidden.append(projection(output) if projection else output)
             next_cell.append(cell_of_layer)
         return next_hidden, next_cell

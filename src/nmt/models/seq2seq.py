@@ -11,7 +11,6 @@ from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
     LinearMap,
     LSTMSteps,
-    gates_from_context,
     gates_from_embedding,
     init_orthogonal_lstm,
     linear_in_loop,
@@ -148,6 +147,11 @@ class Seq2Seq(Model):
         attentional = torch.tanh((combine or self.combine)(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
 
+    def decoder_steps(self) -> LSTMSteps:
+        """Return the decoder's layers, to be run step by step."""
+        fed = self.config.d_hidden if self.config.input_feeding else 0
+        return LSTMSteps(self.decoder, fed, self.dropout)
+
     def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
         memory, hidden, cell = self.encode(source)
@@ -156,16 +160,14 @@ class Seq2Seq(Model):
             top, _ = self.decoder(embedded, (hidden, cell))
             return self.attentional_states(top, memory)
         gates = gates_from_embedding(self.decoder, embedded)
-        decoder = LSTMSteps(self.decoder, self.dropout)
-        from_attentional = gates_from_context(self.decoder, self.config.d_hidden)
+        decoder = self.decoder_steps()
         combine = linear_in_loop(self.combine.weight)
         hiddens, cells = list(hidden), list(cell)
         attentional = torch.zeros_like(hidden[0])
         outputs = []
         maps = []
         for gates_of_step in gates.unbind(1):
-            fed = gates_of_step + from_attentional(attentional)
-            hiddens, cells = decoder.step(fed, hiddens, cells)
+            hiddens, cells = decoder.step(gates_of_step, attentional, hiddens, cells)
             states, weights = self.attentional_states(hiddens[-1][:, None], memory, combine)
             attentional = states[:, 0]
             outputs.append(attentional)
@@ -187,11 +189,9 @@ class Seq2Seq(Model):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H)."""
         gates = gates_from_embedding(self.decoder, self.target_embedding(tokens))
-        if self.config.input_feeding:
-            from_attentional = gates_from_context(self.decoder, self.config.d_hidden)
-            gates = gates + from_attentional(state.attentional)
-        decoder = LSTMSteps(self.decoder, self.dropout)
-        state.hidden, state.cell = decoder.step(gates, state.hidden, state.cell)
+        state.hidden, state.cell = self.decoder_steps().step(
+            gates, state.attentional, state.hidden, state.cell
+        )
         beams = state.hidden[-1].unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
         states, _ = self.attentional_states(beams, state.memory)
         state.attentional = states.flatten(0, 1)

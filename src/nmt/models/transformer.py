@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, causal_mask, source_mask
+from nmt.models.attention import KeyValueCache, causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
@@ -94,7 +94,7 @@ class Transformer(Model):
         self-attention (B, H, S, S) are appended, layer by layer.
         """
         x = self.embed(source.tokens, self.source_embedding, self.source_positions)
-        mask = source_mask(source, x.dtype)
+        mask = padding_mask(source.padding, x.dtype) if source.is_padded else None
         for layer in self.encoder:
             x = layer(x, mask, maps=maps)
         return self.encoder_norm(x), mask

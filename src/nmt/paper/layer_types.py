@@ -105,9 +105,9 @@ class RecurrentLayer(nn.Module):
         """Return the output (B, D) of each step, as a decoder makes them one by one."""
         hidden = cell = [x.new_zeros(len(x), self.lstm.hidden_size)]
         outputs = []
-        stack = LSTMSteps(self.lstm, nn.Identity())
+        stack = LSTMSteps(self.lstm, 0, nn.Identity())
         for gates in gates_from_embedding(self.lstm, x).unbind(1):
-            hidden, cell = stack.step(gates, hidden, cell)
+            hidden, cell = stack.step(gates, x[:, :0, 0], hidden, cell)
             outputs.append(hidden[0])
         return outputs
 

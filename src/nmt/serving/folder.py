@@ -169,16 +169,17 @@ class TranslationModel:
         remedy = REMEDY.format(folder=folder)
         weights = load_tensors(folder / "model.safetensors", remedy)[0]
         try:
-            model = build_uninitialized(experiment.model, *sizes, self.device)
-        except RuntimeError:
-            # A configuration of another model may ask for more memory than there is.
-            model = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
-        try:
-            require_same_parameters(model, weights)
+            try:
+                model = build_uninitialized(experiment.model, *sizes, self.device)
+            except RuntimeError:
+                # A configuration of another model may ask for more memory than there is.
+                outline = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
+                require_same_parameters(outline, weights)
+                raise
+            set_parameters(model, weights)
         except UserError as error:
             text = str(error).removesuffix(".")
             raise UserError(f"{path}: {text}: {remedy}.") from None
-        set_parameters(model, weights)
         return model.to(self.precision).eval()
 
     @property

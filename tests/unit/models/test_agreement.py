@@ -496,8 +496,8 @@ def test_gnmt_s_bottom_layer(agrees, family, name):
     cell = expected.new_zeros(3, layer.hidden_size)
     steps = []
     for position in range(5):
-        hidden, cell = model.bottom_step(
-            gates[:, position], contexts[:, position], hidden, cell, model.bottom_maps()
+        (hidden,), (cell,) = model.bottom_steps().step(
+            gates[:, position], contexts[:, position], [hidden], [cell]
         )
         steps.append(hidden)
     agrees(f"{name}, bottom decoder layer", "torch.nn.LSTM", torch.stack(steps, 1), expected)
@@ -506,12 +506,15 @@ def test_gnmt_s_bottom_layer(agrees, family, name):
 def test_a_stack_of_lstms_step_by_step(agrees):
     stack = nn.LSTM(10, 12, num_layers=2, batch_first=True, dtype=torch.float64)
     x = torch.randn(3, 5, 10, dtype=torch.float64)
+    embedded, contexts = x.split([6, 4], -1)
     hidden, cell = torch.randn(2, 2, 3, 12, dtype=torch.float64)
     expected, _ = stack(x, (hidden, cell))
     hidden, cell = list(hidden), list(cell)
     steps = []
-    stepped = LSTMSteps(stack, nn.Identity())
-    for gates in gates_from_embedding(stack, x).unbind(1):
-        hidden, cell = stepped.step(gates, hidden, cell)
+    stepped = LSTMSteps(stack, 4, nn.Identity())
+    for gates, context in zip(
+        gates_from_embedding(stack, embedded).unbind(1), contexts.unbind(1), strict=True
+    ):
+        hidden, cell = stepped.step(gates, context, hidden, cell)
         steps.append(hidden[-1])
     agrees("Stack of LSTMs, step by step", "torch.nn.LSTM", torch.stack(steps, 1), expected)
