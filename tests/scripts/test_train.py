@@ -14,9 +14,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from nmt.files import read_json, write_json
 from nmt.models.weights import load_tensors
 from tests.support.files import SOURCE
+from tests.support.killed_trainings import contents, last_update, wait_for
 from tests.support.scripts import run_program
 from tests.support.tiny_training import ROWS, arguments, change, prepare
-from tests.system.kill_points import contents, last_update, wait_for
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from nmt import command
 from nmt.configuration import lookup
 from tests.support import tiny_training
 from tests.support.families import FAMILIES
-from tests.system.kill_points import KILL, TERM, Point, Trainings
+from tests.support.killed_trainings import KILL, TERM, Point, Trainings
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 POINTS = [

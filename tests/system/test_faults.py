@@ -18,8 +18,8 @@ from nmt import files
 from nmt.command import explain
 from nmt.files import read_json, write_json
 from tests.support import tiny_models, tiny_training
+from tests.support.killed_trainings import wait_for
 from tests.support.workflows import copy_repository, dry_run
-from tests.system.kill_points import wait_for
 
 SENTENCE = "a man sits on a bench .\n"
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.system.kill_points import KILL, TERM, Point, Trainings, log_of
+from tests.support.killed_trainings import KILL, TERM, Point, Trainings, log_of
 
 ROW = "tiny-transformer"
 

@@ -16,8 +16,8 @@ import torch
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
 from nmt.training.run_folder import locked
+from tests.support.killed_trainings import last_update, wait_for
 from tests.support.tiny_training import arguments, prepare
-from tests.system.kill_points import last_update, wait_for
 from tests.system.learn_in_parts import losses, torchrun
 
 KINDS = ("transformer", "decoder-only", "moe")
