@@ -42,7 +42,7 @@ class WordPieces:
         if [self.tokenizer.id_to_token(token_id) for token_id in range(4)] != SYMBOLS:
             raise UserError(f"{name}: the first four pieces must be {SYMBOLS}: learn it again.")
 
-    def encode(self, lines: list[str], jobs: int = 1) -> list[list[int]]:
+    def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line; the library chooses the number of threads."""
         encodings = self.tokenizer.encode_batch(lines, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
