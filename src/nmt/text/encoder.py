@@ -1,16 +1,15 @@
 """Text to subword ids, many lines at a time: each word is segmented once and then looked up."""
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
 from nmt.text.subwords import Segmenter
 
 END_OF_LINE = np.uint32(2**32 - 1)  # no id
-MOST_WORDS = 2**18  # remembered: some 50 MB
+MOST_IDS = 2**20  # remembered, of some 300,000 words, in 60 MB
 SPACE_MARK = "▁"  # sentencepiece's; preprocessed text has none
-LONGEST_WORD = 100  # characters; longer words are rare and not remembered
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,12 @@ class Encoder:
     def __init__(self, subwords: Segmenter):
         self.subwords = subwords
         self.by_words = subwords.words_are_independent
-        self.ids_of_words = WordIds(subwords)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all words but the two of which lines are made: nothing, and the end of a line."""
+        self.ids_of_words = {"": b"", "\n": END_OF_LINE.tobytes()}
+        self.remembered = 0  # ids
 
     def __call__(self, lines: list[str]) -> Encoded:
         """Return the ids of each line."""
@@ -45,36 +49,27 @@ class Encoder:
             return self.encode_whole(lines)
         words = text.split(" ")
         words.pop()  # what is after the last line's end
+        self.remember(set(words))
         with_ends = np.frombuffer(b"".join(map(self.ids_of_words.__getitem__, words)), np.uint32)
         ends = np.flatnonzero(with_ends == END_OF_LINE)
         lengths = np.diff(ends, prepend=-1) - 1
         return Encoded(with_ends[with_ends != END_OF_LINE], lengths)
+
+    def remember(self, words: set[str]) -> None:
+        """Segment the words that are not remembered, in one call: each call starts a thread."""
+        if self.remembered > MOST_IDS:
+            self.forget()
+        new = list(words - self.ids_of_words.keys())
+        encoded = self.encode_whole(new)
+        ends = np.cumsum(encoded.lengths * encoded.tokens.itemsize).tolist()
+        data = encoded.tokens.tobytes()
+        self.ids_of_words.update(
+            zip(new, (data[i:j] for i, j in pairwise([0, *ends])), strict=True)
+        )
+        self.remembered += len(encoded.tokens)
 
     def encode_whole(self, lines: list[str]) -> Encoded:
         """Return the ids of each line, as the segmenter itself encodes it."""
         ids = self.subwords.encode(lines)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Encoded(np.fromiter(chain.from_iterable(ids), np.uint32, lengths.sum()), lengths)
-
-
-class WordIds(dict[str, bytes]):
-    """A cache of each word's ids, as bytes with 32 bits an id."""
-
-    def __init__(self, subwords: Segmenter):
-        self.subwords = subwords
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all words."""
-        self.clear()
-        self.update({"": b"", "\n": END_OF_LINE.tobytes()})
-
-    def __missing__(self, word: str) -> bytes:
-        """Segment the word."""
-        [ids] = self.subwords.encode([word])
-        encoded = np.array(ids, np.uint32).tobytes()
-        if len(word) <= LONGEST_WORD:
-            if len(self) >= MOST_WORDS:
-                self.reset()
-            self[word] = encoded
-        return encoded

@@ -82,9 +82,7 @@ class Subwords:
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line, none for an empty line."""
-        # Not all lines in one call: for a list sentencepiece starts a thread, which takes longer
-        # than the segmentation of a hundred words.
-        return [self.processor.encode(line) for line in lines]
+        return self.processor.encode(lines, num_threads=1)
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of ids, without control symbols and with " ⁇ " for the unknown one."""
