@@ -1,8 +1,10 @@
 """Time, memory and disk of the steps from archives to tokens, and of other programs' like steps."""
 
 import json
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -46,6 +48,7 @@ def measured(command: str | list[str], folder: Path) -> Cost:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        start_new_session=True,  # so that nothing of the line outlives an interrupted benchmark
     ) as process:
         errors: list[str] = []
         assert process.stderr is not None
@@ -54,10 +57,15 @@ def measured(command: str | list[str], folder: Path) -> Cost:
         )
         reader.start()
         most = 0.0
-        while process.poll() is None:
-            most = max(most, megabytes_of(process.pid))
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        reader.join()
+        try:
+            while process.poll() is None:
+                most = max(most, megabytes_of(process.pid))
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            reader.join()
     seconds = time.monotonic() - began
     if process.returncode:
         raise UserError(f"{line} failed: {errors[0].strip()[-500:]}")
