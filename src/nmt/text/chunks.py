@@ -133,7 +133,7 @@ def start_worker(make: Callable[..., Callable], arguments: tuple) -> None:
     The worker leaves Ctrl-C to its parent, and ends when that terminates it or has been killed.
     """
     global function
-    gc.disable()  # Looking for cycles in many small lists takes a tenth of the time; there are none.
+    gc.disable()  # Looking for cycles takes a tenth of the time, and there are none.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=end_with_parent, daemon=True).start()
