@@ -217,6 +217,10 @@ SLOW = {
     "model, card, scores or table deleted": (REPRODUCTION, "what_was_deleted_comes_back"),
     "results copied without their times": (REPRODUCTION, "a_copy_repeats_nothing"),
     "results copied and changed": (REPRODUCTION, "what_has_changed_in_a_copy_is_not_kept"),
+    "two workflows in one folder": (
+        REPRODUCTION,
+        "a_second_snakemake_in_the_folder_is_refused",
+    ),
     "damaged model under Snakemake": (REPRODUCTION, "an_error_is_said_last"),
 }
 

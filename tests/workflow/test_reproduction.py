@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,15 @@ from nmt.archive.manifest import read_manifest
 from nmt.archive.verification import Verification
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors
-from tests.support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
+from tests.support.workflows import (
+    TINY,
+    command,
+    copy_repository,
+    dry_run,
+    environment,
+    planned_jobs,
+    snakemake,
+)
 
 TABLES = ("systems", "dev")
 TABLE_FIGURES = (
@@ -337,6 +346,31 @@ def test_a_table_is_a_target(made):
     table.unlink()
     assert {job.split()[0] for job in planned_jobs(made, "dev")} == {"dev", "typeset"}
     assert snakemake(made, "dev").returncode == 0
+    assert table.read_bytes() == before
+
+
+def test_a_second_snakemake_in_the_folder_is_refused(made):
+    table = made / "results" / "tiny" / "tables" / "dev.md"
+    before = table.read_bytes()
+    table.unlink()
+    with subprocess.Popen(
+        command("dev", "--cores", 1, "--configfile", TINY),
+        cwd=made,
+        env=environment(made),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as first:
+        while not any((made / ".snakemake" / "locks").iterdir()):
+            assert first.poll() is None
+            time.sleep(0.01)
+        first.send_signal(signal.SIGSTOP)
+        try:
+            second = snakemake(made, "dev")
+        finally:
+            first.send_signal(signal.SIGCONT)
+    assert second.returncode == 1
+    assert "Directory cannot be locked" in second.stdout
+    assert first.returncode == 0
     assert table.read_bytes() == before
 
 

@@ -14,12 +14,7 @@ from nmt.configuration import Catalog, Reproduction
 from nmt.errors import UserError
 from nmt.files import atomic_write
 from nmt.pages.captions import caption
-from nmt.pages.index import (
-    distinct_figures,
-    kind_of,
-    sections,
-    tables_in_order,
-)
+from nmt.pages.index import distinct_figures, kind_of, sections, tables_in_order
 from nmt.pages.render import TEMPLATES, is_wide
 from nmt.paper.markup import escape_latex
 
