@@ -70,15 +70,17 @@ def markdown(
         row = {"step": step, "program": program, "seconds": seconds}
         row |= {"pairs/s": pairs / seconds, "memory (MB)": max(cost.megabytes for cost in rounds)}
         paths = [folder / name for name in OUTPUTS[step]]
-        row["disk (MB)"] = megabytes_on_disk(paths) if program == "this" else None
+        row["disk (MB)"] = f"{megabytes_on_disk(paths):,.0f}" if program == "this" else ""
         rows.append(row | {"output": notes.get((step, program), "")})
     data = pd.DataFrame(rows)
     ours = data[data.program == "this"]
     total = {"step": "all", "program": "this", "seconds": ours.seconds.sum()}
     total |= {"pairs/s": pairs / total["seconds"], "memory (MB)": ours["memory (MB)"].max()}
-    total |= {"disk (MB)": ours["disk (MB)"].sum(), "output": ""}
+    made = [folder / name for names in OUTPUTS.values() for name in names]
+    total |= {"disk (MB)": f"{megabytes_on_disk(made):,.0f}", "output": ""}
     data = pd.concat([data, pd.DataFrame([total])])
-    return data.to_markdown(index=False, floatfmt=",.0f", missingval="") + "\n"
+    alignment = ("left", "left", "right", "right", "right", "right", "left")
+    return data.to_markdown(index=False, floatfmt=",.0f", colalign=alignment) + "\n"
 
 
 def beginning(costs: dict[str, list[Cost]]) -> str:
