@@ -37,7 +37,9 @@ def main(args: argparse.Namespace) -> None:
     if not made.exists():
         write_archive(folder / "made.tgz", args.pairs, LANGUAGES)
         write_text(made, "")
-    rivals = {} if args.alone else peers(args.vocabulary_size, args.jobs, args.moses)
+    rivals = (
+        {} if args.alone else peers(args.vocabulary_size, args.jobs, args.moses, args.peers_python)
+    )
     steps = our_steps(folder, args.vocabulary_size, args.jobs)
     costs: dict[tuple[str, str], list[Cost]] = {}
     notes: dict[tuple[str, str], str] = {}
@@ -103,6 +105,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=command.whole_number(1), default=1)
     parser.add_argument("--alone", action="store_true", help="without other programs")
     parser.add_argument("--moses", type=Path, metavar="FOLDER", help="of mosesdecoder, for Perl")
+    parser.add_argument("--peers-python", metavar="FILE", help="the Python that has fairseq")
     parser.add_argument("--folder", type=Path, required=True, help="for text and tokens")
     parser.add_argument("--markdown", type=Path, required=True, help="the table to write")
     command.add_jobs(parser, "processes")

@@ -29,6 +29,7 @@ SAYS_WHAT_TO_DO = (
     "has diverged",
     "too long, only",
     "Edited since",
+    "cannot be locked",
 )
 
 INTERRUPTION = "system/test_interruption.py"

@@ -44,7 +44,7 @@ rule binarize:
         "../../envs/text.yaml"
     threads: cores_of_a_split
     resources:
-        mem_mb=memory(1500),
+        mem_mb=memory(2500),
         runtime=minutes(10, per_mb=0.02),
     params:
         catalog=in_repository(REPRODUCTION.catalog),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nmt.benchmarks.worker import SOURCE
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import read_lines
@@ -27,8 +28,11 @@ class Peer:
     agreement: Callable[[Path], str]
 
 
-def peers(size: int, jobs: int, moses: Path | None) -> dict[str, Peer]:
-    """Return the peers that are installed, by name. moses: the folder of mosesdecoder."""
+def peers(size: int, jobs: int, moses: Path | None, python: str | None) -> dict[str, Peer]:
+    """Return the peers that are installed, by name.
+
+    moses: the folder of mosesdecoder. python: the Python that has fairseq.
+    """
     of_text = {
         "spm_train": Peer(
             "learn_vocabulary",
@@ -58,13 +62,6 @@ def peers(size: int, jobs: int, moses: Path | None) -> dict[str, Peer]:
             " < text.$l > peer.bpe.$l; done",
             lambda folder: same_lines(folder, "peer.bpe.en", "text.en"),
         ),
-        "fairseq-preprocess": Peer(
-            "binarize",
-            "fairseq-preprocess",
-            "rm -rf peer.fairseq && fairseq-preprocess -s en -t de --trainpref peer.bpe"
-            f" --destdir peer.fairseq --joined-dictionary --workers {jobs}",
-            lambda folder: f"{count_lines(folder / 'peer.fairseq/dict.en.txt'):,} entries",
-        ),
     }
     if moses is not None:
         scripts = shlex.quote(str(moses.resolve() / "scripts" / "tokenizer"))
@@ -74,6 +71,15 @@ def peers(size: int, jobs: int, moses: Path | None) -> dict[str, Peer]:
             f"perl {scripts}/normalize-punctuation.perl -l en < raw.en"
             f" | perl {scripts}/remove-non-printing-char.perl > peer.text.en",
             lambda folder: equal_lines(folder, "peer.text.en", "text.en"),
+        )
+    if python is not None:
+        of_text["fairseq-preprocess"] = Peer(
+            "binarize",
+            python,
+            f"rm -rf peer.fairseq && PYTHONPATH={shlex.quote(str(SOURCE))} {shlex.quote(python)}"
+            " -m nmt.benchmarks.peers.fairseq_preprocess -s en -t de --trainpref peer.bpe"
+            f" --destdir peer.fairseq --joined-dictionary --workers {jobs}",
+            lambda folder: f"{count_lines(folder / 'peer.fairseq/dict.en.txt'):,} entries",
         )
     return {name: peer for name, peer in of_text.items() if shutil.which(peer.program)}
 

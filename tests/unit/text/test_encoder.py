@@ -36,19 +36,29 @@ def subwords(request, tmp_path):
 
 
 @pytest.mark.parametrize("marked", [[], ["▁ a▁b", "a ▁", "▁"]])
-@pytest.mark.parametrize("most_ids", [3, 1000])
-def test_lines_are_encoded_as_one_by_one(subwords, monkeypatch, most_ids, marked):
-    monkeypatch.setattr(module, "MOST_IDS", most_ids)
+@pytest.mark.parametrize("most", [3, 10_000])
+def test_lines_are_encoded_as_one_by_one(subwords, monkeypatch, most, marked):
+    monkeypatch.setattr(module, "MOST_REMEMBERED", most)
     encode = Encoder(subwords)
     for _ in range(2):
         encoded = encode(LINES + marked)
         expected = subwords.encode(LINES + marked)
         assert encoded.lengths.tolist() == [len(ids) for ids in expected]
         assert encoded.tokens.tolist() == [token for ids in expected for token in ids]
-    encode(["the"])
-    if most_ids == 3:
-        assert len(encode.ids_of_words) <= 3
     assert len(encode([]).lengths) == 0
+
+
+@pytest.mark.parametrize(
+    "words", [[f"w{number}" for number in range(9)], ["quickfox" * 30]], ids=["many", "long"]
+)
+def test_words_are_forgotten_before_they_fill_the_memory(tmp_path, monkeypatch, words):
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 20)
+    (tmp_path / "text").write_text("the quick fox\n" * 3)
+    encode = Encoder(Subwords(learn(Vocabulary(kind="char", size=30), [tmp_path / "text"], 1)))
+    encode(words)
+    assert encode.ids_of_words.keys() > set(words)
+    encode(["the"])
+    assert encode.ids_of_words.keys() == {"", "\n", "the"}
 
 
 def test_subwords_across_spaces_are_found_in_whole_lines(tmp_path):
