@@ -1,18 +1,21 @@
 """The order of an epoch: which sentences are in each micro-batch of each update.
 
-At 40 million pairs an order takes seconds and some 700 MB to make, and 160 MB to keep.
+At 40 million pairs an order takes six seconds and 0.9 GB to make, and 160 MB to keep.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy as np
+import torch
 
 from nmt.data.tokens import ParallelTokens
 
 # n sentences, m micro-batches
 
-AT_A_TIME = 2**20  # sentences
+PARTS = 4  # of a sort, one after the other
+AT_A_TIME = 2**17  # sentences, so that their lengths stay in a core's cache
 
 LengthFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -67,22 +70,21 @@ def sorted_by_length(indices: np.ndarray, tokens: ParallelTokens, longest: int) 
 
     def keys(source: np.ndarray, target: np.ndarray) -> np.ndarray:
         longer = np.maximum(source, target)
-        difference = source - target
-        return longer * base + np.where(longer % 2, difference, -difference) + longest
+        sign = 2 * (longer % 2) - 1
+        return longer * base + sign * (source - target) + longest
 
-    # A key and a place in one number: sorting these is several times as fast as an indirect sort.
-    bits = len(indices).bit_length()
-    assert (base * base).bit_length() + bits <= 64, "sentences are too long to be sorted"
-    places = joined(tokens, keys)[indices].astype(np.uint64)
-    places <<= np.uint64(bits)
-    for start in range(0, len(indices), AT_A_TIME):
-        part = places[start : start + AT_A_TIME]
-        part |= np.arange(start, start + len(part), dtype=np.uint64)
-    places.sort()
-    places &= np.uint64(2**bits - 1)
+    key = joined(tokens, keys)[indices]
     result = np.empty_like(indices)
-    for start in range(0, len(indices), AT_A_TIME):
-        result[start : start + AT_A_TIME] = indices[places[start : start + AT_A_TIME]]
+    # In parts: at 40 million sentences, one sort would take 0.4 GB more.
+    dtype = np.int32 if base * base < 2**31 else np.int64
+    limits = np.quantile(key[:AT_A_TIME], np.arange(1, PARTS) / PARTS).astype(int)
+    end = 0
+    for low, high in itertools.pairwise([-1, *limits.tolist(), base * base]):
+        members = np.flatnonzero((low < key) & (key <= high))
+        start, end = end, end + len(members)
+        keys_of_part = torch.from_numpy(key[members].astype(dtype))
+        order = torch.sort(keys_of_part, stable=True).indices
+        result[start:end] = indices[members][order.numpy()]
     return result
 
 
