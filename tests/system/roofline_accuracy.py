@@ -13,8 +13,9 @@ from tabulate import tabulate
 from nmt import command
 from nmt.configuration import load_catalog
 from nmt.planning.calibration import time_training
-from nmt.planning.roofline import predict_training, this_cpu
+from nmt.planning.roofline import predict_training
 from nmt.planning.texts import Texts
+from nmt.planning.this_cpu import this_cpu
 from nmt.training.distributed import ProcessGroup
 from tests.support.files import ROOT
 

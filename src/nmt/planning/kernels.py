@@ -1,11 +1,12 @@
-"""The kernels of one update: what each computes and moves, counted without computing anything.
+"""The kernels of one update: what each computes and moves.
 
 Whatever autograd and the optimizer call is seen by torch's dispatcher, below which one operation is
-one kernel. So no family needs a formula of its own, and a large model costs no memory.
+one kernel, so no family needs a formula of its own. A GPU's kernels are counted on the meta device,
+without computing anything; a CPU's, which are others, in an update that is computed.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -20,7 +21,7 @@ from torch.utils.flop_counter import flop_registry
 from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.models.build import build
-from nmt.planning.gpu_functions import GPUFunctions, is_meta, size
+from nmt.planning.gpu_functions import GPUFunctions, note_steps, size
 from nmt.planning.meta import META, whole_updates
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import AUTOCAST
@@ -34,6 +35,9 @@ NO_KERNEL |= {"unsafe_split", "lift_fresh", "_reshape_alias", "unsafe_chunk"}
 # Read only the rows that are asked for, or write nothing but a few elements
 LOOKUPS = {"embedding", "gather", "index", "index_select"}
 SCATTERS = {"index_put_", "_index_put_impl_", "scatter_", "index_add"}
+# oneDNN's LSTM of a whole sequence (S, B, E), and its backward pass, with twice the products
+RNN_LAYERS = {"mkldnn_rnn_layer": 1, "mkldnn_rnn_layer_backward": 2}
+CLIPPING = {"_foreach_norm", "linalg_vector_norm"}  # begins with these
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,19 @@ class KernelCounter(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if func.is_view or name in NO_KERNEL:
             return result
-        inputs = [leaf for leaf in tree_leaves((args, kwargs)) if is_meta(leaf)]
-        outputs = [leaf for leaf in tree_leaves(result) if is_meta(leaf)]
+        if name in RNN_LAYERS:
+            x, *weights = args[:3]
+            flops = RNN_LAYERS[name] * 2 * x.shape[:-1].numel() * sum(w.numel() for w in weights)
+            moved_bytes = RNN_LAYERS[name] * (len(x) * sum(map(size, weights)) + 2 * size(x))
+            note_steps(self.note, name, len(x), flops, moved_bytes, x.dtype)
+            return result
+        inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        outputs = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         if inputs or outputs:
             flops = 0
-            if func.overloadpacket in flop_registry:
-                flops = flop_registry[func.overloadpacket](*args, **kwargs, out_val=result)
+            counted = getattr(torch.ops.aten, name.rstrip("_"), None)  # addmm_ as addmm
+            if counted in flop_registry:
+                flops = flop_registry[counted](*args, **kwargs, out_val=result)
             dtype = (outputs or inputs)[0].dtype
             self.note(name, flops, moved(func, name, args, inputs, outputs), dtype)
         return result
@@ -101,13 +112,18 @@ def moved(func: Any, name: str, args: tuple, inputs: list[Tensor], outputs: list
         # Lists of tensors, as fused optimizers change them
         for argument, value in zip(func._schema.arguments, args, strict=False):
             if argument.alias_info is not None and argument.alias_info.is_write:
-                written += sum(size(leaf) for leaf in tree_leaves(value) if is_meta(leaf))
+                written += sum(
+                    size(leaf) for leaf in tree_leaves(value) if isinstance(leaf, Tensor)
+                )
     return sum(map(size, inputs)) + written
 
 
 @contextmanager
-def counting(trainer: Trainer, gpu: bool) -> Iterator[tuple[KernelCounter, list[int]]]:
-    """Return a context that counts kernels, and the bytes each micro-batch keeps for backward."""
+def counting(trainer: Trainer) -> Iterator[tuple[KernelCounter, list[int]]]:
+    """Return a context that counts kernels, and the bytes each micro-batch keeps for backward.
+
+    On the meta device they are a GPU's.
+    """
     counter = KernelCounter()
     kept: list[int] = []
     seen: set[int] = set()
@@ -126,36 +142,39 @@ def counting(trainer: Trainer, gpu: bool) -> Iterator[tuple[KernelCounter, list[
         return tensor
 
     hook = trainer.objective.register_forward_pre_hook(begin)
-    with (
-        whole_updates(),
-        mock.patch("torch.nn.utils.clip_grad._has_foreach_support", return_value=gpu),
-        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
-        functions,
-        counter,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor))
+        if trainer.group.device == META:
+            foreach = "torch.nn.utils.clip_grad._has_foreach_support"
+            stack.enter_context(whole_updates())
+            stack.enter_context(mock.patch(foreach, return_value=True))
+            stack.enter_context(functions)
+        stack.enter_context(counter)
         yield counter, kept
     hook.remove()
 
 
-def count_update(experiment: Experiment, sizes: tuple[int, int], batch: UpdateBatch) -> Count:
-    """Count the kernels of an update on a GPU, and of a CPU's, which are nearly the same.
+def count_update(
+    experiment: Experiment, sizes: tuple[int, int], batch: UpdateBatch, device: torch.device = META
+) -> Count:
+    """Count the kernels of an update on a GPU, or on the CPU that `device` is.
 
-    sizes: of the vocabularies. batch: with tensors on the meta device; of many micro-batches the
-    first two stand for all.
+    sizes: of the vocabularies. batch: with tensors on the device; of many micro-batches the first
+    two stand for all.
     """
     few = len(batch.micro_batches) <= MOST_COUNTED
     counted = dict(islice(batch.micro_batches.items(), None if few else 2))
-    with META:
+    with device:
         model = build(experiment.model, *sizes)
-    trainer = Trainer(model, experiment.training, ProcessGroup(META), seed=1)
-    with counting(trainer, gpu=True) as (counter, kept):
+    trainer = Trainer(model, experiment.training, ProcessGroup(device), seed=1)
+    with counting(trainer) as (counter, kept):
         trainer.train_step(replace(batch, micro_batches=counted), learning_rate=1e-4, update=1)
     weights = sum(map(size, model.parameters()))
     moments = sum(map(size, tree_leaves([*trainer.optimizer.state.values()])))
     # Weights, gradients and moments, and what the largest micro-batch keeps for its backward pass
     memory = 2 * weights + moments + max(kept)
     kernels = counter.kernels
-    step = [kernel.name for kernel in kernels].index("_foreach_norm")  # clipping begins with it
+    step = next(i for i, kernel in enumerate(kernels) if kernel.name in CLIPPING)
     repeats = len(batch.micro_batches) / len(counted)
     return Count(kernels[:step], merged(kernels[step:]), repeats, memory, batch.target_tokens)
 

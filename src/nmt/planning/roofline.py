@@ -5,9 +5,9 @@ is more. A GPU computes while the host launches the next kernels: an update take
 slower of the two. A CPU does both by itself, one after the other.
 """
 
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 
 from nmt.configuration import Experiment
@@ -16,39 +16,55 @@ from nmt.data.partition import Partition
 from nmt.planning.kernels import Count, Kernel, count_update
 from nmt.planning.meta import META
 from nmt.planning.texts import Texts
-from nmt.training.machine import least_tokens, matrix_product_rate
+from nmt.training.machine import least_tokens
 
 # Of the printed peak and bandwidth, what large products and large copies reach
 PRODUCTS_REACH = 0.7
 COPIES_REACH = 0.85
 LAUNCH = 5e-6  # seconds of the host for an operation of PyTorch with its share of autograd
 SHORTEST = 2e-6  # seconds that the smallest kernel takes a GPU
-LARGE = 2**23  # bytes of a tensor far beyond a CPU's nearest caches
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A quantity y that depends on x, by points (x, y) with ascending x, all positive."""
+
+    points: tuple[tuple[float, float], ...]
+
+    def __call__(self, x: float) -> float:
+        """Return y: between the points linear on logarithmic scales, beyond them constant."""
+        xs, ys = np.log(self.points).T
+        return float(np.exp(np.interp(np.log(x), xs, ys)))
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a device does in a second at best.
+    """What a device does in a second.
 
-    peaks: FLOP/s of dense products by type. bandwidth: bytes/s. launch: seconds of the host for a
-    kernel. shortest: seconds of the smallest kernel. overlaps: whether the host launches kernels
-    while others run.
+    rates: FLOP/s of matrix products by type, each by arithmetic intensity in FLOPs/byte. bandwidth:
+    bytes/s by the bytes of a kernel. launch: seconds of the host for a kernel. shortest: seconds of
+    the smallest kernel. overlaps: whether the host launches kernels while others run. functions:
+    bytes/s of kernels, by name, whose arithmetic takes longer than their bytes.
     """
 
     title: str
-    peaks: dict[torch.dtype, float]
-    bandwidth: float
+    rates: dict[torch.dtype, Curve]
+    bandwidth: Curve
     launch: float = LAUNCH
     shortest: float = SHORTEST
     overlaps: bool = True
+    functions: dict[str, float] = field(default_factory=dict)
 
-    def peak(self, kernel: Kernel) -> float:
-        """Return the FLOP/s of products in a kernel's type."""
-        return self.peaks.get(kernel.dtype, self.peaks[torch.float32])
-
-    def seconds(self, kernel: Kernel) -> float:
-        """Return the seconds that the device is busy with a kernel."""
-        return max(kernel.flops / self.peak(kernel), kernel.bytes / self.bandwidth, self.shortest)
+    def seconds(self, kernel: Kernel) -> tuple[float, float]:
+        """Return the seconds that a kernel's products take the device, and those of its bytes."""
+        products = moved = 0.0
+        if kernel.flops:
+            rate = self.rates.get(kernel.dtype, self.rates[torch.float32])
+            products = kernel.flops / rate(kernel.flops / kernel.bytes)
+        if kernel.bytes:
+            bandwidth = self.bandwidth(kernel.bytes)
+            moved = kernel.bytes / self.functions.get(kernel.name.rstrip("_"), bandwidth)
+        return products, max(moved, self.shortest)
 
 
 @dataclass(frozen=True)
@@ -83,8 +99,13 @@ class Prediction:
 def gpu(title: str, bfloat16: float, float32: float, bandwidth: float) -> Device:
     """Return a GPU from the numbers of its data sheet: dense FLOP/s and bytes/s."""
     peaks = {torch.bfloat16: bfloat16, torch.float16: bfloat16, torch.float32: float32}
-    reached = {dtype: PRODUCTS_REACH * peak for dtype, peak in peaks.items()}
-    return Device(title, reached, COPIES_REACH * bandwidth)
+    rates = {dtype: constant(PRODUCTS_REACH * peak) for dtype, peak in peaks.items()}
+    return Device(title, rates, constant(COPIES_REACH * bandwidth))
+
+
+def constant(y: float) -> Curve:
+    """Return the curve that is y everywhere."""
+    return Curve(((1.0, y),))
 
 
 # NVIDIA's data sheets, SXM, without sparsity
@@ -95,28 +116,6 @@ GPUS = {
 }
 
 
-def this_cpu() -> Device:
-    """Measure this CPU with torch's present number of threads."""
-    cpu = torch.device("cpu")
-    peaks = {dtype: matrix_product_rate(cpu, dtype) for dtype in (torch.float32, torch.bfloat16)}
-    x = torch.ones(LARGE // 4)
-    y = torch.ones(LARGE // 4)
-    bandwidth = 3 * LARGE / best_seconds(lambda: x.add(y))
-    small = torch.ones(8)
-    launch = best_seconds(lambda: small.add(small))
-    return Device("this CPU", peaks, bandwidth, launch, shortest=0.0, overlaps=False)
-
-
-def best_seconds(operation, repetitions: int = 20) -> float:
-    """Return the seconds of the fastest of several calls."""
-    seconds = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        operation()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
 def predict(count: Count, device: Device) -> Prediction:
     """Return the predicted time of an update on a device."""
     products = 0.0
@@ -125,11 +124,11 @@ def predict(count: Count, device: Device) -> Prediction:
     for kernels, repeats in ((count.micro_batches, count.repeats), (count.step, 1.0)):
         launches += repeats * len(kernels) * device.launch
         for kernel in kernels:
-            seconds = repeats * device.seconds(kernel)
-            if kernel.flops and kernel.flops / device.peak(kernel) >= device.seconds(kernel):
-                products += seconds
+            of_products, of_bytes = device.seconds(kernel)
+            if of_products >= of_bytes:
+                products += repeats * of_products
             else:
-                moved += seconds
+                moved += repeats * of_bytes
     busy = products + moved
     seconds = max(busy, launches) if device.overlaps else busy + launches
     return Prediction(seconds, products, moved, launches, count.memory, count.target_tokens)
@@ -138,12 +137,13 @@ def predict(count: Count, device: Device) -> Prediction:
 def predict_training(experiment: Experiment, texts: Texts, device: Device) -> Prediction:
     """Return the prediction of the first update of a training."""
     train = texts.load("train")
-    device_type = torch.device("meta" if device.overlaps else "cpu")
-    partition = Partition(least_tokens=least_tokens(device_type, experiment.model))
+    place = META if device.overlaps else torch.device("cpu")
+    partition = Partition(least_tokens=least_tokens(place, experiment.model))
     batches = Batches.for_training(train, experiment.training, seed=1)
-    batch = next(batches.updates(1, 0, partition, META))
+    batch = next(batches.updates(1, 0, partition, place))
     if experiment.training.precision == "tf32" and device.overlaps:
         # Tensor cores take TF32 at half the rate of bfloat16.
-        tf32 = device.peaks[torch.bfloat16] / 2
-        device = replace(device, peaks=device.peaks | {torch.float32: tf32})
-    return predict(count_update(experiment, train.meta["vocabulary_sizes"], batch), device)
+        tf32 = constant(device.rates[torch.bfloat16](1.0) / 2)
+        device = replace(device, rates=device.rates | {torch.float32: tf32})
+    count = count_update(experiment, train.meta["vocabulary_sizes"], batch, place)
+    return predict(count, device)

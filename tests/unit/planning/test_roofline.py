@@ -10,7 +10,7 @@ from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.planning.kernels import Count, Kernel, count_update
 from nmt.planning.meta import META
-from nmt.planning.roofline import GPUS, Device, predict, predict_training
+from nmt.planning.roofline import GPUS, Curve, Device, constant, predict, predict_training
 from nmt.planning.texts import Texts
 from tests.support.families import FAMILIES, VOCABULARY
 from tests.support.files import ROOT
@@ -32,10 +32,10 @@ def experiment(family: str, **changes) -> Experiment:
     )
 
 
-def update(source: int, target: int, micro_batches: int = 1) -> UpdateBatch:
+def update(source: int, target: int, micro_batches: int = 1, device=META) -> UpdateBatch:
     """Return an update of sentences of these lengths, without padding."""
     lengths = torch.full((3,), source)
-    tokens = [torch.full((3, length), 5, device=META) for length in (source, target)]
+    tokens = [torch.full((3, length), 5, device=device) for length in (source, target)]
     batch = Batch(Source(tokens[0], lengths), tokens[1], tokens[1])
     batches = dict.fromkeys(range(micro_batches), batch)
     return UpdateBatch(1, 1, torch.arange(3).numpy(), 3 * source, 3 * target, 0, batches)
@@ -74,7 +74,8 @@ def test_autocast_halves_what_products_move():
 
 
 def test_what_bounds_an_update():
-    device = Device("one", {torch.float32: 1.0}, bandwidth=1.0, launch=0.25, shortest=0.5)
+    one = constant(1.0)
+    device = Device("one", {torch.float32: one}, one, launch=0.25, shortest=0.5)
 
     def prediction(flops, moved, device=device):
         kernel = Kernel("any", flops, moved, torch.float32)
@@ -85,10 +86,36 @@ def test_what_bounds_an_update():
     assert prediction(1, 3).bound == "bytes"
     assert prediction(0, 0).seconds == 1
     assert prediction(3, 1).tokens_per_second == 1
-    slow_host = Device("slow", {torch.float32: 1.0}, bandwidth=1.0, launch=9)
+    slow_host = Device("slow", {torch.float32: one}, one, launch=9)
     assert prediction(3, 1, slow_host).bound == "launches"
-    one_by_one = Device("cpu", {torch.float32: 1.0}, 1.0, launch=0.25, overlaps=False)
+    one_by_one = Device("cpu", {torch.float32: one}, one, launch=0.25, overlaps=False)
     assert prediction(3, 1, one_by_one).seconds == 6.5
+
+
+def test_a_rate_depends_on_the_kernel():
+    curve = Curve(((1.0, 10.0), (100.0, 1000.0)))
+    assert [curve(x) for x in (0.1, 1, 10, 100, 1000)] == pytest.approx([10, 10, 100, 1000, 1000])
+    device = Device("any", {torch.float32: curve}, curve, shortest=0.0, functions={"tanh": 2.0})
+    product = Kernel("mm", 1000.0, 100.0, torch.float32)
+    assert device.seconds(product) == pytest.approx((10, 0.1))
+    tanh = Kernel("tanh_", 0, 100.0, torch.float32)
+    assert device.seconds(tanh) == pytest.approx((0, 50))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cpus_update_has_the_products_of_a_gpus(family):
+    meta, cpu = (
+        count_update(experiment(family), SIZES, update(10, 10, device=device), device)
+        for device in (META, torch.device("cpu"))
+    )
+
+    def flops(count, backward):
+        # A GPU's attention makes the scores anew for its backward pass.
+        kernels = [*count.micro_batches, *count.step]
+        return sum(k.flops / (backward if "attention_backward" in k.name else 1) for k in kernels)
+
+    assert flops(cpu, 1) == pytest.approx(flops(meta, 1.25), rel=0.05)
+    assert cpu.target_tokens == meta.target_tokens
 
 
 def test_the_published_rate_of_the_big_model():
