@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from nmt.configuration import (
+    ByteNet,
     Catalog,
+    DecoderOnly,
     Experiment,
+    Model,
     Reproduction,
     Table,
     Transformer,
@@ -88,7 +91,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
         write_json(folder / f"{split}.scores.json", scores(skill))
     write_json(folder / "attention.json", attention(experiment, rng))
     write_json(folder / "dev.sweep.json", sweep(skill))
-    write_json(folder / "gradients.json", gradients(rng))
+    write_json(folder / "gradients.json", gradients(experiment.model, rng))
 
 
 def training(experiment: Experiment, seed: int) -> dict:
@@ -170,8 +173,13 @@ def layer_measurements(layers: Iterable[str] = LAYER_TYPES) -> list[str]:
     return lines
 
 
-def gradients(rng: np.random.Generator) -> dict:
-    layers = ["rest", "encoder 1", "encoder 2", "decoder 1", "decoder 2"]
+def gradients(model: Model, rng: np.random.Generator) -> dict:
+    heights = {"encoder": 2, "decoder": 2}
+    if isinstance(model, ByteNet):
+        heights = {"encoder": 10, "decoder": 10}
+    elif isinstance(model, DecoderOnly):
+        heights = {"layer": model.layers}
+    layers = ["rest", *(f"{part} {i + 1}" for part in heights for i in range(heights[part]))]
     return {
         state: dict(zip(layers, rng.random(len(layers)).tolist(), strict=True))
         for state in ("untrained", "trained")
@@ -195,7 +203,7 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
         names = [f"layer {number + 1}" for number in range(model.layers)]
         heads = model.heads
     else:
-        names = [] if model.attention == "none" else ["attention"]
+        names = [] if getattr(model, "attention", "none") == "none" else ["attention"]
         heads = 1
     maps = {name: attention_map(rng, heads, len(target), len(source)) for name in names}
     values = {"source": source, "target": target, "maps": maps, "encoder": {}, "decoder": {}}

@@ -196,7 +196,7 @@ def speed(drawing: Drawing) -> Picture:
     axes.grid(False, axis="y")
     axes.set_xlim(0, 1.18 * data.tokens_per_second.max())
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_xlabel("tokens per device-second")
+    axes.set_xlabel("tokens per device-second", loc="right")  # long names leave narrow axes
     devices = ", ".join(dict.fromkeys(data.device))
     note = (
         f"Target tokens of training, time of validation included. Device: {devices}. Means over"

@@ -1,5 +1,7 @@
 """The figure of gradient norms: by layer, before and after training, and of all while training."""
 
+import math
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -8,6 +10,7 @@ from nmt.paper.drawing import PAGE, Drawing, Picture, empty_figure, finish, new_
 
 # The parts of models that are stacks of layers, and how the axis names their layers
 PARTS = {"encoder": "E", "decoder": "D", "layer": ""}
+MOST_NAMED = 12  # layers on an axis
 # What measure_gradients.py wrote, and the panels' titles
 STATES = {"untrained": "by layer, before training", "trained": "by layer, after training"}
 
@@ -88,10 +91,9 @@ def update_points(drawing: Drawing) -> pd.DataFrame:
 
 def draw_layers(axes: Axes, drawing: Drawing, points: pd.DataFrame) -> None:
     """Draw a line for each row and part."""
-    stacks = [(part, points.layer[points.part == part].max()) for part in PARTS]
-    layers = [
-        (part, layer) for part, most in stacks if most == most for layer in range(1, int(most) + 1)
-    ]
+    highest = points.groupby("part").layer.max()
+    heights = {part: int(highest[part]) for part in PARTS if part in highest}
+    layers = [(part, layer) for part in heights for layer in range(1, heights[part] + 1)]
     places = {layer: place for place, layer in enumerate(layers)}
     for (experiment, part), row in points.groupby(["experiment", "part"], sort=False):
         axes.plot(
@@ -101,8 +103,14 @@ def draw_layers(axes: Axes, drawing: Drawing, points: pd.DataFrame) -> None:
             marker=drawing.marker(str(experiment)),
             markersize=3,
         )
-    labels = [f"{PARTS[part]}{layer}" for part, layer in layers]
-    size = 6.5 if len(labels) <= 12 else 4.5
-    axes.set_xticks(range(len(labels)), labels, size=size)
-    axes.set_xlim(-0.5, len(labels) - 0.5)
+    # Of deep stacks some layers are named, from the first, so far apart that names do not overlap.
+    step = math.ceil(len(layers) / MOST_NAMED)
+    named = [
+        (part, layer)
+        for part, height in heights.items()
+        for layer in range(1, max(2, height + 2 - step), step)
+    ]
+    labels = [f"{PARTS[part]}{layer}" for part, layer in named]
+    axes.set_xticks([places[layer] for layer in named], labels, size=6.5)
+    axes.set_xlim(-0.5, len(layers) - 0.5)
     axes.set_xlabel("layer")

@@ -1,6 +1,5 @@
 """The figures of attention from target to source: heat maps."""
 
-import math
 import textwrap
 from dataclasses import dataclass
 from typing import Literal
@@ -130,16 +129,16 @@ def alignment(drawing: Drawing) -> Picture:
 
 def attention_figure(panels: list[AttentionPanel], columns: int) -> Figure:
     """Return a figure of the panels, which all have cells of the same size."""
-    rows = math.ceil(len(panels) / columns)
     longest_source = max(len(panel.source) for panel in panels)
-    longest_target = max(len(panel.target) for panel in panels)
     cell = min(0.3, 5 / columns / longest_source)  # inches
     font_size = min(6.5, cell * 72 * 0.85)
     title_width = int(TITLE_LETTERS * PAGE / columns)  # letters
     title_lines = max(len(textwrap.wrap(panel.title, title_width)) for panel in panels)
     title_height = LABEL_HEIGHT + TITLE_LINE_HEIGHT * (title_lines - 1)
-    figure = new_figure(PAGE, rows * (longest_target * cell + title_height))
-    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    heights = [max(len(panel.target) for panel in row) * cell + title_height for row in rows]
+    figure = new_figure(PAGE, sum(heights))
+    grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flatten()
     for axes, panel in zip(grid, panels, strict=False):
         image = heat_map(axes, panel.weights, "Blues", (0, 1), aspect="equal")
         axes.xaxis.tick_top()

@@ -1,5 +1,6 @@
 """Figures: what they show, read from what was drawn."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
 from tests.support import paper_runs
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
+# Long names, and stacks of ten layers
+DEEP_ROWS = (*ROWS, "demo-small-luong", "demo-small-bytenet", "demo-small-decoder-only")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 
 
@@ -68,9 +71,10 @@ def test_every_figure_says_where_it_comes_from(made, name):
         assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
 
 
+@pytest.mark.parametrize("rows", [ROWS, DEEP_ROWS], ids=["few", "deep"])
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name):
-    figure = draw(name, made())
+def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name, rows):
+    figure = draw(name, made(rows=rows))
     canvas = FigureCanvasAgg(figure)
     with matplotlib.rc_context(STYLE):
         canvas.draw()
@@ -84,6 +88,10 @@ def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name):
         assert box.y1 <= figure.bbox.y1 + 1
     foot = boxes[0]
     assert all(box.y0 >= foot.y1 - 1 for box in boxes[1:])
+    for axes in figure.axes:
+        labels = [label.get_window_extent(renderer) for label in axes.get_xticklabels()]
+        if labels and axes.get_xticklabels()[0].get_rotation() == 0:
+            assert all(left.x1 < right.x0 for left, right in itertools.pairwise(labels))
 
 
 def test_learning_curves_have_the_mean_and_a_band_against_four_axes(made):
