@@ -37,7 +37,8 @@ LOOKUPS = {"embedding", "gather", "index", "index_select"}
 SCATTERS = {"index_put_", "_index_put_impl_", "scatter_", "index_add"}
 # oneDNN's LSTM of a whole sequence (S, B, E), and its backward pass, with twice the products
 RNN_LAYERS = {"mkldnn_rnn_layer": 1, "mkldnn_rnn_layer_backward": 2}
-CLIPPING = {"_foreach_norm", "linalg_vector_norm"}  # begins with these
+# What the step of an update begins with: the norm of the gradient, of a GPU and of a CPU
+CLIPPING = {"_foreach_norm", "linalg_vector_norm"}
 
 
 @dataclass(frozen=True)

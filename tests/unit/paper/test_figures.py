@@ -20,10 +20,11 @@ from nmt.paper.comparisons import bucket_label
 from nmt.paper.drawing import MARKERS, STYLE, Drawing, save
 from nmt.paper.figures import FIGURES
 from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
+from nmt.paper.heatmaps import AttentionPanel, attention_figure
 from tests.support import paper_runs
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
-# Long names, and stacks of ten layers
+# Stacks of ten layers, and with another setting long titles
 DEEP_ROWS = (*ROWS, "demo-small-luong", "demo-small-bytenet", "demo-small-decoder-only")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 
@@ -73,7 +74,10 @@ def test_every_figure_says_where_it_comes_from(made, name):
 
 @pytest.mark.parametrize("rows", [ROWS, DEEP_ROWS], ids=["few", "deep"])
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_leaves_the_figure_or_overlaps_the_small_print(made, name, rows):
+def test_nothing_leaves_the_figure_or_overlaps(made, monkeypatch, name, rows):
+    if rows == DEEP_ROWS:
+        title = Drawing.title
+        monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, updates=60")
     figure = draw(name, made(rows=rows))
     canvas = FigureCanvasAgg(figure)
     with matplotlib.rc_context(STYLE):
@@ -287,6 +291,14 @@ def test_files_without_self_attention_are_said_to_have_none(made):
     texts = [text.get_text() for text in figure.texts]
     assert "No row of this table has recorded encoder self-attention." in texts
     assert draw("attention", drawing)
+
+
+def test_a_row_of_maps_is_as_high_as_its_longest_translation():
+    panels = [AttentionPanel("any", ["a"] * 5, ["b"] * n, np.ones((n, 5))) for n in (3, 30, 4, 2)]
+    figure = attention_figure(panels, 2)
+    upper, lower = figure.axes[0].get_gridspec().get_height_ratios()
+    assert upper > 3 * lower
+    assert figure.get_figheight() == pytest.approx(upper + lower)
 
 
 def test_alignment_is_that_of_the_rnn_with_attention(made):
