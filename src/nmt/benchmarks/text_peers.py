@@ -77,7 +77,7 @@ def peers(size: int, jobs: int, moses: Path | None, python: str | None) -> dict[
             "binarize",
             python,
             f"rm -rf peer.fairseq && PYTHONPATH={shlex.quote(str(SOURCE))} {shlex.quote(python)}"
-            " -m nmt.benchmarks.peers.fairseq_preprocess -s en -t de --trainpref peer.bpe"
+            " -m nmt.benchmarks.peers.fairseq_program preprocess -s en -t de --trainpref peer.bpe"
             f" --destdir peer.fairseq --joined-dictionary --workers {jobs}",
             lambda folder: f"{count_lines(folder / 'peer.fairseq/dict.en.txt'):,} entries",
         )

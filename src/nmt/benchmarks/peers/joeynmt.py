@@ -1,8 +1,10 @@
 """JoeyNMT's Transformer, loss and beam search."""
 
+import yaml
 from torch import Tensor
 
-from nmt.benchmarks.peers import Peer, lengths
+from nmt.benchmarks.peers import MAX_TOKENS, Peer, lengths
+from nmt.benchmarks.programs import SMALL, Part, Setting
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD
@@ -32,30 +34,8 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     from joeynmt.model import build_model
     from joeynmt.search import beam_search
 
-    stack = {
-        "type": "transformer",
-        "num_layers": config.layers,
-        "num_heads": config.heads,
-        "layer_norm": "post",
-        "hidden_size": config.d_model,
-        "ff_size": config.d_ff,
-        "dropout": config.dropout,
-        "embeddings": {
-            "embedding_dim": config.d_model,
-            "scale": True,
-            "dropout": config.dropout,
-        },
-    }
-    settings = {
-        "encoder": stack,
-        "decoder": stack,
-        "tied_embeddings": True,
-        "tied_softmax": True,
-        "initializer": "xavier_uniform",
-        "embed_initializer": "xavier_uniform",
-    }
     vocabulary = Vocabulary(vocabulary_size)
-    model = build_model(settings, vocabulary, vocabulary)
+    model = build_model(model_settings(config), vocabulary, vocabulary)
     model.loss_function = ("crossentropy", smoothing)
 
     def loss(batch: Batch) -> Tensor:
@@ -80,3 +60,66 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
         return translations.tolist()
 
     return Peer(model, loss, search)
+
+
+def model_settings(config: Transformer) -> dict:
+    """Return the section `model` of a configuration of JoeyNMT."""
+    stack = {
+        "type": "transformer",
+        "num_layers": config.layers,
+        "num_heads": config.heads,
+        "layer_norm": "post",
+        "hidden_size": config.d_model,
+        "ff_size": config.d_ff,
+        "dropout": config.dropout,
+        "embeddings": {
+            "embedding_dim": config.d_model,
+            "scale": True,
+            "dropout": config.dropout,
+        },
+    }
+    return {
+        "encoder": stack,
+        "decoder": stack,
+        "tied_embeddings": True,
+        "tied_softmax": True,
+        "initializer": "xavier_uniform",
+        "embed_initializer": "xavier_uniform",
+    }
+
+
+def training_command(setting: Setting, part: Part) -> str:
+    """Write a configuration, and return how the shell trains on it."""
+    config, training = setting.model, setting.experiment.training
+    side = {"level": "word", "voc_file": "words", "max_length": MAX_TOKENS}
+    settings = {
+        "name": "joeynmt",
+        "model_dir": "joeynmt",
+        "use_cuda": False,
+        "data": {
+            "train": f"{part.name}.words",
+            "dev": f"{SMALL}.words",
+            "dataset_type": "plain",
+            "src": side | {"lang": "source"},
+            "trg": side | {"lang": "target"},
+        },
+        "testing": {"eval_metrics": []},
+        "training": {
+            "optimizer": "adam",
+            "adam_betas": list(training.adam_betas),
+            "learning_rate": setting.experiment.peak_learning_rate,
+            "scheduling": "warmupinversesquareroot",
+            "learning_rate_warmup": training.warmup,
+            "normalization": "tokens",
+            "loss": "crossentropy",
+            "label_smoothing": training.label_smoothing,
+            "batch_size": training.batch_tokens,
+            "batch_type": "token",
+            "epochs": 1,
+            "validation_freq": 1_000_000,
+            "overwrite": True,
+        },
+        "model": model_settings(config),
+    }
+    setting.write("joeynmt.yaml", [yaml.safe_dump(settings)])
+    return f"{setting.run('joeynmt')} train joeynmt.yaml --skip-test"

@@ -1,8 +1,11 @@
 """transformers' MarianMT and its `generate`; its loss has no smoothing, so it gets torch's loss."""
 
+import shlex
+
 from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, smoothed_cross_entropy
+from nmt.benchmarks.programs import Part, Setting
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import PAD
@@ -32,3 +35,14 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
         return translations[:, 1:].tolist()  # without BOS
 
     return Peer(model, loss, search)
+
+
+def training_command(setting: Setting, part: Part) -> str:
+    """Return how the shell runs transformers' Seq2SeqTrainer."""
+    source, target = part.files("ids")
+    return (
+        f"rm -rf marian && {setting.run('nmt.benchmarks.peers.marian_program')}"
+        f" --catalog {shlex.quote(str(setting.catalog))} --experiment {setting.name}"
+        f" --source {source} --target {target} --vocabulary-size {setting.vocabulary_size}"
+        " --output marian"
+    )

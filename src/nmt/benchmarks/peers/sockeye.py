@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, lengths
+from nmt.benchmarks.programs import SMALL, Part, Setting
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import EOS, PAD
@@ -66,3 +67,29 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
         return result.best_word_indices[::beam, 0, :length].tolist()
 
     return Peer(model, loss, search)
+
+
+def training_command(setting: Setting, part: Part) -> str:
+    """Return sockeye-train for the shell."""
+    config, training = setting.model, setting.experiment.training
+    source, target = part.files("words")
+    betas = ":".join(map(str, training.adam_betas))
+    clipping = (
+        f"norm --gradient-clipping-threshold {clip}" if (clip := training.gradient_clip) else "none"
+    )
+    return (
+        f"rm -rf sockeye && {setting.run('sockeye.train')} --output sockeye --use-cpu"
+        f" --source {source} --target {target} --validation-source {SMALL}.words.source"
+        f" --validation-target {SMALL}.words.target --source-vocab words.json"
+        " --target-vocab words.json --shared-vocab --weight-tying-type src_trg_softmax"
+        f" --encoder transformer --decoder transformer --num-layers {config.layers}"
+        f" --transformer-model-size {config.d_model} --transformer-attention-heads {config.heads}"
+        f" --transformer-feed-forward-num-hidden {config.d_ff} --transformer-postprocess drn"
+        f" --transformer-dropout-prepost {config.dropout} --transformer-dropout-attention 0"
+        f" --transformer-dropout-act 0 --max-seq-len {MAX_TOKENS} --batch-type max-word"
+        f" --batch-size {training.batch_tokens} --batch-sentences-multiple-of 1 --label-smoothing"
+        f" {training.label_smoothing} --optimizer adam --optimizer-betas {betas}"
+        f" --initial-learning-rate {setting.experiment.peak_learning_rate}"
+        f" --gradient-clipping-type {clipping} --max-num-epochs 1"
+        " --checkpoint-interval 1000000 --decode-and-evaluate 0"
+    )
