@@ -1,11 +1,13 @@
 """Measure whole training programs on the same text, interleaved, and write a table.
 
-Each program trains a Transformer for one epoch, with its own loading, batches, optimizer and
-logging; the time of an epoch of 100 pairs is subtracted, which is that of starting and ending.
-The table has target tokens a second, and how many times as fast this project is.
+Each program trains the same Transformer for one epoch, with its own loading, batches, optimizer and
+logging. From time and tokens those of an epoch of 1,000 pairs are subtracted: starting, ending and
+the first updates. The table has target tokens a second, and how many times as fast this project is.
 """
 
 import argparse
+import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -16,58 +18,56 @@ from nmt import command
 import pandas as pd
 import torch
 
-from nmt.benchmarks.peers import TOOLKITS
+from nmt.benchmarks.peers import WHOLE_TOOLKITS
 from nmt.benchmarks.programs import (
+    ALL,
+    DEV,
+    DEV_PAIRS,
+    FEW,
+    FEW_PAIRS,
     SIDES,
-    SMALL,
-    Setting,
+    Comparison,
     measure,
+    programs,
     write_part,
     write_vocabulary,
 )
-from nmt.benchmarks.report import ratio, rounds, spread
-from nmt.configuration import Transformer, load_catalog
+from nmt.benchmarks.report import speeds
+from nmt.configuration import load_catalog
 from nmt.device import choose_device
-from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.text.subwords import SubwordPair
 from nmt.training.machine import device_name
 
-SMALL_PAIRS = 100
-PROGRAMS = ("this-bfloat16", *(name for name in TOOLKITS if name != "torch"))
-
 
 def main(args: argparse.Namespace) -> None:
     """Write the text, run every program once a round, and write the table."""
-    experiment = load_catalog(args.catalog).experiment(args.experiment)
-    if not isinstance(experiment.model, Transformer):
-        raise UserError(
-            f"{args.experiment} is not a Transformer: other toolkits are compared on Transformers"
-            " only."
-        )
     texts = (args.source, args.target)
-    programs = ["this", *args.programs]
-    turns = [program for _ in range(args.rounds) for program in programs]
-    records = []
     with tempfile.TemporaryDirectory() as folder:
-        setting = Setting(
-            args.catalog.resolve(),
-            args.experiment,
-            experiment,
-            args.corpus,
-            args.subwords.resolve(),
-            SubwordPair.load(args.subwords).target.size,
-            args.threads,
-            args.peers_python,
-            Path(folder),
+        comparison = Comparison(
+            catalog=args.catalog.resolve(),
+            name=args.experiment,
+            experiment=load_catalog(args.catalog).experiment(args.experiment),
+            corpus=args.corpus,
+            subwords=args.subwords.resolve(),
+            vocabulary_size=SubwordPair.load(args.subwords).target.size,
+            threads=args.threads,
+            # Programs run in another folder
+            python=os.path.abspath(shutil.which(args.peers_python) or args.peers_python),
+            folder=Path(folder),
         )
-        small = write_part(setting, SMALL, texts, SMALL_PAIRS)
-        whole = write_part(setting, "whole", texts, args.pairs)
-        write_vocabulary(setting)
-        for program in progress(turns, "benchmark", len(turns), "measurements"):
-            records.append({"program": program} | measure(program, setting, small, whole))
+        by_name = programs(["this", *args.programs], comparison)
+        write_part(comparison, DEV, texts, DEV_PAIRS)
+        few = write_part(comparison, FEW, texts, FEW_PAIRS)
+        every = write_part(comparison, ALL, texts, args.pairs)
+        write_vocabulary(comparison)
+        turns = [name for _ in range(args.rounds) for name in by_name]
+        records = []
+        for name in progress(turns, "benchmark", len(turns), "measurements"):
+            speed = measure(by_name[name], comparison, few, every)
+            records.append({"program": name} | speed)
             measurements = pd.DataFrame(records)
             # Written after every measurement, because a later one may fail
             write_text(args.csv, measurements.to_csv(index=False))
@@ -78,22 +78,17 @@ def main(args: argparse.Namespace) -> None:
 
 def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
     """Return the table, one line for each program, and how it was measured."""
-    rates = rounds(measurements, "program", "target_tokens_per_second")
-    medians = measurements.groupby("program").median()
-    columns = {
-        "target tokens/s": [spread(rates[name].median(), rates[name], ",.0f") for name in rates],
-        "speedup": [ratio(rates["this"], rates[name]) for name in rates],
-        "start (s)": [f"{medians.start_seconds[name]:.1f}" for name in rates],
-        "target tokens": [f"{medians.target_tokens[name]:,.0f}" for name in rates],
-    }
-    cells = pd.DataFrame(columns, rates.columns)
+    cells = speeds(measurements, "program", "target_tokens_per_second", ",.0f")
+    medians = measurements.groupby("program").median().loc[cells.index]
+    cells["target tokens"] = medians.target_tokens.map("{:,.0f}".format)
+    cells[f"{FEW_PAIRS:,} pairs (s)"] = medians.seconds_of_few.map("{:.1f}".format)
     text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
         f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}:"
-        f" {args.experiment}, an epoch of {args.pairs:,} pairs. Medians; rounds: {args.rounds},"
-        " interleaved; in brackets are the lowest and the highest. Speedup: the ratio of this"
-        " project's target tokens a second, in float32, to theirs, of the medians and round by"
-        f" round. Start: the time of {SMALL_PAIRS} pairs, which is not counted."
+        f" {args.experiment}, an epoch of {args.pairs:,} pairs without that of {FEW_PAIRS:,}."
+        f" Medians; rounds: {args.rounds}, interleaved; in brackets are the lowest and the highest."
+        " To this: the ratio of this project's target tokens a second, in float32, to theirs, of"
+        " the medians and round by round."
     )
     return f"{text}\n\n{about}\n"
 
@@ -113,8 +108,10 @@ if __name__ == "__main__":
         parser.add_argument(
             f"--{name}", type=Path, required=True, metavar="FILE", help="text of the training set"
         )
-    parser.add_argument("--pairs", type=command.whole_number(SMALL_PAIRS + 1), default=10_000)
-    parser.add_argument("--programs", nargs="+", default=[], choices=PROGRAMS)
+    parser.add_argument("--pairs", type=command.whole_number(5 * FEW_PAIRS), default=5 * FEW_PAIRS)
+    parser.add_argument(
+        "--programs", nargs="+", default=[], choices=["this-bfloat16", *WHOLE_TOOLKITS]
+    )
     parser.add_argument(
         "--peers-python",
         default=sys.executable,

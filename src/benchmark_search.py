@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
-from nmt.benchmarks.report import ratio, rounds, spread
+from nmt.benchmarks.report import speeds
 from nmt.benchmarks.worker import busy_processes, run_worker
 from nmt.device import choose_device
 from nmt.files import write_text
@@ -54,12 +54,7 @@ def main(args: argparse.Namespace) -> None:
 
 def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
     """Return the table, one line for each toolkit, and how it was measured."""
-    rates = rounds(measurements, "toolkit", "sentences_per_second")
-    columns = {
-        "sentences/s": [spread(rates[name].median(), rates[name], ".1f") for name in rates],
-        "to this": [ratio(rates["this"], rates[name]) for name in rates],
-    }
-    cells = pd.DataFrame(columns, rates.columns)
+    cells = speeds(measurements, "toolkit", "sentences_per_second", ".1f")
     text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
         f"{device_name(choose_device())}, threads {args.threads}, busy processes beside it"

@@ -40,10 +40,10 @@ def test_toolkits_are_measured_interleaved(tmp_path, run_script):
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:4]] == ["this", *toolkits]
 
 
-def test_marian_is_measured(tmp_path, run_module):
+def test_transformers_is_measured(tmp_path, run_module):
     model = tiny_models.make_model(tmp_path, "transformer")
     values = {
-        "toolkit": "marian",
+        "toolkit": "transformers",
         "model": model,
         "sources": tmp_path / "text.en",
         "beam": 2,
@@ -93,15 +93,15 @@ def test_other_families_are_refused(tmp_path, run_module):
     assert "is not a Transformer" in process.stderr
 
 
-def test_marian_searches_to_the_length_asked_for():
-    peer = build("marian", transformer(), 20, 0.1)
+def test_transformers_searches_to_the_length_asked_for():
+    peer = build("transformers", transformer(), 20, 0.1)
     peer.model.eval()
     with torch.inference_mode():
         translations = peer.search(SOURCE.tokens, 5, 3)
     assert [len(tokens) for tokens in translations] == [5, 5]
 
 
-@pytest.mark.parametrize("toolkit", ["marian", "torch"])
+@pytest.mark.parametrize("toolkit", ["transformers", "torch"])
 def test_losses_are_sums_over_the_target(toolkit):
     """The loss of two sentences is the sum of their losses, and padding adds nothing."""
     torch.manual_seed(1)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from nmt import command
-from nmt.benchmarks.peers import TOOLKITS, build
+from nmt.benchmarks.peers import TOOLKITS, build, comparable_model
 from nmt.benchmarks.training_speed import arguments, repeat
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
@@ -30,12 +30,7 @@ def main(args: argparse.Namespace) -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     experiment = load_catalog(args.catalog).experiment(args.experiment)
-    config = experiment.model
-    if config.family != "transformer":
-        raise UserError(
-            f"{args.experiment} is not a Transformer: other toolkits are compared on Transformers"
-            " only."
-        )
+    config = comparable_model(experiment.model, args.experiment)
     tokens = ParallelTokens.load(args.tokens)
     vocabulary_size = tokens.meta["vocabulary_sizes"][0]
     settings = experiment.training

@@ -17,7 +17,8 @@ import torch
 from torch import nn
 
 from nmt import command
-from nmt.benchmarks.peers import SEARCH_TOOLKITS, build
+from nmt.benchmarks.peers import SEARCH_TOOLKITS, build, comparable_model
+from nmt.configuration import Transformer
 from nmt.data.batch import pad_sources
 from nmt.data.source import Source
 from nmt.decoding.search import search
@@ -38,15 +39,12 @@ def main(args: argparse.Namespace) -> None:
     torch.manual_seed(1)
     precision = torch.bfloat16 if args.toolkit == "this-bfloat16" else torch.float32
     model = TranslationModel(args.model, precision=precision)
-    if model.experiment.model.family != "transformer":
-        raise UserError(
-            f"{args.model} is not a Transformer: other toolkits are compared on Transformers only."
-        )
+    config = comparable_model(model.experiment.model, str(args.model))
     if args.references and not args.toolkit.startswith("this"):
         raise UserError(
             "other toolkits make all translations of a batch equally long: leave --references out."
         )
-    translate = load_search(args.toolkit, model, args.threads)
+    translate = load_search(args.toolkit, model, config, args.threads)
     batches = make_batches(model, args)
     # A warm-up: memory is allocated and kernels are chosen
     search_seconds(translate, batches[len(batches) // 2], args.beam)
@@ -113,7 +111,7 @@ def search_seconds(translate: Search, batch: SearchBatch, beam: int) -> float:
     return seconds
 
 
-def load_search(toolkit: str, model: TranslationModel, threads: int) -> Search:
+def load_search(toolkit: str, model: TranslationModel, config: Transformer, threads: int) -> Search:
     """Return the beam search of a toolkit.
 
     Raises UserError for other toolkits on a GPU, and for those with random weights when the model
@@ -137,7 +135,7 @@ def load_search(toolkit: str, model: TranslationModel, threads: int) -> Search:
             "other toolkits are built with one vocabulary for both languages: give a model that has"
             " one."
         )
-    peer = build(toolkit, model.experiment.model, vocabulary_size, smoothing=0.1)
+    peer = build(toolkit, config, vocabulary_size, smoothing=0.1)
     peer.model.eval()
     peer_search = peer.search
     assert peer_search is not None  # SEARCH_TOOLKITS have one

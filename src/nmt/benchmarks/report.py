@@ -47,6 +47,21 @@ def ratio(ours: pd.Series, theirs: pd.Series) -> str:
     return spread(ours.median() / theirs.median(), ours / theirs, ".2f")
 
 
+def speeds(measurements: pd.DataFrame, key: str, value: str, number_format: str) -> pd.DataFrame:
+    """Return the cells of a table with a line for each `key`, of which "this" is compared.
+
+    value: the column with the speed, and "to this" how many times as fast "this" is.
+    """
+    rates = rounds(measurements, key, value)
+    columns = {
+        value.replace("_per_second", "/s").replace("_", " "): [
+            spread(rates[name].median(), rates[name], number_format) for name in rates
+        ],
+        "to this": [ratio(rates["this"], rates[name]) for name in rates],
+    }
+    return pd.DataFrame(columns, rates.columns)
+
+
 def markdown(measurements: pd.DataFrame, about: str) -> str:
     """Return the table, followed by `about` and what its columns mean.
 

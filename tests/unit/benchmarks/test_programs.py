@@ -2,18 +2,19 @@
 
 import json
 import shlex
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 import yaml
 
 from nmt.benchmarks import programs
-from nmt.benchmarks.programs import Part, Setting, command_line, write_part, write_vocabulary
-from nmt.benchmarks.text_speed import Cost
+from nmt.benchmarks.peers import WHOLE_TOOLKITS
+from nmt.benchmarks.programs import Comparison, Part, Program, write_part, write_vocabulary
 from nmt.configuration import load_catalog
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import read_lines
+from nmt.provenance import REPOSITORY
 from tests.support import tiny_training
 
 ROW = "tiny-transformer"
@@ -21,107 +22,160 @@ PAIRS = 20
 
 
 @pytest.fixture(scope="module")
-def setting(tmp_path_factory) -> Setting:
+def comparison(tmp_path_factory) -> Comparison:
     folder = tiny_training.prepare(tmp_path_factory.mktemp("programs"))
-    catalog = folder / "catalog"
-    subwords = folder / "subwords"
-    size = ParallelTokens.load(folder / "tokens-train").meta["vocabulary_sizes"][1]
-    experiment = load_catalog(catalog).experiment(ROW)
-    return Setting(catalog, ROW, experiment, "tiny", subwords, size, 1, "python", folder)
+    return Comparison(
+        catalog=folder / "catalog",
+        name=ROW,
+        experiment=load_catalog(folder / "catalog").experiment(ROW),
+        corpus="tiny",
+        subwords=folder / "subwords",
+        vocabulary_size=ParallelTokens.load(folder / "tokens-train").meta["vocabulary_sizes"][1],
+        threads=1,
+        python="python",
+        folder=folder,
+    )
 
 
 @pytest.fixture(scope="module")
-def part(setting) -> Part:
-    texts = (setting.folder / "train.en", setting.folder / "train.de")
-    write_part(setting, "small", texts, 4)
-    write_vocabulary(setting)
-    return write_part(setting, "whole", texts, PAIRS)
+def part(comparison) -> Part:
+    texts = (comparison.folder / "train.en", comparison.folder / "train.de")
+    write_part(comparison, "dev", texts, 4)
+    write_vocabulary(comparison)
+    return write_part(comparison, "all", texts, PAIRS)
 
 
-def test_all_programs_read_the_same_subwords(setting, part):
-    tokens = ParallelTokens.load(setting.folder / "whole.tokens")
-    numbers = json.loads((setting.folder / "words.json").read_text())
-    assert list(numbers)[4:] == list(read_lines(setting.folder / "words"))
-    assert len(numbers) == setting.vocabulary_size
-    assert len(tokens) == PAIRS
+@pytest.fixture
+def commands(comparison, part, monkeypatch) -> dict[str, list[str]]:
+    """Return the words of every program's command, when all is prepared."""
+    monkeypatch.setattr("nmt.benchmarks.peers.fairseq.seconds", lambda *_: 0.0)
+    every = programs.programs(["this", "this-bfloat16", *WHOLE_TOOLKITS], comparison)
+    for program in every.values():
+        program.prepare(part)
+    return {name: shlex.split(program.command(part)) for name, program in every.items()}
+
+
+def values(command: list[str]) -> dict[str, str]:
+    """Return the values of a command's options, with = or without."""
+    pairs = [word.split("=", 1) for word in command if word.startswith("--") and "=" in word]
+    options = [
+        (word, command[i + 1])
+        for i, word in enumerate(command[:-1])
+        if word.startswith("--") and "=" not in word
+    ]
+    return dict([*pairs, *options])
+
+
+def test_all_programs_read_the_same_subwords(comparison, part):
+    tokens = ParallelTokens.load(comparison.folder / "all.tokens")
+    ids = json.loads((comparison.folder / "words.json").read_text())
+    assert list(ids)[4:] == list(read_lines(comparison.folder / "words"))
+    assert len(ids) == comparison.vocabulary_size
+    assert len(tokens) == part.pairs == PAIRS
     assert part.target_tokens == len(tokens.target.tokens) + PAIRS
     for side, ragged in (("source", tokens.source), ("target", tokens.target)):
-        ids = list(read_lines(setting.folder / f"whole.ids.{side}"))
-        words = list(read_lines(setting.folder / f"whole.words.{side}"))
+        words = list(read_lines(comparison.folder / f"all.words.{side}"))
         for i in range(PAIRS):
-            assert list(map(int, ids[i].split())) == ragged[i].tolist()
-            assert [numbers[word] for word in words[i].split()] == ragged[i].tolist()
+            assert [ids[word] for word in words[i].split()] == ragged[i].tolist()
 
 
-def test_a_text_of_fewer_pairs_is_refused(setting):
+def test_a_text_of_fewer_pairs_is_refused(comparison):
+    texts = (comparison.folder / "dev.en", comparison.folder / "dev.de")
     with pytest.raises(UserError, match="lines: lower --pairs"):
-        write_part(setting, "more", (setting.folder / "dev.en", setting.folder / "dev.de"), 10**6)
+        write_part(comparison, "more", texts, 10**6)
 
 
-def test_our_program_trains_an_epoch(setting, part, run_script):
-    command = shlex.split(command_line("this", setting, part))
-    arguments = command[command.index(str(Path(programs.REPOSITORY, "src", "train.py"))) + 1 :]
-    process = run_script("train", *arguments, cwd=setting.folder)
+def test_our_program_trains_an_epoch_and_measures_only_its_end(
+    comparison, part, commands, run_script
+):
+    command = commands["this"]
+    arguments = command[command.index(str(REPOSITORY / "src" / "train.py")) + 1 :]
+    process = run_script("train", *arguments, cwd=comparison.folder)
     assert process.returncode == 0, process.stderr
-    training = json.loads((setting.folder / "this" / "training.json").read_text())
+    output = comparison.folder / "out.this"
+    training = json.loads((output / "training.json").read_text())
     assert training["updates"] == part.updates
     assert training["target_tokens"] == part.target_tokens
-    assert "precision-bfloat16" in command_line("this-bfloat16", setting, part)
+    measured = [json.loads(line) for line in read_lines(output / "metrics.jsonl")]
+    assert [line["update"] for line in measured if "dev_nll" in line] == [part.updates]
+    assert not any("dev_bleu" in line for line in measured)
+    assert "+precision-bfloat16" in values(commands["this-bfloat16"])["--experiment"]
 
 
-def test_other_programs_train_the_same_model(setting, part, monkeypatch):
-    monkeypatch.setattr("nmt.benchmarks.peers.fairseq.measured", lambda *_: None)
-    model, batch = setting.model, str(setting.experiment.training.batch_tokens)
-    fairseq = shlex.split(command_line("fairseq", setting, part))
+def test_other_programs_train_the_same_model_on_the_same_batch_size(comparison, part, commands):
+    model, training = comparison.model, comparison.experiment.training
+    fairseq = values(commands["fairseq"])
     for side in ("encoder", "decoder"):
-        assert fairseq[fairseq.index(f"--{side}-embed-dim") + 1] == str(model.d_model)
-        assert fairseq[fairseq.index(f"--{side}-layers") + 1] == str(model.layers)
-    assert fairseq[fairseq.index("--max-tokens") + 1] == batch
-    sockeye = shlex.split(command_line("sockeye", setting, part))
-    assert sockeye[sockeye.index("--transformer-feed-forward-num-hidden") + 1] == str(model.d_ff)
-    assert sockeye[sockeye.index("--batch-size") + 1] == batch
-    command_line("joeynmt", setting, part)
-    joeynmt = yaml.safe_load((setting.folder / "joeynmt.yaml").read_text())
+        assert fairseq[f"--{side}-embed-dim"] == str(model.d_model)
+        assert fairseq[f"--{side}-layers"] == str(model.layers)
+    assert fairseq["--max-tokens"] == str(training.batch_tokens)
+    assert fairseq["--required-batch-size-multiple"] == "1"
+    sockeye = values(commands["sockeye"])
+    assert sockeye["--transformer-feed-forward-num-hidden"] == str(model.d_ff)
+    assert sockeye["--transformer-preprocess"] == ""
+    assert sockeye["--batch-size"] == str(training.batch_tokens)
+    joeynmt = yaml.safe_load((comparison.folder / "joeynmt.all.yaml").read_text())
     assert joeynmt["model"]["encoder"]["num_heads"] == model.heads
-    assert joeynmt["training"]["batch_size"] == int(batch)
-    command_line("opennmt", setting, part)
-    opennmt = yaml.safe_load((setting.folder / "opennmt.yaml").read_text())
+    assert joeynmt["model"]["encoder"]["layer_norm"] == "post"
+    assert joeynmt["training"]["batch_size"] == training.batch_tokens
+    opennmt = yaml.safe_load((comparison.folder / "opennmt.all.yaml").read_text())
     assert opennmt["layers"] == model.layers
     assert opennmt["train_steps"] == part.updates
-    marian = shlex.split(command_line("marian", setting, part))
-    assert marian[marian.index("--experiment") + 1] == ROW
+    assert (opennmt["bucket_size"], opennmt["num_workers"]) == (PAIRS, 0)
+    assert opennmt["add_ffnbias"]
+    assert values(commands["transformers"])["--experiment"] == ROW
 
 
-def test_tokens_without_an_epoch_are_read_in_the_log(setting, part):
-    log = setting.folder / "opennmt.whole.log"
+def test_tokens_without_an_epoch_are_read_in_the_log(comparison, part):
+    opennmt, fairseq = programs.programs(["opennmt", "fairseq"], comparison).values()
+    log = comparison.folder / "opennmt.all.log"
     log.write_text(
         f"Step {part.updates}/{part.updates:5d}; acc: 9.8; ppl: 9.0; xent: 9.0; lr: 0.00100;"
         " sents:     900; bsz: 3100/2500/90; 900/800 tok/s;     12 sec;\n"
     )
-    assert programs.target_tokens("opennmt", setting, part) == 2500 * part.updates
+    assert opennmt.target_tokens(part) == 2500 * part.updates
     log.write_text("Traceback\n")
     with pytest.raises(UserError, match="does not say how many tokens an update had"):
-        programs.target_tokens("opennmt", setting, part)
-    assert programs.target_tokens("fairseq", setting, part) == part.target_tokens
+        opennmt.target_tokens(part)
+    assert fairseq.target_tokens(part) == part.target_tokens
 
 
-def test_starting_is_not_counted(setting, part, monkeypatch):
-    seconds = iter([3.0, 13.0])
-    monkeypatch.setattr(programs, "command_line", lambda *_: "")
-    monkeypatch.setattr(programs, "measured", lambda *_: Cost(next(seconds), 0.0))
-    small = Part("small", 1, 100)
-    assert programs.measure("this", setting, small, Part("whole", 9, 1100)) == {
+def test_time_and_tokens_of_few_pairs_are_subtracted(comparison, monkeypatch):
+    times = {"few": 3.0, "all": 13.0}
+    monkeypatch.setattr(programs, "seconds", lambda name, _: times[name])
+    few, every = Part("few", 1, 1, 100), Part("all", 9, 9, 1100)
+    assert programs.measure(Program(lambda part: part.name), comparison, few, every) == {
         "target_tokens_per_second": 100.0,
-        "start_seconds": 3.0,
+        "seconds_of_few": 3.0,
         "target_tokens": 1000,
     }
 
 
-def test_programs_of_other_families_are_refused(setting, run_failing, tmp_path):
+def test_a_program_that_fails_is_named(comparison):
+    assert programs.seconds("sleep 0.1", comparison) > 0.1
+    with pytest.raises(UserError, match="echo wrong >&2; false failed: wrong"):
+        programs.seconds("echo wrong >&2; false", comparison)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        ("tiny-rnnsearch", "tiny-rnnsearch is not a Transformer"),
+        (f"{ROW}+norm-pre", "are built with norm post, but tiny-transformer.norm-pre has pre"),
+        (f"{ROW}+precision-bfloat16", "train with precision float32"),
+    ],
+)
+def test_what_toolkits_do_not_train_is_refused(comparison, experiment, message):
+    other = load_catalog(comparison.catalog).experiment(experiment)
+    with pytest.raises(UserError, match=message):
+        programs.programs(["this"], replace(comparison, name=experiment, experiment=other))
+
+
+def test_nothing_is_written_where_an_experiment_is_refused(comparison, run_failing, tmp_path):
     error = run_failing(
-        *("benchmark_programs", f"--catalog={setting.catalog}", "--experiment=tiny-rnnsearch"),
-        *("--corpus=tiny", f"--subwords={setting.subwords}"),
-        *(f"--source={setting.folder}/train.en", f"--target={setting.folder}/train.de"),
+        *("benchmark_programs", f"--catalog={comparison.catalog}", "--experiment=tiny-rnnsearch"),
+        *("--corpus=tiny", f"--subwords={comparison.subwords}"),
+        *(f"--source={comparison.folder}/train.en", f"--target={comparison.folder}/train.de"),
         *(f"--csv={tmp_path}/speed.csv", f"--markdown={tmp_path}/speed.md"),
     )
     assert "tiny-rnnsearch is not a Transformer" in error

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from torch import Tensor
 
 from nmt.benchmarks.peers import Peer, lengths
-from nmt.benchmarks.programs import SMALL, Part, Setting
-from nmt.benchmarks.text_speed import measured
+from nmt.benchmarks.programs import DEV, Comparison, Part, Program, seconds
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD
@@ -90,29 +89,36 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     return Peer(model, loss, search)
 
 
-def training_command(setting: Setting, part: Part) -> str:
-    """Run fairseq-preprocess, unless it was run before, and return fairseq-train for the shell."""
-    config, training = setting.model, setting.experiment.training
-    program = setting.run("nmt.benchmarks.peers.fairseq_program")
-    data = f"fairseq.{part.name}"
-    if not (setting.folder / data).exists():
-        preprocess = (
-            f"{program} preprocess --source-lang source --target-lang target --destdir {data}"
-            f" --trainpref {part.name}.words --validpref {SMALL}.words --srcdict words.counted"
-            " --joined-dictionary"
-        )
-        measured(preprocess, setting.folder)
+def program(comparison: Comparison) -> Program:
+    """Return fairseq-train, after fairseq-preprocess."""
+    model, training = comparison.model, comparison.experiment.training
+    run = comparison.run("nmt.benchmarks.peers.fairseq_program")
     sizes = " ".join(
-        f"--{side}-layers {config.layers} --{side}-embed-dim {config.d_model}"
-        f" --{side}-ffn-embed-dim {config.d_ff} --{side}-attention-heads {config.heads}"
+        f"--{side}-layers {model.layers} --{side}-embed-dim {model.d_model}"
+        f" --{side}-ffn-embed-dim {model.d_ff} --{side}-attention-heads {model.heads}"
         for side in ("encoder", "decoder")
     )
-    return (
-        f"{program} train {data} --cpu --arch transformer --share-all-embeddings {sizes}"
-        f" --dropout {config.dropout} --criterion label_smoothed_cross_entropy --label-smoothing"
-        f" {training.label_smoothing} --optimizer adam --adam-betas '{training.adam_betas}'"
-        f" --lr {setting.experiment.peak_learning_rate} --lr-scheduler inverse_sqrt"
-        f" --warmup-updates {training.warmup} --clip-norm {training.gradient_clip or 0}"
-        f" --max-tokens {training.batch_tokens} --max-epoch 1 --no-save --disable-validation"
-        " --no-progress-bar"
-    )
+
+    def prepare(part: Part) -> None:
+        data = f"fairseq.{part.name}"
+        if not (comparison.folder / data).exists():
+            preprocess = (
+                f"{run} preprocess --source-lang source --target-lang target --destdir {data}"
+                f" --trainpref {part.name}.words --validpref {DEV}.words --srcdict words.counts"
+                " --joined-dictionary"
+            )
+            seconds(preprocess, comparison)
+
+    def command(part: Part) -> str:
+        return (
+            f"{run} train fairseq.{part.name} --cpu --arch transformer --share-all-embeddings"
+            f" {sizes} --dropout {model.dropout} --criterion label_smoothed_cross_entropy"
+            f" --label-smoothing {training.label_smoothing} --optimizer adam"
+            f" --adam-betas '{training.adam_betas}' --lr {comparison.experiment.peak_learning_rate}"
+            f" --lr-scheduler inverse_sqrt --warmup-updates {training.warmup}"
+            f" --clip-norm {training.gradient_clip or 0} --max-tokens {training.batch_tokens}"
+            " --required-batch-size-multiple 1 --num-workers 0 --max-epoch 1 --no-save"
+            " --disable-validation --no-progress-bar"
+        )
+
+    return Program(command, prepare)

@@ -4,7 +4,7 @@ import yaml
 from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, lengths
-from nmt.benchmarks.programs import SMALL, Part, Setting
+from nmt.benchmarks.programs import DEV, Comparison, Part, Program
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD
@@ -88,38 +88,44 @@ def model_settings(config: Transformer) -> dict:
     }
 
 
-def training_command(setting: Setting, part: Part) -> str:
-    """Write a configuration, and return how the shell trains on it."""
-    config, training = setting.model, setting.experiment.training
+def program(comparison: Comparison) -> Program:
+    """Return JoeyNMT's training."""
+    training = comparison.experiment.training
     side = {"level": "word", "voc_file": "words", "max_length": MAX_TOKENS}
-    settings = {
-        "name": "joeynmt",
-        "model_dir": "joeynmt",
-        "use_cuda": False,
-        "data": {
-            "train": f"{part.name}.words",
-            "dev": f"{SMALL}.words",
-            "dataset_type": "plain",
-            "src": side | {"lang": "source"},
-            "trg": side | {"lang": "target"},
-        },
-        "testing": {"eval_metrics": []},
-        "training": {
-            "optimizer": "adam",
-            "adam_betas": list(training.adam_betas),
-            "learning_rate": setting.experiment.peak_learning_rate,
-            "scheduling": "warmupinversesquareroot",
-            "learning_rate_warmup": training.warmup,
-            "normalization": "tokens",
-            "loss": "crossentropy",
-            "label_smoothing": training.label_smoothing,
-            "batch_size": training.batch_tokens,
-            "batch_type": "token",
-            "epochs": 1,
-            "validation_freq": 1_000_000,
-            "overwrite": True,
-        },
-        "model": model_settings(config),
-    }
-    setting.write("joeynmt.yaml", [yaml.safe_dump(settings)])
-    return f"{setting.run('joeynmt')} train joeynmt.yaml --skip-test"
+
+    def prepare(part: Part) -> None:
+        settings = {
+            "name": "joeynmt",
+            "model_dir": "out.joeynmt",
+            "use_cuda": False,
+            "data": {
+                "train": f"{part.name}.words",
+                "dev": f"{DEV}.words",
+                "dataset_type": "plain",
+                "src": side | {"lang": "source"},
+                "trg": side | {"lang": "target"},
+            },
+            "testing": {"eval_metrics": []},
+            "training": {
+                "optimizer": "adam",
+                "adam_betas": list(training.adam_betas),
+                "learning_rate": comparison.experiment.peak_learning_rate,
+                "scheduling": "warmupinversesquareroot",
+                "learning_rate_warmup": training.warmup,
+                "normalization": "tokens",
+                "loss": "crossentropy",
+                "label_smoothing": training.label_smoothing,
+                "batch_size": training.batch_tokens,
+                "batch_type": "token",
+                "epochs": 1,
+                "validation_freq": 1_000_000,
+                "overwrite": True,
+            },
+            "model": model_settings(comparison.model),
+        }
+        comparison.write(f"joeynmt.{part.name}.yaml", [yaml.safe_dump(settings)])
+
+    def command(part: Part) -> str:
+        return f"{comparison.run('joeynmt')} train joeynmt.{part.name}.yaml --skip-test"
+
+    return Program(command, prepare)

@@ -7,7 +7,7 @@ import yaml
 from torch import Tensor, nn
 
 from nmt.benchmarks.peers import Peer, lengths, smoothed_cross_entropy
-from nmt.benchmarks.programs import Part, Setting
+from nmt.benchmarks.programs import Comparison, Part, Program
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.errors import UserError
@@ -110,64 +110,74 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     return Peer(model, loss, search)
 
 
-def training_command(setting: Setting, part: Part) -> str:
-    """Write a configuration, and return how the shell trains on it.
+def program(comparison: Comparison) -> Program:
+    """Return OpenNMT-py's training.
 
-    OpenNMT-py reads its corpus without end: it gets as many updates as an epoch has here, and
-    writes one line about them into its log.
+    It reads its corpus without end, and so gets as many updates as an epoch has here; its log has
+    the mean number of an update's target tokens.
     """
-    config, training = setting.model, setting.experiment.training
-    source, target = part.files("words")
-    settings = {
-        "data": {"train": {"path_src": source, "path_tgt": target}},
-        "src_vocab": "words",
-        "tgt_vocab": "words",
-        "share_vocab": True,
-        "save_model": "opennmt",
-        "log_file": log_name(part),
-        "train_steps": part.updates,
-        "report_every": part.updates,
-        "valid_steps": 1_000_000,
-        "save_checkpoint_steps": 1_000_000,
-        "encoder_type": "transformer",
-        "decoder_type": "transformer",
-        "position_encoding": True,
-        "share_embeddings": True,
-        "share_decoder_embeddings": True,
-        "layers": config.layers,
-        "hidden_size": config.d_model,
-        "word_vec_size": config.d_model,
-        "heads": config.heads,
-        "transformer_ff": config.d_ff,
-        "dropout": [config.dropout],
-        "attention_dropout": [0.0],
-        "label_smoothing": training.label_smoothing,
-        "optim": "adam",
-        "adam_beta1": training.adam_betas[0],
-        "adam_beta2": training.adam_betas[1],
-        "learning_rate": setting.experiment.peak_learning_rate,
-        "max_grad_norm": training.gradient_clip or 0.0,
-        "batch_type": "tokens",
-        "batch_size": training.batch_tokens,
-        "normalization": "tokens",
-        "world_size": 1,
-    }
-    setting.write("opennmt.yaml", [yaml.safe_dump(settings)])
-    return f"rm -f {log_name(part)} && {setting.run('onmt.bin.train')} -config opennmt.yaml"
+    model, training = comparison.model, comparison.experiment.training
 
+    def prepare(part: Part) -> None:
+        corpus = {
+            "path_src": f"{part.name}.words.source",
+            "path_tgt": f"{part.name}.words.target",
+            # It appends EOS to the target only
+            "transforms": ["suffix"],
+            "src_suffix": "</s>",
+            "tgt_suffix": "",
+        }
+        settings = {
+            "data": {"train": corpus},
+            "src_vocab": "words",
+            "tgt_vocab": "words",
+            "share_vocab": True,
+            "save_model": "out.opennmt",
+            "train_steps": part.updates,
+            "report_every": part.updates,
+            "valid_steps": 1_000_000,
+            "save_checkpoint_steps": 1_000_000,
+            # All pairs are sorted once, in the process that trains
+            "bucket_size": part.pairs,
+            "num_workers": 0,
+            "encoder_type": "transformer",
+            "decoder_type": "transformer",
+            "position_encoding": True,
+            "share_embeddings": True,
+            "share_decoder_embeddings": True,
+            "add_ffnbias": True,
+            "layers": model.layers,
+            "hidden_size": model.d_model,
+            "word_vec_size": model.d_model,
+            "heads": model.heads,
+            "transformer_ff": model.d_ff,
+            "dropout": [model.dropout],
+            "attention_dropout": [0.0],
+            "label_smoothing": training.label_smoothing,
+            "optim": "adam",
+            "adam_beta1": training.adam_betas[0],
+            "adam_beta2": training.adam_betas[1],
+            "learning_rate": comparison.experiment.peak_learning_rate,
+            "max_grad_norm": training.gradient_clip or 0.0,
+            "batch_type": "tokens",
+            "batch_size": training.batch_tokens,
+            "normalization": "tokens",
+            "world_size": 1,
+        }
+        comparison.write(f"opennmt.{part.name}.yaml", [yaml.safe_dump(settings)])
 
-def target_tokens(setting: Setting, part: Part) -> int:
-    """Return the target tokens of all updates, from the mean of an update in the log.
+    def log(part: Part) -> str:
+        return f"opennmt.{part.name}.log"
 
-    Raises UserError when the log does not have it.
-    """
-    log = setting.folder / log_name(part)
-    match = re.search(rf"Step +{part.updates}/.*bsz: *\d+/ *(\d+)/", log.read_text("utf-8"))
-    if match is None:
-        raise UserError(f"{log} does not say how many tokens an update had.")
-    return int(match[1]) * part.updates
+    def command(part: Part) -> str:
+        run = comparison.run("onmt.bin.train")
+        return f"{run} -config opennmt.{part.name}.yaml > {log(part)} 2>&1"
 
+    def target_tokens(part: Part) -> int:
+        path = comparison.folder / log(part)
+        match = re.search(rf"Step +{part.updates}/.*bsz: *\d+/ *(\d+)/", path.read_text("utf-8"))
+        if match is None:
+            raise UserError(f"{path} does not say how many tokens an update had.")
+        return int(match[1]) * part.updates
 
-def log_name(part: Part) -> str:
-    """Return the name of the log of a part."""
-    return f"opennmt.{part.name}.log"
+    return Program(command, prepare, target_tokens)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, lengths
-from nmt.benchmarks.programs import SMALL, Part, Setting
+from nmt.benchmarks.programs import DEV, Comparison, Part, Program
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import EOS, PAD
@@ -69,27 +69,33 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     return Peer(model, loss, search)
 
 
-def training_command(setting: Setting, part: Part) -> str:
-    """Return sockeye-train for the shell."""
-    config, training = setting.model, setting.experiment.training
-    source, target = part.files("words")
-    betas = ":".join(map(str, training.adam_betas))
-    clipping = (
-        f"norm --gradient-clipping-threshold {clip}" if (clip := training.gradient_clip) else "none"
-    )
-    return (
-        f"rm -rf sockeye && {setting.run('sockeye.train')} --output sockeye --use-cpu"
-        f" --source {source} --target {target} --validation-source {SMALL}.words.source"
-        f" --validation-target {SMALL}.words.target --source-vocab words.json"
-        " --target-vocab words.json --shared-vocab --weight-tying-type src_trg_softmax"
-        f" --encoder transformer --decoder transformer --num-layers {config.layers}"
-        f" --transformer-model-size {config.d_model} --transformer-attention-heads {config.heads}"
-        f" --transformer-feed-forward-num-hidden {config.d_ff} --transformer-postprocess drn"
-        f" --transformer-dropout-prepost {config.dropout} --transformer-dropout-attention 0"
-        f" --transformer-dropout-act 0 --max-seq-len {MAX_TOKENS} --batch-type max-word"
-        f" --batch-size {training.batch_tokens} --batch-sentences-multiple-of 1 --label-smoothing"
-        f" {training.label_smoothing} --optimizer adam --optimizer-betas {betas}"
-        f" --initial-learning-rate {setting.experiment.peak_learning_rate}"
-        f" --gradient-clipping-type {clipping} --max-num-epochs 1"
-        " --checkpoint-interval 1000000 --decode-and-evaluate 0"
-    )
+def program(comparison: Comparison) -> Program:
+    """Return sockeye-train."""
+    model, training = comparison.model, comparison.experiment.training
+    clipping = "--gradient-clipping-type none"
+    if training.gradient_clip:
+        clipping = (
+            f"--gradient-clipping-type norm --gradient-clipping-threshold {training.gradient_clip}"
+        )
+
+    def command(part: Part) -> str:
+        return (
+            f"rm -rf out.sockeye && {comparison.run('sockeye.train')} --output out.sockeye"
+            f" --use-cpu --source {part.name}.words.source --target {part.name}.words.target"
+            f" --validation-source {DEV}.words.source --validation-target {DEV}.words.target"
+            " --source-vocab words.json --target-vocab words.json --shared-vocab"
+            " --weight-tying-type src_trg_softmax --encoder transformer --decoder transformer"
+            f" --num-layers {model.layers} --transformer-model-size {model.d_model}"
+            f" --transformer-attention-heads {model.heads}"
+            f" --transformer-feed-forward-num-hidden {model.d_ff}"
+            " --transformer-preprocess= --transformer-postprocess drn"
+            f" --transformer-dropout-prepost {model.dropout} --transformer-dropout-attention 0"
+            f" --transformer-dropout-act 0 --max-seq-len {MAX_TOKENS} --batch-type max-word"
+            f" --batch-size {training.batch_tokens} --batch-sentences-multiple-of 1"
+            f" --label-smoothing {training.label_smoothing} --optimizer adam --optimizer-betas"
+            f" {training.adam_betas[0]}:{training.adam_betas[1]}"
+            f" --initial-learning-rate {comparison.experiment.peak_learning_rate} {clipping}"
+            " --max-num-epochs 1 --checkpoint-interval 1000000 --decode-and-evaluate 0"
+        )
+
+    return Program(command)

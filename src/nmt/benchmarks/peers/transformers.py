@@ -5,7 +5,7 @@ import shlex
 from torch import Tensor
 
 from nmt.benchmarks.peers import MAX_TOKENS, Peer, smoothed_cross_entropy
-from nmt.benchmarks.programs import Part, Setting
+from nmt.benchmarks.programs import Comparison, Part, Program
 from nmt.configuration import Transformer
 from nmt.data.batch import Batch
 from nmt.models.protocol import PAD
@@ -37,12 +37,15 @@ def build(config: Transformer, vocabulary_size: int, smoothing: float) -> Peer:
     return Peer(model, loss, search)
 
 
-def training_command(setting: Setting, part: Part) -> str:
-    """Return how the shell runs transformers' Seq2SeqTrainer."""
-    source, target = part.files("ids")
-    return (
-        f"rm -rf marian && {setting.run('nmt.benchmarks.peers.marian_program')}"
-        f" --catalog {shlex.quote(str(setting.catalog))} --experiment {setting.name}"
-        f" --source {source} --target {target} --vocabulary-size {setting.vocabulary_size}"
-        " --output marian"
-    )
+def program(comparison: Comparison) -> Program:
+    """Return a training by Seq2SeqTrainer, which transformers has in place of a program."""
+
+    def command(part: Part) -> str:
+        return (
+            f"rm -rf out.transformers"
+            f" && {comparison.run('nmt.benchmarks.peers.transformers_program')}"
+            f" --catalog {shlex.quote(str(comparison.catalog))} --experiment {comparison.name}"
+            f" --tokens {part.name}.tokens --output out.transformers"
+        )
+
+    return Program(command)
