@@ -8,7 +8,9 @@ import pytest
 from nmt.files import read_json
 from tests.support.files import ROOT
 
-RUNS = ROOT / "docs" / "results" / "data" / "runs" / "multi30k-en-de"
+DATA = ROOT / "docs" / "results" / "data" / "runs"
+RUNS = DATA / "multi30k-en-de"
+TATOEBA = DATA / "tatoeba-en-de" / "tatoeba-transformer" / "seed-1"
 SYSTEMS = {
     "Transformer": "transformer",
     "LSTM, source reversed": "seq2seq",
@@ -55,3 +57,20 @@ def test_minutes_are_the_mean_of_the_runs(row):
     runs = RUNS.glob(f"multi30k-small-{SYSTEMS[row[0]]}+peak_learning_rate-*+updates-1500/seed-1")
     seconds = [read_json(run / "training.json")["cpu_seconds"] for run in runs]
     assert row[-1] == f"{np.mean(seconds) / 60:.1f}"
+
+
+@pytest.mark.parametrize(
+    ("title", "split"), [("Tatoeba's own", "test"), ("newstest2014", "newstest2014")]
+)
+def test_scores_of_tatoeba_are_those_of_the_run(title, split):
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| {title} \|(.*)\|$", text, re.MULTILINE)[1]
+    cells = [cell.strip() for cell in row.split("|")]
+    scores = read_json(TATOEBA / f"{split}.scores.json")
+    metrics = [f"{scores[metric]['score']:.2f}" for metric in ("bleu", "chrf", "ter")]
+    by_length = [f"{part['bleu']:.1f}" for part in scores["bleu_by_source_length"][:3]]
+    assert [cells[0].replace(",", ""), *cells[1:2], *cells[3:]] == [
+        str(scores["sentences"]),
+        *metrics,
+        *by_length,
+    ]
