@@ -32,8 +32,9 @@ class Workplace:
         self.config: dict[str, object] = {"updates": updates}
         # Snakemake does not quote the path of Python in its jobs.
         environment_link = cluster.folder / "environment"
-        environment_link.unlink(missing_ok=True)
-        environment_link.symlink_to(sys.prefix)
+        # Another place's snakemake may be starting by it
+        if not environment_link.is_symlink():
+            environment_link.symlink_to(sys.prefix)
         self.python = environment_link / "bin/python"
         self.environment = environment(self.folder) | {
             key: cluster.environment[key] for key in ("SLURM_CONF", "PATH")
