@@ -32,11 +32,10 @@ from nmt.benchmarks.programs import (
     write_part,
     write_vocabulary,
 )
-from nmt.benchmarks.report import speeds
+from nmt.benchmarks.report import measured_in_turn, speeds
 from nmt.configuration import load_catalog
 from nmt.device import choose_device
 from nmt.files import write_text
-from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.text.subwords import SubwordPair
 from nmt.training.machine import device_name
@@ -63,14 +62,10 @@ def main(args: argparse.Namespace) -> None:
         few = write_part(comparison, FEW, texts, FEW_PAIRS)
         every = write_part(comparison, ALL, texts, args.pairs)
         write_vocabulary(comparison)
-        turns = [name for _ in range(args.rounds) for name in by_name]
-        records = []
-        for name in progress(turns, "benchmark", len(turns), "measurements"):
-            speed = measure(by_name[name], comparison, few, every)
-            records.append({"program": name} | speed)
-            measurements = pd.DataFrame(records)
-            # Written after every measurement, because a later one may fail
-            write_text(args.csv, measurements.to_csv(index=False))
+        turns = [{"program": name} for _ in range(args.rounds) for name in by_name]
+        measurements = measured_in_turn(
+            turns, lambda program: measure(by_name[program], comparison, few, every), args.csv
+        )
     table = markdown(measurements, args)
     write_text(args.markdown, table)
     print(table, end="")

@@ -16,11 +16,10 @@ import pandas as pd
 import torch
 
 from nmt.benchmarks.peers import SEARCH_TOOLKITS, TOOLKITS
-from nmt.benchmarks.report import speeds
+from nmt.benchmarks.report import measured_in_turn, speeds
 from nmt.benchmarks.worker import busy_processes, run_worker
 from nmt.device import choose_device
 from nmt.files import write_text
-from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.training.machine import device_name
 
@@ -37,16 +36,15 @@ def main(args: argparse.Namespace) -> None:
         "sentences": args.sentences,
         "threads": args.threads,
     }
-    turns = [toolkit for _ in range(args.rounds) for toolkit in toolkits]
-    records = []
-    for toolkit in progress(turns, "benchmark", len(turns), "measurements"):
+
+    def measure(toolkit: str) -> dict:
         python = args.peers_python if toolkit in TOOLKITS else sys.executable
         worker = [python, "-m", SEARCH, f"--toolkit={toolkit}"]
         with busy_processes(args.busy):
-            records.append({"toolkit": toolkit} | run_worker(toolkit, worker, options))
-        measurements = pd.DataFrame(records)
-        # Written after every measurement, because a later one may fail
-        write_text(args.csv, measurements.to_csv(index=False))
+            return run_worker(toolkit, worker, options)
+
+    turns = [{"toolkit": toolkit} for _ in range(args.rounds) for toolkit in toolkits]
+    measurements = measured_in_turn(turns, measure, args.csv)
     table = markdown(measurements, args)
     write_text(args.markdown, table)
     print(table, end="")

@@ -12,18 +12,16 @@ from pathlib import Path
 from nmt import command
 
 # isort: split
-import pandas as pd
 import torch
 
 from nmt.benchmarks.optimizations import OPTIMIZATIONS, VARIABLES
 from nmt.benchmarks.peers import TOOLKITS
-from nmt.benchmarks.report import draw, markdown
+from nmt.benchmarks.report import draw, markdown, measured_in_turn
 from nmt.benchmarks.worker import SOURCE, run_worker
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.paper.drawing import save
-from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.training.machine import device_name
 
@@ -40,28 +38,26 @@ def main(args: argparse.Namespace) -> None:
         )
     commands = worker_commands(args)
     sources = {"other": args.against / "src"} if args.against else {}
-    pairs = list(zip(args.experiments, args.tokens, strict=True))
-    turns = [
-        (experiment, tokens, version)
-        for _ in range(args.rounds)
-        for experiment, tokens in pairs
-        for version in commands
-    ]
-    records = []
-    for experiment, tokens, version in progress(turns, "benchmark", len(turns), "measurements"):
+    tokens = dict(zip(args.experiments, args.tokens, strict=True))
+
+    def measure(experiment: str, version: str) -> dict:
         options = {
             "catalog": args.catalog,
             "experiment": experiment,
-            "tokens": tokens,
+            "tokens": tokens[experiment],
             "seconds": args.seconds,
             "threads": args.threads,
         }
         source = sources.get(version, SOURCE)
-        speed = run_worker(experiment, commands[version], options, source)
-        records.append({"experiment": experiment, "version": version} | speed)
-        measurements = pd.DataFrame(records)
-        # Written after every measurement, because a later one may fail
-        write_text(args.csv, measurements.to_csv(index=False))
+        return run_worker(experiment, commands[version], options, source)
+
+    turns = [
+        {"experiment": experiment, "version": version}
+        for _ in range(args.rounds)
+        for experiment in tokens
+        for version in commands
+    ]
+    measurements = measured_in_turn(turns, measure, args.csv)
     machine = f"{device_name(choose_device())}, threads {args.threads}"
     method = f"Medians; rounds: {args.rounds}, interleaved."
     code = commit()

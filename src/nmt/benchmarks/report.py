@@ -1,10 +1,15 @@
 """Measurements of training speed as a table and a figure."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from nmt.files import write_text
 from nmt.paper.drawing import COLORS, PAGE, STYLE, finish, new_figure
+from nmt.progress import progress
 
 PHASES = ("data", "forward", "backward", "optimizer")
 NOTE = (
@@ -45,6 +50,20 @@ def spread(median: float, values: pd.Series, number_format: str) -> str:
 def ratio(ours: pd.Series, theirs: pd.Series) -> str:
     """Return the ratio of the medians, and in brackets the lowest and the highest of a round."""
     return spread(ours.median() / theirs.median(), ours / theirs, ".2f")
+
+
+def measured_in_turn(
+    turns: list[dict[str, str]], measure: Callable[..., dict], csv: Path
+) -> pd.DataFrame:
+    """Return a line for each turn: its own columns, and what `measure` returns of them.
+
+    All lines so far are written to `csv` after every measurement, because a later one may fail.
+    """
+    records = []
+    for turn in progress(turns, "benchmark", len(turns), "measurements"):
+        records.append(turn | measure(**turn))
+        write_text(csv, pd.DataFrame(records).to_csv(index=False))
+    return pd.DataFrame(records)
 
 
 def speeds(measurements: pd.DataFrame, key: str, value: str, number_format: str) -> pd.DataFrame:

@@ -116,54 +116,9 @@ def program(comparison: Comparison) -> Program:
     It reads its corpus without end, and so gets as many updates as an epoch has here; its log has
     the mean number of an update's target tokens.
     """
-    model, training = comparison.model, comparison.experiment.training
 
     def prepare(part: Part) -> None:
-        corpus = {
-            "path_src": f"{part.name}.words.source",
-            "path_tgt": f"{part.name}.words.target",
-            # It appends EOS to the target only
-            "transforms": ["suffix"],
-            "src_suffix": "</s>",
-            "tgt_suffix": "",
-        }
-        settings = {
-            "data": {"train": corpus},
-            "src_vocab": "words",
-            "tgt_vocab": "words",
-            "share_vocab": True,
-            "save_model": "out.opennmt",
-            "train_steps": part.updates,
-            "report_every": part.updates,
-            "valid_steps": 1_000_000,
-            "save_checkpoint_steps": 1_000_000,
-            # All pairs are sorted once, in the process that trains
-            "bucket_size": part.pairs,
-            "num_workers": 0,
-            "encoder_type": "transformer",
-            "decoder_type": "transformer",
-            "position_encoding": True,
-            "share_embeddings": True,
-            "share_decoder_embeddings": True,
-            "add_ffnbias": True,
-            "layers": model.layers,
-            "hidden_size": model.d_model,
-            "word_vec_size": model.d_model,
-            "heads": model.heads,
-            "transformer_ff": model.d_ff,
-            "dropout": [model.dropout],
-            "attention_dropout": [0.0],
-            "label_smoothing": training.label_smoothing,
-            "optim": "adam",
-            "adam_beta1": training.adam_betas[0],
-            "adam_beta2": training.adam_betas[1],
-            "learning_rate": comparison.experiment.peak_learning_rate,
-            "max_grad_norm": training.gradient_clip or 0.0,
-            "batch_type": "tokens",
-            "batch_size": training.batch_tokens,
-            "normalization": "tokens",
-            "world_size": 1,
-        }
+        settings = program_settings(comparison, part)
         comparison.write(f"opennmt.{part.name}.yaml", [yaml.safe_dump(settings)])
 
     def log(part: Part) -> str:
@@ -181,3 +136,53 @@ def program(comparison: Comparison) -> Program:
         return int(match[1]) * part.updates
 
     return Program(command, prepare, target_tokens)
+
+
+def program_settings(comparison: Comparison, part: Part) -> dict:
+    """Return the configuration of onmt_train."""
+    model, training = comparison.model, comparison.experiment.training
+    corpus = {
+        "path_src": f"{part.name}.words.source",
+        "path_tgt": f"{part.name}.words.target",
+        # It appends EOS to the target only
+        "transforms": ["suffix"],
+        "src_suffix": "</s>",
+        "tgt_suffix": "",
+    }
+    return {
+        "data": {"train": corpus},
+        "src_vocab": "words",
+        "tgt_vocab": "words",
+        "share_vocab": True,
+        "save_model": "out.opennmt",
+        "train_steps": part.updates,
+        "report_every": part.updates,
+        "valid_steps": 1_000_000,
+        "save_checkpoint_steps": 1_000_000,
+        # All pairs are sorted once, in the process that trains
+        "bucket_size": part.pairs,
+        "num_workers": 0,
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "position_encoding": True,
+        "share_embeddings": True,
+        "share_decoder_embeddings": True,
+        "add_ffnbias": True,
+        "layers": model.layers,
+        "hidden_size": model.d_model,
+        "word_vec_size": model.d_model,
+        "heads": model.heads,
+        "transformer_ff": model.d_ff,
+        "dropout": [model.dropout],
+        "attention_dropout": [0.0],
+        "label_smoothing": training.label_smoothing,
+        "optim": "adam",
+        "adam_beta1": training.adam_betas[0],
+        "adam_beta2": training.adam_betas[1],
+        "learning_rate": comparison.experiment.peak_learning_rate,
+        "max_grad_norm": training.gradient_clip or 0.0,
+        "batch_type": "tokens",
+        "batch_size": training.batch_tokens,
+        "normalization": "tokens",
+        "world_size": 1,
+    }
