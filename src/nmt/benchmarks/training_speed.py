@@ -25,7 +25,7 @@ from nmt.training.trainer import Trainer
 
 Result = TypeVar("Result")
 # Not measured: in the first updates memory is allocated and kernels are chosen
-WARM_UP_UPDATES = 5
+WARM_UP_UPDATES = 2
 
 
 @dataclass(frozen=True)
