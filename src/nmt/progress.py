@@ -59,11 +59,12 @@ class Progress:
         if now - self.last_log_time >= SECONDS_BETWEEN_LOG_LINES:
             self.last_log_time = now
             rate = (self.completed - self.completed_at_start) / (now - self.start_time)
+            speed = f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute"
             of_total = f" of {self.total}" if self.total else ""
             values = "".join(f", {name} {value}" for name, value in self.shown.items())
             logging.info(
                 f"{self.description}: {self.completed}{of_total} {self.unit},"
-                f" {rate:.1f} a second{values}"
+                f" {speed}{values}"
             )
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ class EnsembleState:
     states: list[State]
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R present, in every member's state."""
+        """Keep rows (B', beam') of the R present, in every member's state."""
         for state in self.states:
             state.reorder(rows)
 
@@ -39,10 +39,10 @@ class Ensemble(StepModel):
         """Return what each member encodes the sources as."""
         return [model.encode(source) for model in self.members]
 
-    def start(self, encoded: list[object], beam: int) -> EnsembleState:
-        """Return the state before the first step, each sentence `beam` times."""
+    def start(self, encoded: list[object]) -> EnsembleState:
+        """Return the members' states before the first step."""
         pairs = zip(self.members, encoded, strict=True)
-        return EnsembleState([model.start(member_encoded, beam) for model, member_encoded in pairs])
+        return EnsembleState([model.start(member_encoded) for model, member_encoded in pairs])
 
     def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         """Return the members' hidden states (R, D), side by side, after tokens (R,)."""

@@ -23,7 +23,7 @@ def force(
     search works with, ensembles too.
     """
     target_out = pad([[*target, EOS] for target in targets]).to(source.device)  # (B, T)
-    state = model.start(model.encode(source), beam=1)
+    state = model.start(model.encode(source))
     last_tokens = torch.full_like(target_out[:, 0], BOS)
     totals = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
     for next_tokens in target_out.unbind(1):

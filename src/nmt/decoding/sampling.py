@@ -52,8 +52,9 @@ def sample(
     """
     device = source.device
     generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
-    state = model.start(model.encode(source), samples)
+    state = model.start(model.encode(source))
     sentences = torch.arange(len(limits), device=device)  # (B,): the index of each open sentence
+    state.reorder(sentences[:, None].expand(-1, samples))
     limit = torch.tensor(limits, device=device)
     tokens = torch.full((len(limits) * samples,), BOS, device=device)  # (R,)
     sampled = []  # for each position tokens (all sentences, N), EOS behind what has ended

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
@@ -15,8 +16,8 @@ from nmt.device import rows_per_chunk
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open (active), K beam, R = B * K rows (one for each open hypothesis), N n_best,
-# D width of hidden states, V vocabulary, C candidate next tokens of each row (2K, or V if that is
-# fewer), M continuations of each sentence (2K, or K once those with EOS are taken out)
+# D width of hidden states, V vocabulary, M continuations of each sentence (2K, or K once those with
+# EOS are taken out). Before the first step a sentence has one hypothesis, BOS: then K is 1.
 
 MAX_ROW_BYTES = 4 * 2**16  # float32 log probabilities of 65,536 words
 
@@ -71,17 +72,17 @@ def search(
     beam = decoding.beam
     eos_candidates = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
     stop = "beam" if beam == 1 else decoding.stop
-    state = model.start(model.encode(source), beam)
+    state = model.start(model.encode(source))
     sentences = OpenSentences.begin(limits, decoding, source.device)
     finished = Finished(len(limits), n_best, source.device)
 
     length = 0
     while len(sentences.sentence_ids):
         hidden, state = model.step(sentences.prefixes[..., -1].flatten(), state)
-        at_limit = (sentences.limit == length).repeat_interleave(beam)
+        at_limit = (sentences.limit == length).repeat_interleave(sentences.log_probs.size(1))
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
-        continuations = sentences.continuations(next_log_probs, next_tokens)
+        continuations = sentences.continuations(next_log_probs, next_tokens, 2 * beam)
         finished.add(sentences, continuations, eos_candidates, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
@@ -135,31 +136,29 @@ class OpenSentences:
 
     @classmethod
     def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
-        """Return all sentences, with hypotheses that consist of BOS."""
+        """Return all sentences, with one hypothesis each, which consists of BOS."""
         limit = copy_to(torch.tensor(limits), device)
-        # A sentence's K hypotheses are equal at first: only one of them is continued.
-        log_probs = torch.full((len(limits), decoding.beam), -torch.inf, device=device)
-        log_probs[:, 0] = 0.0
         return cls(
             sentence_ids=torch.arange(len(limits), device=device),
             limit=limit,
             largest_penalty=length_penalty(limit + 1, decoding),
-            log_probs=log_probs,
-            prefixes=torch.full((len(limits), decoding.beam, 1), BOS, device=device),
+            log_probs=torch.zeros(len(limits), 1, device=device),
+            prefixes=torch.full((len(limits), 1, 1), BOS, device=device),
         )
 
-    def continuations(self, next_log_probs: Tensor, next_tokens: Tensor) -> Continuations:
-        """Return the 2K best continuations of each sentence.
+    def continuations(
+        self, next_log_probs: Tensor, next_tokens: Tensor, count: int
+    ) -> Continuations:
+        """Return the `count` best continuations of each sentence, twice the beam.
 
-        At most K of them end, one for each hypothesis, so that K others are left.
-        next_log_probs, next_tokens: (R, C).
+        At most one for each hypothesis ends, so that as many as the beam are left.
+        next_log_probs, next_tokens: (R, count).
         """
-        beam = self.log_probs.size(1)
-        next_log_probs = next_log_probs.unflatten(0, (-1, beam))  # (R, C) -> (B, K, C)
+        next_log_probs = next_log_probs.unflatten(0, self.log_probs.shape)  # (B, K, count)
         totals = (self.log_probs[..., None] + next_log_probs).flatten(1)
-        log_probs, index = totals.topk(2 * beam)
+        log_probs, index = totals.topk(count)
         tokens = next_tokens.view(totals.shape).gather(1, index)
-        return Continuations(log_probs, index // next_log_probs.size(-1), tokens)
+        return Continuations(log_probs, index // count, tokens)
 
     def advance(self, kept: Continuations, still_open: Tensor) -> Tensor:
         """Continue the hypotheses of some sentences, and forget the other sentences.
@@ -240,8 +239,8 @@ def top_next_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Return the log probabilities of each row's most probable next tokens, and these tokens.
 
-    hidden: (R, D). count: the most that are wanted of a row. at_limit: (R,), true at rows that may
-    only end. Both results are (R, C).
+    hidden: (R, D). at_limit: (R,), true at rows that may only end. Both results are (R, count);
+    where the vocabulary has fewer tokens, the last are impossible.
     """
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
@@ -253,7 +252,9 @@ def top_next_tokens(
     only_end = torch.full_like(log_probs, -torch.inf)
     only_end[:, 0] = end
     log_probs = torch.where(at_limit[:, None], only_end, log_probs)
-    return log_probs, tokens.masked_fill(at_limit[:, None], EOS)
+    tokens = tokens.masked_fill(at_limit[:, None], EOS)
+    missing = count - tokens.size(1)
+    return F.pad(log_probs, (0, missing), value=-torch.inf), F.pad(tokens, (0, missing), value=PAD)
 
 
 def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -82,12 +82,13 @@ class State:
 
     encoded: Tensor
     windows: list[Tensor]
-    position: int
-    beam: int
+    position: int = 0
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         sentences = rows[:, 0] // self.beam
+        self.beam = rows.size(1)
         self.windows = [window[rows.flatten()] for window in self.windows]
         if len(sentences) != len(self.encoded):
             self.encoded = self.encoded[sentences]
@@ -154,14 +155,13 @@ class ByteNet(Model):
             x = block(x)
         return HiddenStates(self.last_layer(x))
 
-    def start(self, encoded: Tensor, beam: int) -> State:
+    def start(self, encoded: Tensor) -> State:
         """Return the state before the first step, with windows of zeros."""
-        rows = len(encoded) * beam
         windows = [
-            encoded.new_zeros(rows, block.reach, block.convolution.in_channels)
+            encoded.new_zeros(len(encoded), block.reach, block.convolution.in_channels)
             for block in self.decoder
         ]
-        return State(encoded, windows, 0, beam)
+        return State(encoded, windows)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, 2D) -> (R, 2D)."""

@@ -123,12 +123,13 @@ class State:
 
     memory: Memory
     windows: list[Tensor]
-    position: int
-    beam: int
+    position: int = 0
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         self.memory = self.memory.select(rows, self.beam)
+        self.beam = rows.size(1)
         rows = rows.flatten()
         self.windows = [window[rows] for window in self.windows]
 
@@ -194,16 +195,15 @@ class ConvS2S(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
         return HiddenStates(self.decode(self.encode(source), target_in)[0])
 
-    def start(self, encoded: Memory, beam: int) -> State:
+    def start(self, encoded: Memory) -> State:
         """Return the state before the first step, with windows of zeros."""
-        rows = len(encoded.padding) * beam
         windows = [
             encoded.encoder_states.new_zeros(
-                rows, convolution.before, convolution.convolution.in_channels
+                len(encoded.padding), convolution.before, convolution.convolution.in_channels
             )
             for convolution in self.decoder.convolutions
         ]
-        return State(encoded, windows, 0, beam)
+        return State(encoded, windows)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""

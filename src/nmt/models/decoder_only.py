@@ -48,7 +48,7 @@ class State:
     shift: Tensor
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         rows = rows.flatten()
         self.mask = self.mask[rows]
         self.shift = self.shift[rows]
@@ -148,14 +148,10 @@ class DecoderOnly(Model):
         predicted, _ = align_right(padded, F.pad(source.padding, (1, 0)))
         return HiddenStates(hidden, source=(self.norm(encoded.hidden), predicted))
 
-    def start(self, encoded: EncodedSource, beam: int) -> State:
-        """Return the state before the first step, with the source's keys and values per beam."""
-        caches = []
-        for cache in encoded.caches:
-            repeated = tuple(past.repeat_interleave(beam, 0) for past in cache.past)
-            caches.append(KeyValueCache(repeated))
-        mask = padding_mask(encoded.padding, encoded.hidden.dtype).repeat_interleave(beam, 0)
-        return State(caches, mask, encoded.shift.repeat_interleave(beam))
+    def start(self, encoded: EncodedSource) -> State:
+        """Return the state before the first step, with the source's keys and values."""
+        caches = [KeyValueCache(cache.past) for cache in encoded.caches]
+        return State(caches, padding_mask(encoded.padding, encoded.hidden.dtype), encoded.shift)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""

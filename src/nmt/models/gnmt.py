@@ -84,11 +84,12 @@ class State:
     hidden: list[Tensor]
     cell: list[Tensor]
     context: Tensor
-    beam: int
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         self.memory = self.memory.select(rows, self.beam)
+        self.beam = rows.size(1)
         rows = rows.flatten()
         self.hidden = [hidden[rows] for hidden in self.hidden]
         self.cell = [cell[rows] for cell in self.cell]
@@ -236,13 +237,13 @@ class GNMT(Model):
             return HiddenStates(hidden)
         return HiddenStates(hidden, penalty=penalty + source_penalty)
 
-    def start(self, encoded: tuple[Memory, list[LayerState], Tensor], beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
+    def start(self, encoded: tuple[Memory, list[LayerState], Tensor]) -> State:
+        """Return the state before the first step."""
         memory, last, _ = encoded
-        hidden = [hidden_of_layer.repeat_interleave(beam, 0) for hidden_of_layer, _ in last]
-        cell = [cell_of_layer.repeat_interleave(beam, 0) for _, cell_of_layer in last]
-        context, _ = self.context(hidden[0].unflatten(0, (-1, beam)), memory)
-        return State(memory, hidden, cell, context.flatten(0, 1), beam)
+        hidden = [hidden_of_layer for hidden_of_layer, _ in last]
+        cell = [cell_of_layer for _, cell_of_layer in last]
+        context, _ = self.context(hidden[0][:, None], memory)
+        return State(memory, hidden, cell, context[:, 0])
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, D)."""

@@ -33,13 +33,13 @@ class HiddenStates:
 class State(Protocol):
     """What a model carries from step to step for B sentences of `beam` rows each.
 
-    The rows of one sentence are adjacent.
+    At the start each sentence has one row. The rows of one sentence are adjacent.
     """
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R present: the surviving beams of the sentences still open.
+        """Keep rows (B', beam') of the R present: the hypotheses of the sentences still open.
 
-        All rows of one line come from one sentence.
+        All rows of one line come from one sentence; the same row may be kept several times.
         """
 
 
@@ -56,8 +56,8 @@ class StepModel(nn.Module, ABC):
         """Return all that the decoder needs of the sources, in a form of the family's own."""
 
     @abstractmethod
-    def start(self, encoded: Any, beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times.
+    def start(self, encoded: Any) -> State:
+        """Return the state before the first step, one row for each sentence.
 
         encoded: what `encode` returned.
         """

@@ -36,11 +36,12 @@ class State:
 
     memory: Memory
     hidden: Tensor
-    beam: int
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         self.memory = self.memory.select(rows, self.beam)
+        self.beam = rows.size(1)
         self.hidden = self.hidden[rows.flatten()]
 
 
@@ -165,10 +166,9 @@ class RNNSearch(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, encoded: tuple[Memory, Tensor], beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
-        memory, first = encoded
-        return State(memory, first.repeat_interleave(beam, 0), beam)
+    def start(self, encoded: tuple[Memory, Tensor]) -> State:
+        """Return the state before the first step."""
+        return State(*encoded)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H/2)."""

@@ -40,11 +40,12 @@ class State:
     hidden: list[Tensor]
     cell: list[Tensor]
     attentional: Tensor
-    beam: int
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam) of the R."""
+        """Keep rows (B', beam') of the R."""
         self.memory = self.memory.select(rows, self.beam)
+        self.beam = rows.size(1)
         rows = rows.flatten()
         self.hidden = [hidden[rows] for hidden in self.hidden]
         self.cell = [cell[rows] for cell in self.cell]
@@ -179,12 +180,10 @@ class Seq2Seq(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, encoded: tuple[Memory, Tensor, Tensor], beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
+    def start(self, encoded: tuple[Memory, Tensor, Tensor]) -> State:
+        """Return the state before the first step."""
         memory, hidden, cell = encoded
-        hiddens = list(hidden.repeat_interleave(beam, 1))
-        cells = list(cell.repeat_interleave(beam, 1))
-        return State(memory, hiddens, cells, torch.zeros_like(hiddens[0]), beam)
+        return State(memory, list(hidden), list(cell), torch.zeros_like(hidden[0]))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, H)."""

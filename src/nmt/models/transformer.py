@@ -31,14 +31,15 @@ class State:
     caches: list[KeyValueCache]
     source_keys_values: list[tuple[Tensor, Tensor]]
     source_mask: Tensor | None
-    beam: int
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep the rows with these indices (B', beam), out of R."""
+        """Keep rows (B', beam') of the R."""
+        sentences = rows[:, 0] // self.beam
+        self.beam = rows.size(1)
         for cache in self.caches:
             cache.reorder(rows.flatten())
         if len(rows) < len(self.source_keys_values[0][0]):
-            sentences = rows[:, 0] // self.beam
             self.source_keys_values = [
                 (keys[sentences], values[sentences]) for keys, values in self.source_keys_values
             ]
@@ -125,14 +126,14 @@ class Transformer(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         return HiddenStates(self.decode(self.encode(source), target_in))
 
-    def start(self, encoded: tuple[Tensor, Tensor | None], beam: int) -> State:
+    def start(self, encoded: tuple[Tensor, Tensor | None]) -> State:
         """Return the state before the first step, with the source's projected keys and values."""
         encoder_states, mask = encoded
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
         caches = [KeyValueCache() for _ in self.decoder]
-        return State(caches, contiguous, mask, beam)
+        return State(caches, contiguous, mask)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""

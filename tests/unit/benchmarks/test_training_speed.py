@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from nmt.benchmarks.training_speed import Clock, repeat
+from nmt.benchmarks.training_speed import WARM_UP_UPDATES, Clock, repeat
 
 
 def test_forward_passes_of_all_micro_batches_count():
@@ -27,4 +27,4 @@ def test_all_ranks_stop_when_one_has_trained_long_enough():
     updates = itertools.count(1)
     ended_elsewhere = iter([False, False, True])
     results = repeat(lambda: next(updates), 100.0, lambda ended: [ended or next(ended_elsewhere)])
-    assert results == [6, 7, 8]
+    assert results == [WARM_UP_UPDATES + number for number in (1, 2, 3)]

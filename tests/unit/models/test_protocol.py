@@ -38,7 +38,7 @@ def test_each_cached_step_equals_the_full_forward_pass(model):
     source = sources(random_sentences(LENGTHS))
     target = target_inputs(random_sentences([6] * 4, seed=1))
     full = logits(model, source, target).log_softmax(-1)
-    state = model.start(model.encode(source), beam=1)
+    state = model.start(model.encode(source))
     for position in range(target.size(1)):
         step, state = model.step(target[:, position], state)
         torch.testing.assert_close(model.output(step).log_softmax(-1), full[:, position], **EXACT)
@@ -46,19 +46,25 @@ def test_each_cached_step_equals_the_full_forward_pass(model):
 
 def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     source = sources(random_sentences(LENGTHS))
-    target = torch.tensor(random_sentences([5] * 12, seed=1))
-    target[:, 0] = BOS
-    state = model.start(model.encode(source), beam=3)
-    for position in range(2):
-        _, state = model.step(target[:, position], state)
-    # Sentences 2 and 0 go on; their beams change places.
-    kept = torch.tensor([[8, 6, 6], [2, 1, 0]])
-    state.reorder(kept)
-    history = target[kept.flatten(), :2]
-    step, _ = model.step(target[:6, 2], state)
-    prefixes = torch.cat([history, target[:6, 2:3]], 1)
-    full = logits(model, select(source, [2, 2, 2, 0, 0, 0]), prefixes)
-    torch.testing.assert_close(model.output(step), full[:, -1], **EXACT)
+    tokens = torch.tensor(random_sentences([6] * 12, seed=1))
+    sentences = torch.arange(4)
+    prefixes = torch.full((4, 1), BOS)
+    state = model.start(model.encode(source))
+    # Three beams of each sentence change places; then sentences 2 and 0 go on, in this order, and
+    # at last 0 alone, with two beams.
+    first = [[0, 0, 0], [1, 1, 1], [2, 2, 2], [3, 3, 3]]
+    second = [[0, 2, 1], [5, 4, 3], [6, 6, 7], [9, 10, 11]]
+    orders = [first, second, [[8, 6, 6], [2, 1, 0]], [[0, 1, 1], [5, 5, 3]], [[4, 3]], [[0, 1]]]
+    for position, order in enumerate(orders):
+        step, state = model.step(prefixes[:, -1], state)
+        beam = len(prefixes) // len(sentences)
+        full = logits(model, select(source, sentences.repeat_interleave(beam)), prefixes)
+        torch.testing.assert_close(model.output(step), full[:, -1], **EXACT)
+        rows = torch.tensor(order)
+        state.reorder(rows)
+        sentences = sentences[rows[:, 0] // beam]
+        new = tokens[: rows.numel(), [position]]
+        prefixes = torch.cat([prefixes[rows.flatten()], new], 1)
 
 
 def test_padding_changes_neither_values_nor_gradients(model):
