@@ -1,8 +1,8 @@
 """Measure whole training programs on the same text, interleaved, and write a table.
 
 Each program trains the same Transformer for one epoch, with its own loading, batches, optimizer and
-logging. From time and tokens those of an epoch of 1,000 pairs are subtracted: starting, ending and
-the first updates. The table has target tokens a second, and how many times as fast this project is.
+logging. From time and tokens those of an epoch of a fifth of the pairs are subtracted: starting,
+ending and the first updates. The table has target tokens a second, and how many times as fast this project is.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from nmt.benchmarks.programs import (
     DEV,
     DEV_PAIRS,
     FEW,
-    FEW_PAIRS,
     SIDES,
     Comparison,
     measure,
@@ -59,7 +58,7 @@ def main(args: argparse.Namespace) -> None:
         )
         by_name = programs(["this", *args.programs], comparison)
         write_part(comparison, DEV, texts, DEV_PAIRS)
-        few = write_part(comparison, FEW, texts, FEW_PAIRS)
+        few = write_part(comparison, FEW, texts, args.pairs // 5)
         every = write_part(comparison, ALL, texts, args.pairs)
         write_vocabulary(comparison)
         turns = [{"program": name} for _ in range(args.rounds) for name in by_name]
@@ -76,11 +75,12 @@ def markdown(measurements: pd.DataFrame, args: argparse.Namespace) -> str:
     cells = speeds(measurements, "program", "target_tokens_per_second", ",.0f")
     medians = measurements.groupby("program").median().loc[cells.index]
     cells["target tokens"] = medians.target_tokens.map("{:,.0f}".format)
-    cells[f"{FEW_PAIRS:,} pairs (s)"] = medians.seconds_of_few.map("{:.1f}".format)
+    few = f"{args.pairs // 5:,}"
+    cells[f"{few} pairs (s)"] = medians.seconds_of_few.map("{:.1f}".format)
     text = cells.to_markdown(disable_numparse=True, stralign="right")
     about = (
         f"{device_name(choose_device())}, threads {args.threads}, commit {commit()}:"
-        f" {args.experiment}, an epoch of {args.pairs:,} pairs without that of {FEW_PAIRS:,}."
+        f" {args.experiment}, an epoch of {args.pairs:,} pairs without that of {few}."
         f" Medians; rounds: {args.rounds}, interleaved; in brackets are the lowest and the highest."
         " To this: the ratio of this project's target tokens a second, in float32, to theirs, of"
         " the medians and round by round."
@@ -103,7 +103,12 @@ if __name__ == "__main__":
         parser.add_argument(
             f"--{name}", type=Path, required=True, metavar="FILE", help="text of the training set"
         )
-    parser.add_argument("--pairs", type=command.whole_number(5 * FEW_PAIRS), default=5 * FEW_PAIRS)
+    parser.add_argument(
+        "--pairs",
+        type=command.whole_number(5),
+        default=5000,
+        help="of the epoch; a fifth of them should fill a batch",
+    )
     parser.add_argument(
         "--programs", nargs="+", default=[], choices=["this-bfloat16", *WHOLE_TOOLKITS]
     )

@@ -33,7 +33,6 @@ SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")  # in the order of their ids
 # Parts: the dev set, which some programs must have; few pairs, whose time is subtracted; and all
 DEV, FEW, ALL = "dev", "few", "all"
 DEV_PAIRS = 100
-FEW_PAIRS = 1_000
 
 
 @dataclass(frozen=True)
