@@ -2,7 +2,8 @@
 
 Each program trains the same Transformer for one epoch, with its own loading, batches, optimizer and
 logging. From time and tokens those of an epoch of a fifth of the pairs are subtracted: starting,
-ending and the first updates. The table has target tokens a second, and how many times as fast this project is.
+ending and the first updates. The table has target tokens a second, and how many times as fast this
+project is.
 """
 
 import argparse

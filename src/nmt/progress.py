@@ -63,8 +63,7 @@ class Progress:
             of_total = f" of {self.total}" if self.total else ""
             values = "".join(f", {name} {value}" for name, value in self.shown.items())
             logging.info(
-                f"{self.description}: {self.completed}{of_total} {self.unit},"
-                f" {speed}{values}"
+                f"{self.description}: {self.completed}{of_total} {self.unit}, {speed}{values}"
             )
 
     def close(self) -> None:

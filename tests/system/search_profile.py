@@ -1,33 +1,35 @@
 """Shows where beam search spends its time on this machine, which must do nothing else.
 
-Prints the shares of torch's kernels in a search as benchmark_search.py measures it, and how far its
-matrix products are from the rate of a large one.
+Prints the shares of a search as benchmark_search.py measures it, and how far its products with
+weights are from the rate of a large one. torch's profiler would change what it measures: its
+records lie among the tensors, and large ones then find no room and need new pages.
 """
 
 import argparse
+import pkgutil
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from tabulate import tabulate
-from torch.profiler import ProfilerActivity, profile
+from torch import Tensor
 
 from nmt import command
 from nmt.benchmarks.measure_search import make_batches, search_seconds, this_project
 from nmt.serving.folder import TranslationModel
 from nmt.training.machine import matrix_product_rate
 
-# Of kernels that take most of a search; the others are "other"
-KINDS = {
-    "products with weights": ("aten::addmm", "aten::mm", "aten::linear", "mkldnn::_linear"),
-    "products of attention": ("aten::bmm", "aten::baddbmm"),
-    "log softmax of the vocabulary": ("aten::_log_softmax",),
-    "top-k of the vocabulary": ("aten::amax", "aten::topk", "aten::gather"),
-    "copies of the caches": ("aten::index_select", "aten::copy_", "aten::cat", "aten::index"),
-    "sums, layer norms, softmax, activations": (
-        *("aten::native_layer_norm", "aten::_softmax", "aten::add", "aten::mul"),
-        "aten::clamp_min",
-    ),
+# None of them calls another.
+PARTS = {
+    "torch.nn.functional.linear": "products with weights",
+    "nmt.models.attention.attention_weights": "weights of attention",
+    "nmt.models.attention.KeyValueCache.reorder": "copies of keys and values",
+    "nmt.decoding.search.log_softmax": "log softmax of the vocabulary",
+    "nmt.decoding.search.top_k": "top-k of the vocabulary",
 }
 
 
@@ -38,22 +40,37 @@ def main(args: argparse.Namespace) -> None:
         batches = make_batches(model, args)
         search = this_project(model)
         search_seconds(search, batches[len(batches) // 2], args.beam)
-        with profile(activities=[ProfilerActivity.CPU], with_flops=True) as profiler:
-            for batch in batches:
-                search_seconds(search, batch, args.beam)
-        events = profiler.key_averages()
-        total = sum(event.self_cpu_time_total for event in events)
-        shares: Counter[str] = Counter()
-        for event in events:
-            kind = next((kind for kind, names in KINDS.items() if event.key in names), "other")
-            shares[kind] += event.self_cpu_time_total
-        products = [event for event in events if event.key in KINDS["products with weights"]]
-        seconds = sum(event.self_cpu_time_total for event in products) / 1e6
-        rate = sum(event.flops for event in products) / seconds
+        seconds: Counter[str] = Counter()
+        with timed(seconds) as flops:
+            total = sum(search_seconds(search, batch, args.beam) for batch in batches)
+        seconds["other"] = total - seconds.total()
+        rate = flops.total() / seconds["products with weights"]
         share = rate / matrix_product_rate(torch.device("cpu"), precision)
-        rows = [(kind, f"{time / total:.0%}") for kind, time in shares.most_common()]
         print(f"{precision}: products with weights run at {share:.0%} of a large product's rate")
-        print(tabulate(rows, ["kernels", "share of the time"], tablefmt="github"), end="\n\n")
+        rows = [(part, f"{time / total:.0%}") for part, time in seconds.most_common()]
+        print(tabulate(rows, ["part", "share of the time"], tablefmt="github"), end="\n\n")
+
+
+@contextmanager
+def timed(seconds: Counter[str]) -> Iterator[Counter[str]]:
+    """Add up the seconds of PARTS; yield the FLOPs of products with weights."""
+    flops: Counter[str] = Counter()
+
+    def with_clock(function, part):
+        def call(*args: Tensor):
+            start = time.perf_counter()
+            result = function(*args)
+            seconds[part] += time.perf_counter() - start
+            if part == "products with weights":
+                flops[part] += 2 * args[0].numel() * len(args[1])
+            return result
+
+        return call
+
+    with ExitStack() as stack:
+        for name, part in PARTS.items():
+            stack.enter_context(patch(name, with_clock(pkgutil.resolve_name(name), part)))
+        yield flops
 
 
 if __name__ == "__main__":
