@@ -19,7 +19,7 @@ class State:
     bag: Tensor  # (R, D)
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep the rows (B', beam) of the surviving beams."""
+        """Keep rows (B', beam') of the R."""
         self.bag = self.bag[rows.flatten()]
 
 
@@ -47,9 +47,9 @@ class Bag(Model):
         real = ~source.padding[..., None]
         return (self.source(source.tokens) * real).sum(1) / real.sum(1)
 
-    def start(self, encoded: Tensor, beam: int) -> State:
-        """Return the state before the first step, with each sentence `beam` times."""
-        return State(encoded.repeat_interleave(beam, 0))
+    def start(self, encoded: Tensor) -> State:
+        """Return the state before the first step."""
+        return State(encoded)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: last words (R,) -> hidden states (R, D), and the state."""
