@@ -15,6 +15,7 @@ SYSTEMS = {
     "Transformer": "transformer",
     "LSTM, source reversed": "seq2seq",
     "RNNencdec": "rnnencdec",
+    "RNNsearch": "rnnsearch",
     "ByteNet": "bytenet",
     "GNMT": "gnmt",
 }
