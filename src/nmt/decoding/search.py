@@ -82,7 +82,7 @@ def search(
         at_limit = (sentences.limit == length).repeat_interleave(sentences.log_probs.size(1))
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
-        continuations = sentences.continuations(next_log_probs, next_tokens, 2 * beam)
+        continuations = sentences.continuations(next_log_probs, next_tokens)
         finished.add(sentences, continuations, eos_candidates, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
@@ -146,15 +146,14 @@ class OpenSentences:
             prefixes=torch.full((len(limits), 1, 1), BOS, device=device),
         )
 
-    def continuations(
-        self, next_log_probs: Tensor, next_tokens: Tensor, count: int
-    ) -> Continuations:
-        """Return the `count` best continuations of each sentence, twice the beam.
+    def continuations(self, next_log_probs: Tensor, next_tokens: Tensor) -> Continuations:
+        """Return the best continuations of each sentence, as many as are given of a row.
 
-        At most one for each hypothesis ends, so that as many as the beam are left.
-        next_log_probs, next_tokens: (R, count).
+        They are twice the beam. At most one for each hypothesis ends, so that as many as the beam
+        are left. next_log_probs, next_tokens: (R, M).
         """
-        next_log_probs = next_log_probs.unflatten(0, self.log_probs.shape)  # (B, K, count)
+        count = next_tokens.size(1)
+        next_log_probs = next_log_probs.unflatten(0, self.log_probs.shape)  # (B, K, M)
         totals = (self.log_probs[..., None] + next_log_probs).flatten(1)
         log_probs, index = totals.topk(count)
         tokens = next_tokens.view(totals.shape).gather(1, index)

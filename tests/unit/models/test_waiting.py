@@ -89,7 +89,7 @@ def test_a_step_of_search_never_waits(family):
             hidden, state = model.step(sentences.prefixes[..., -1].flatten(), state)
             at_limit = (sentences.limit == length).repeat_interleave(beam if length else 1)
             next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
-            kept = sentences.continuations(*next_tokens, 2 * beam).without_eos(beam)
+            kept = sentences.continuations(*next_tokens).without_eos(beam)
             best_possible = kept.log_probs[:, 0] / sentences.largest_penalty
             assert (best_possible > finished.threshold("exact", beam)).device == META
             still_open = torch.arange(count, device=META)
