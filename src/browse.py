@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, lookup, read_yaml
+from nmt.configuration import lookup, read_reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, write_text
 from nmt.pages.translations import translations_page
@@ -12,8 +12,7 @@ from nmt.pages.translations import translations_page
 
 def main(args: argparse.Namespace) -> None:
     """Write the page."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     table = lookup(reproduction.tables, args.table, "table")
     if len(args.translations) != len(table.experiments):
         raise UserError(

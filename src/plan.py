@@ -14,7 +14,7 @@ from nmt import command
 import pandas as pd
 import torch
 
-from nmt.configuration import load_reproduction, lookup, read_yaml
+from nmt.configuration import lookup, read_reproduction
 from nmt.device import require_gpu
 from nmt.files import atomic_write, write_text
 from nmt.planning.plan import PlannedTraining, makespan, plan
@@ -26,8 +26,7 @@ HOUR = 3600
 
 def main(args: argparse.Namespace) -> None:
     """Print a table with a line for each training, and one for all of them."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     tables = args.table or [
         name for name, table in reproduction.tables.items() if not table.on_request
     ]
@@ -110,6 +109,7 @@ def total(trainings: list[PlannedTraining]) -> dict:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
+    command.add_runs(parser)
     parser.add_argument(
         "--table",
         action="append",

@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, lookup, read_yaml
+from nmt.configuration import lookup, read_reproduction
 from nmt.files import write_text
 from nmt.paper.drawing import Drawing, save
 from nmt.paper.figures import FIGURES, draw, file_name, origin
@@ -16,8 +16,7 @@ from nmt.paper.figures import FIGURES, draw, file_name, origin
 
 def main(args: argparse.Namespace) -> None:
     """Draw all figures, then write their files."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     table_name = args.table or next(iter(reproduction.tables))
     table = lookup(reproduction.tables, table_name, "table")
     drawing = Drawing(reproduction, catalog, table, args.runs)
@@ -31,6 +30,7 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
+    command.add_runs(parser)
     parser.add_argument("--figures", required=True, nargs="+", choices=FIGURES, metavar="NAME")
     parser.add_argument(
         "--table", metavar="NAME", help="the table whose rows are drawn; by default the first"

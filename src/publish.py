@@ -4,15 +4,14 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import read_reproduction
 from nmt.files import write_text
 from nmt.pages.index import index_page
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the page beside the tables and figures that it shows."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     folder = args.output.parent
     write_text(args.output, index_page(reproduction, catalog, folder, args.runs, args.captions))
 
@@ -20,6 +19,7 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
+    command.add_runs(parser)
     parser.add_argument(
         "--captions",
         type=Path,

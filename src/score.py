@@ -13,7 +13,6 @@ from nmt.evaluation.scores import (
     by_source_length,
     by_source_rank,
     check_parallel,
-    check_scorable,
     score,
 )
 from nmt.files import read_lines, write_json
@@ -28,16 +27,13 @@ def main(args: argparse.Namespace) -> None:
     """Score the translations, write the scores as JSON and print them."""
     translations = list(read_lines(args.translations))
     references = [list(read_lines(path)) for path in args.references]
-    files = (args.translations, *args.references)
-    check_scorable(translations, references, [str(path) for path in files])
-    if args.sources:
-        sources = list(read_lines(args.sources))
-        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
-
-    scores = score(translations, references, args.target_language)
+    names = [str(path) for path in (args.translations, *args.references)]
+    scores = score(translations, references, args.target_language, names)
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
+        sources = list(read_lines(args.sources))
+        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
         lengths = [len(line.split()) for line in sources]
         output["bleu_by_source_length"] = by_source_length(
             translations, references, lengths, SOURCE_LENGTHS

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import read_reproduction
 from nmt.files import write_text
 from nmt.pages.article import article_text, require_latex, set_article
 
@@ -15,8 +15,7 @@ from nmt.pages.article import article_text, require_latex, set_article
 def main(args: argparse.Namespace) -> None:
     """Write the text and set it."""
     require_latex()
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     scripts = Path(__file__).resolve().parent
     folder = args.output.resolve().parent
     text = args.output.with_suffix(".tex")

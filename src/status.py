@@ -73,16 +73,18 @@ def status(state: Path) -> str:
 
 def is_held(lock: Path) -> bool:
     """Return whether a living process holds the lock, on this machine or one that shares it."""
-    # NFS shares a lock only on a file that is open for reading.
-    with open(lock, "a+") as file:
-        try:
+    try:
+        # NFS shares a lock only on a file that is open for reading.
+        with open(lock, encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no such file, or the file system has no locks
+        return False
     return False
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
+    command.add_runs(parser)
     command.run(main, parser)

@@ -9,14 +9,13 @@ from pathlib import Path
 from nmt import command
 from nmt.archive.chain import Chain
 from nmt.archive.manifest import make_manifest, write_manifest
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import read_reproduction
 from nmt.errors import UserError
 
 
 def main(args: argparse.Namespace) -> None:
     """Compute the checksums of all files and write the manifest."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     results = args.runs.parent
     if args.output.resolve().parent != (results / reproduction.name).resolve():
         raise UserError(
@@ -28,5 +27,6 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
+    command.add_runs(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import load_reproduction, present_spelling, read_yaml
+from nmt.configuration import present_spelling, read_reproduction
 from nmt.files import read_json, write_text
 from nmt.paper.cells import result_sheet
 from nmt.paper.markup import csv, html, latex, markdown
@@ -14,8 +14,7 @@ from nmt.paper.tables import make_table
 
 def main(args: argparse.Namespace) -> None:
     """Make the table and write it in its four forms."""
-    values = read_yaml(args.reproduction, dict) | {"catalog": str(args.catalog)}
-    reproduction, catalog = load_reproduction(values, str(args.reproduction))
+    reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     significance = present_spelling(read_json(args.significance)) if args.significance else {}
     if args.table in SHEETS and args.table not in reproduction.tables:
         sheet = SHEETS[args.table](reproduction, catalog, args.runs)
@@ -31,6 +30,7 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
+    command.add_runs(parser)
     parser.add_argument(
         "--table", required=True, metavar="NAME", help=f"one of its tables, or {', '.join(SHEETS)}"
     )

@@ -73,11 +73,15 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reproduction(parser: argparse.ArgumentParser) -> None:
-    """Add --catalog, --reproduction and --runs."""
+    """Add --catalog and --reproduction."""
     parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
     parser.add_argument(
         "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
     )
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Add --runs, the folder of all runs."""
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
 
 

@@ -18,8 +18,8 @@ from nmt.files import lock
 CPU_ROWS = 512
 GPU_BYTES = 2**30
 
-# Held as long as this process lives
-CLAIMS: list[IO[str]] = []
+# The locks that this process holds as long as it lives, by name
+CLAIMS: dict[Path, IO[str]] = {}
 
 
 def set_threads(threads: int | None) -> None:
@@ -110,7 +110,7 @@ def enough_memory(task: str, remedy: str) -> Iterator[None]:
 
 
 def claim(names: Sequence[str], folder: Path) -> int | None:
-    """Return the index of the first name that no living process holds, and hold it.
+    """Return the index of the first name that no other living process holds, and hold it.
 
     None: all are held. Where the file system has no locks, ranks get different ones.
 
@@ -120,12 +120,14 @@ def claim(names: Sequence[str], folder: Path) -> int | None:
     if folder.lstat().st_uid != os.getuid():
         raise UserError(f"{folder} belongs to another user: remove it, or set TMPDIR.")
     for index, name in enumerate(names):
+        if folder / name in CLAIMS:
+            return index
         file = open(folder / name, "w")  # noqa: SIM115
         locked = lock(file)
         if locked is None:
             return int(os.environ.get("LOCAL_RANK", 0)) % len(names)
         if locked:
-            CLAIMS.append(file)
+            CLAIMS[folder / name] = file
             return index
         file.close()
     return None

@@ -12,7 +12,7 @@ import socket
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn, cast
 
@@ -96,12 +96,13 @@ def remove_leftovers(path: Path) -> None:
         match = pattern.fullmatch(leftover.name)
         if not match:
             continue
-        if match[1] == HOST:
-            stale = not is_alive(int(match[2]))
-        else:
-            stale = time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY
-        if stale:
-            remove(leftover)
+        with suppress(FileNotFoundError):  # another process has renamed or removed it
+            if match[1] == HOST:
+                stale = not is_alive(int(match[2]))
+            else:
+                stale = time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY
+            if stale:
+                remove(leftover)
 
 
 def is_alive(pid: int) -> bool:
@@ -124,10 +125,15 @@ def flush_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def checksum(path: Path, algorithm: str) -> str:
+    """Return a checksum of a file's bytes in hexadecimal; algorithm: sha256 or md5."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return checksum(path, "sha256")
 
 
 def remove(path: Path) -> None:

@@ -111,8 +111,7 @@ def read_record() -> dict:
     """Return the entries of the record; raises UserError when it is damaged."""
     remedy = f"delete it, {HOW}"
     entries = read_json(RECORD, remedy=remedy)
-    values = entries.values() if isinstance(entries, dict) else [None]
-    for entry in values:
+    for entry in entries.values():
         if not isinstance(entry, dict) or not {"metadata", "files"} <= entry.keys():
             raise UserError(f"{RECORD} is damaged: {remedy}.")
     return entries

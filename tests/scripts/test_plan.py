@@ -6,9 +6,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import Training, load_reproduction, read_yaml
+from nmt.models.build import build
+from nmt.models.flops import multiply_adds
 from nmt.models.size import size
-from nmt.planning.plan import PlannedTraining, amounts_of, cost_of, makespan, trainings_of
+from nmt.planning.plan import (
+    PlannedTraining,
+    amounts_of,
+    cost_of,
+    makespan,
+    mean_multiply_adds,
+    trainings_of,
+)
 from nmt.planning.texts import MADE_PAIRS, Texts, middle
 from tests.support import tiny_training
 from tests.support.families import FAMILIES
@@ -60,6 +69,19 @@ def test_tokens_and_flops_are_those_of_the_training(run_script, tmp_path):
     assert amounts.parameters == training["parameters"]
     assert amounts.target_tokens == pytest.approx(training["target_tokens"], rel=0.05)
     assert amounts.flops == pytest.approx(training["flops"], rel=0.05)
+
+
+def test_flops_are_those_of_updates_with_and_without_a_source_loss():
+    model = build(FAMILIES["decoder-only"], 500, 500)
+    settings = Training(
+        updates=10, batch_tokens=99, warmup=1, interval=5, source_loss=((0, 1.0), (5, 0.0))
+    )
+    with_source = multiply_adds(model, source_too=True)["source"]
+    without = multiply_adds(model)["source"]
+    assert with_source > without
+    # Updates 1 to 4 learn the source.
+    mean = mean_multiply_adds(model, settings)["source"]
+    assert mean == pytest.approx(0.4 * with_source + 0.6 * without)
 
 
 def test_updates_are_timed_where_no_gpu_is_named(run_script, tmp_path):

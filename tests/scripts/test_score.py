@@ -87,6 +87,14 @@ def test_more_references_gzip_and_sources(folder, run_score):
     assert sum(part["sentences"] for part in result["bleu_by_source_rank"]) == 3
 
 
+def test_an_empty_translation_is_said_once(folder, run_score):
+    lines = TRANSLATION.splitlines(keepends=True)
+    (folder / "t.de").write_text("".join(["\n", *lines[1:]]), encoding="utf-8")
+    process = run_score()
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.count("lines are empty") == 1
+
+
 def test_only_a_newline_ends_a_line(folder, run_score):
     (folder / "t.de").write_text(TRANSLATION.replace("Ein ", "Ein\u2028\x0c\x85"), encoding="utf-8")
     process = run_score()

@@ -123,3 +123,4 @@ def test_no_file_is_changed(tmp_path, make_run, run_script):
     assert [path.read_bytes() for path in paths] == contents
     (state / "lock").unlink()
     assert status(run_script, tmp_path)[0][1] == "interrupted"
+    assert not (state / "lock").exists()

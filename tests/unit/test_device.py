@@ -25,7 +25,7 @@ def two_gpus(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.cuda, "get_device_properties", properties.__getitem__)
     monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
     monkeypatch.setattr(device.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(device, "CLAIMS", [])
+    monkeypatch.setattr(device, "CLAIMS", {})
 
 
 def claim_and_wait(pipe, folder):
@@ -54,12 +54,21 @@ def test_processes_get_different_gpus_and_free_them_when_they_are_killed(tmp_pat
             process.join()
 
 
-def test_a_gpu_that_was_asked_for_is_not_shared(two_gpus, caplog):
-    assert [choose_device(gpus=1).index for _ in NAMES] == [0, 1]
+def test_a_gpu_that_was_asked_for_is_not_shared(two_gpus, monkeypatch, caplog):
+    of_other_processes = []
+    for number in range(len(NAMES)):
+        assert choose_device(gpus=1).index == number
+        of_other_processes.append(device.CLAIMS)
+        monkeypatch.setattr(device, "CLAIMS", {})
     with pytest.raises(UserError, match=r"all that are seen here \(2\) have work of yours already"):
         choose_device(gpus=1)
     assert choose_device().type == "cuda"
     assert "gets more" in caplog.text
+
+
+def test_a_process_that_chooses_twice_keeps_its_gpu(two_gpus, caplog):
+    assert [choose_device(gpus=1).index for _ in range(3)] == [0, 0, 0]
+    assert not caplog.messages
 
 
 def test_claims_are_for_their_user_alone(tmp_path, monkeypatch):

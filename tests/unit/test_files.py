@@ -166,3 +166,16 @@ def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path, respe
     path.write_text("[]")
     with pytest.raises(UserError, match="has no keys and values"):
         read_json(path)
+
+
+def test_a_leftover_that_is_gone_meanwhile_stops_nothing(tmp_path, monkeypatch):
+    leftover = tmp_path / ".made.json.another.7.partial"
+    leftover.touch()
+
+    def glob(*_):
+        leftover.unlink()
+        return [leftover]
+
+    monkeypatch.setattr(files.Path, "glob", glob)
+    files.write_json(tmp_path / "made.json", {"a": 1})
+    assert read_json(tmp_path / "made.json") == {"a": 1}

@@ -181,6 +181,7 @@ def figure_inputs(table):
     ]
     if table == FIRST_TABLE:
         needed += trained("attention.json", experiments)
+        needed += trained("model", CATALOG.with_learned_positions(experiments))
     return needed
 
 

@@ -75,7 +75,8 @@ class Chain:
     def files(self) -> Iterator[str]:
         """Yield every file: the corpus, the runs, and the reproduction's own folder."""
         runs = self.all_run_folders()
-        folders = [f"{self.corpus}/raw", f"{self.corpus}/text", *self.vocabularies(), *runs]
+        parts = [f"{self.corpus}/{part}" for part in ("raw", "clean", "text")]
+        folders = [*parts, *self.vocabularies(), *runs]
         for folder in [*folders, self.reproduction.name]:
             yield from self.files_below(folder)
 
@@ -105,11 +106,14 @@ class Chain:
         parts = path.removeprefix(f"{self.corpus}/").split("/")
         if parts[0] == "raw":
             return []
+        corpus = self.catalog.corpus(self.reproduction.corpus)
+        if parts[0] == "clean":
+            return [f"{self.corpus}/raw/train.{side}" for side in (corpus.source, corpus.target)]
         if parts[0] == "text":
-            return [f"{self.corpus}/raw/{parts[-1]}"]
+            is_filtered = parts[-1].startswith("train.") and corpus.cleaning.filters
+            return [f"{self.corpus}/{'clean' if is_filtered else 'raw'}/{parts[-1]}"]
         steps = "-".join(self.catalog.vocabulary(parts[0]).preprocessing) or "spacing"
         split = parts[2] if parts[1] == "tokens" else "train"
-        corpus = self.catalog.corpus(self.reproduction.corpus)
         text = [
             f"{self.corpus}/text/{steps}/{split}.{language}"
             for language in (corpus.source, corpus.target)
@@ -158,7 +162,8 @@ class Chain:
         if stem == "layers":
             return self.existing([f"{own}/layers.csv"]) + configuration
         if stem == "corpora":
-            return [f"{vocabulary}/tokens/" for vocabulary in self.vocabularies()] + configuration
+            tokens = [f"{vocabulary}/tokens/" for vocabulary in self.vocabularies()]
+            return self.existing([f"{self.corpus}/clean/train.json"]) + tokens + configuration
         if stem in self.reproduction.tables:
             split = self.reproduction.tables[stem].split
             if not folder or name.endswith(".significance.json"):
@@ -179,8 +184,10 @@ class Chain:
         """Return what a figure was drawn from: TABLE.KIND, or KIND of the first table's rows."""
         table, _, kind = figure.rpartition(".")
         table = table or next(iter(self.reproduction.tables))
-        if kind == "positional-encodings":  # a formula
-            return []
+        if kind == "positional-encodings":  # a formula, but for learned positions
+            rows = self.catalog.with_learned_positions(self.reproduction.tables[table].experiments)
+            folders = [folder for row in rows for folder in self.run_folders(row)]
+            return self.existing([f"{folder}/model/" for folder in folders])
         if kind == "layers":
             return self.existing([f"{self.reproduction.name}/layers.csv"])
         if kind == "search":

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from importlib.metadata import distributions
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torch
 
@@ -154,9 +154,12 @@ def write_manifest(path: Path, manifest: dict) -> None:
 
 
 def read_manifest(path: Path) -> dict:
-    """Return a manifest. Raises UserError when any byte of it was changed."""
+    """Return a manifest.
+
+    Raises UserError when any byte of it was changed, or it names a file outside the results.
+    """
     manifest = read_json(path)
-    if not isinstance(manifest, dict) or SIGNED not in manifest or "files" not in manifest:
+    if SIGNED not in manifest or "files" not in manifest:
         raise UserError(f"{path} is no manifest: make it again with snakemake.")
     del manifest[SIGNED]
     if path.read_bytes() != as_text(manifest).encode():
@@ -164,4 +167,13 @@ def read_manifest(path: Path) -> dict:
             f"{path} was changed after it was written: bring it back, or make it again with"
             " snakemake."
         )
+    for name in [manifest["reproduction"], *manifest["files"]]:
+        if not is_inside(name):
+            raise UserError(f"{path} names {name!r}, which is outside the folder of results.")
     return manifest
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path, joined to a folder, stays inside it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.archive.manifest import read_manifest
+from nmt.archive.manifest import is_inside, read_manifest
 from nmt.errors import UserError, nearest
 from nmt.files import atomic_write, read_json, sha256
 
@@ -27,9 +27,12 @@ def part_of(name: str, manifest: dict) -> str | None:
     """Return the part of PARTS that a file belongs to.
 
     None is for all that tables, figures and pages are made from, which an archive always has: the
-    text of the splits that a table shows is among it, and the lengths of training sentences.
+    text of the splits that a table shows is among it, the lengths of training sentences, and how
+    many pairs were dropped.
     """
     if re.fullmatch(r"corpora/[^/]+/[^/]+/tokens/[^/]+/(meta\.json|\w+_offsets\.npy)", name):
+        return None
+    if re.fullmatch(r"corpora/[^/]+/clean/train\.json", name):
         return None
     tables = manifest["configuration"]["tables"].values()
     splits = "|".join(re.escape(table["split"]) for table in tables)
@@ -104,7 +107,8 @@ def unpack_opened(
     """Take files of an open archive, as `unpack` does."""
     members = iter(opened)
     first = next(members, None)
-    if first is None or not re.fullmatch(rf"[\w.+,=-]+/{MANIFEST}", first.name):
+    begins = first is not None and re.fullmatch(rf"[\w.+,=-]+/{MANIFEST}", first.name)
+    if first is None or not begins or not is_inside(first.name):
         raise UserError(f"{archive} is no archive of pack.py: it does not begin with a manifest.")
     results.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=results, prefix=".unpacked-") as temporary:

@@ -198,7 +198,7 @@ def search_speed(experiment: Experiment, work: Workload) -> tuple[str, str, str]
     """Translate sentences as long as news by beam search; the weights are random."""
     model: Model = make_trainer(experiment, work, work.device).model
     dev = middle(work.texts.load("dev"), work.sentences)
-    sources = [dev.source[i].tolist() for i in range(len(dev))]
+    sources = dev.source.lists()
     begun = time.monotonic()
     # An untrained model does not know where to end: its translations get a trained one's length.
     for _ in translate_tokens(model, sources, Decoding(beam=4, max_extra=1)):

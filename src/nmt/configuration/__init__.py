@@ -29,7 +29,12 @@ from nmt.configuration.models import (
     Transformer,
 )
 from nmt.configuration.published import Published
-from nmt.configuration.reproductions import Reproduction, Table, load_reproduction
+from nmt.configuration.reproductions import (
+    Reproduction,
+    Table,
+    load_reproduction,
+    read_reproduction,
+)
 from nmt.configuration.sizes import parameters_at_most, training_disk, training_megabytes
 from nmt.configuration.spelling import former_spelling, present_spelling
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
@@ -71,6 +76,7 @@ __all__ = [
     "lookup",
     "parameters_at_most",
     "present_spelling",
+    "read_reproduction",
     "read_yaml",
     "training_disk",
     "training_megabytes",

@@ -73,6 +73,11 @@ class Catalog(Strict):
         """What a table can name."""
         return self.experiments | self.ensembles
 
+    def with_learned_positions(self, rows: Iterable[str]) -> list[str]:
+        """Return those of the rows that are experiments with learned positions."""
+        models = {name: self.experiments[name].model for name in rows if name in self.experiments}
+        return [name for name in models if getattr(models[name], "positions", None) == "learned"]
+
     def trainings(self, row: str, seeds: list[int]) -> list[tuple[str, int]]:
         """Return the experiments and seeds that a row rests on: an ensemble's are its own."""
         members = self.ensembles[row].members if row in self.ensembles else {row: seeds}

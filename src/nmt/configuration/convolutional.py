@@ -29,8 +29,8 @@ class ConvS2S(Architecture):
 
     @property
     def reach(self) -> int:
-        """The subwords of a side that there are positions for, beside BOS and EOS."""
-        return self.max_positions - 2
+        """The subwords of a side that there are positions for, beside BOS or EOS."""
+        return self.max_positions - 1
 
     @property
     def embedding_width(self) -> int:
@@ -78,6 +78,5 @@ class ByteNet(Architecture):
     def layer_weights(self) -> int:
         """About how many weights all layers have."""
         d = self.d_hidden
-        kernel = max(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
         blocks = 2 * self.sets * len(self.dilations)
-        return blocks * (4 + kernel) * d * d + 8 * d * d
+        return blocks * (4 + self.kernel) * d * d + 8 * d * d

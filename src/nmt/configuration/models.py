@@ -68,8 +68,8 @@ class SelfAttention(Architecture):
 
     @property
     def reach(self) -> int | None:
-        """The subwords of a side that there are positions for, beside BOS and EOS."""
-        return self.max_positions - 2 if self.positions == "learned" else None
+        """The subwords of a side that there are positions for, beside BOS or EOS."""
+        return self.max_positions - 1 if self.positions == "learned" else None
 
     def paper_rate(self, warmup: int) -> float:
         """Return the largest learning rate of AIAYN equation 3.
@@ -146,7 +146,7 @@ class DecoderOnly(SelfAttention):
     @property
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside tags and EOS."""
-        return self.max_positions // 2 - 2 if self.positions == "learned" else None
+        return (self.max_positions - 3) // 2 if self.positions == "learned" else None
 
     @property
     def learns_source(self) -> bool:

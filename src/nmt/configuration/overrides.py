@@ -64,9 +64,7 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     declared, overrides = split_name(name)
     experiment: Experiment = lookup(experiments, declared, "experiment")
     known = row_keys(experiment)
-    for key in overrides:
-        if key not in known:
-            raise UserError(f"{name}: unknown key {key!r}: {nearest(key, known)}")
+    check_known(name, overrides, known)
     groups = {
         group: getattr(experiment, group).model_dump()
         for group in ("model", "training", "decoding")
@@ -81,9 +79,7 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     elif trained_as:
         trained_as = with_overrides(trained_as, overrides, known)
     own = {
-        "title": ", ".join(
-            [experiment.title, *(f"{key}={text(overrides[key])}" for key in overrides)]
-        ),
+        "title": overridden_title(experiment.title, overrides),
         "trained_as": trained_as,
         "vocabulary": overrides.get("vocabulary", experiment.vocabulary),
     }
@@ -114,11 +110,25 @@ def overridden_ensemble(
     """Return the declared ensemble of members with the overrides in its name."""
     declared, overrides = split_name(name)
     ensemble: Ensemble = lookup(ensembles, declared, "ensemble")
+    keys = {
+        member: row_keys(lookup(experiments, member, "experiment")) for member in ensemble.members
+    }
+    check_known(name, overrides, set().union(*keys.values()))
     members = {
-        with_overrides(
-            member, overrides, row_keys(lookup(experiments, member, "experiment"))
-        ): seeds
+        with_overrides(member, overrides, keys[member]): seeds
         for member, seeds in ensemble.members.items()
     }
-    title = ", ".join([ensemble.title, *name.split(",")[1:]])
+    title = overridden_title(ensemble.title, overrides)
     return ensemble.model_copy(update={"title": title, "members": members})
+
+
+def check_known(name: str, overrides: Iterable[str], known: set[str]) -> None:
+    """Raise UserError for an override whose key is not known."""
+    for key in overrides:
+        if key not in known:
+            raise UserError(f"{name}: unknown key {key!r}: {nearest(key, known)}")
+
+
+def overridden_title(title: str, overrides: dict[str, object]) -> str:
+    """Return the title of a row with overrides: "Transformer, updates=60"."""
+    return ", ".join([title, *(f"{key}={text(value)}" for key, value in overrides.items())])

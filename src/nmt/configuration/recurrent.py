@@ -95,7 +95,7 @@ class RNNSearch(Architecture):
     @property
     def layer_weights(self) -> int:
         """About how many weights all layers have."""
-        d = max(self.d_hidden) if isinstance(self.d_hidden, tuple) else self.d_hidden
+        d = self.d_hidden
         return 3 * d * (3 * d + 3 * self.d_embedding + 2 * d) + 8 * d * d
 
 
@@ -145,8 +145,7 @@ class GNMT(Architecture):
     def layer_weights(self) -> int:
         """About how many weights all layers have."""
         cell = self.d_cell or self.d_model
-        layers = sum(self.layers) if isinstance(self.layers, tuple) else 2 * self.layers
-        weights = (layers + 1) * 4 * cell * 3 * self.d_model + 4 * self.d_model**2
+        weights = (2 * self.layers + 1) * 4 * cell * 3 * self.d_model + 4 * self.d_model**2
         if self.experts and self.d_expert:
             weights += 2 * self.experts * 2 * self.d_model * self.d_expert
         return weights

@@ -9,7 +9,17 @@ from pydantic import Field, model_validator
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
 from nmt.configuration.overrides import BEFORE_KEY, KEYS, row_keys, split_name, text, with_overrides
-from nmt.configuration.strict import NAME, Name, RowName, Seed, Strict, Text, lookup, validated
+from nmt.configuration.strict import (
+    NAME,
+    Name,
+    RowName,
+    Seed,
+    Strict,
+    Text,
+    lookup,
+    read_yaml,
+    validated,
+)
 from nmt.errors import UserError, nearest
 from nmt.evaluation.metrics import METRICS
 
@@ -115,6 +125,14 @@ def check_once(key: str, values: list) -> None:
     for value in values:
         if values.count(value) > 1:
             raise ValueError(f"{key}: {value} is there twice")
+
+
+def read_reproduction(file: Path, catalog: Path) -> tuple[Reproduction, Catalog]:
+    """Return the reproduction of a YAML file, and its catalog, which is read from this folder.
+
+    Raises UserError for what makes no sense.
+    """
+    return load_reproduction(read_yaml(file, dict) | {"catalog": str(catalog)}, str(file))
 
 
 def load_reproduction(

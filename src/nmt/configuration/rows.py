@@ -86,8 +86,11 @@ def with_bases(name: str, entries: dict[str, Entry], seen: tuple[str, ...]) -> d
         circle = " -> ".join([*seen, name])
         raise UserError(f"{entry.where} is its own base: {circle}")
     bases = entry.values.get("base", [])
+    bases = [bases] if isinstance(bases, str) else bases
+    if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
+        raise UserError(f"{entry.where}, base: expected a name or a list of names, not {bases!r}")
     flat: dict = {}
-    for base in [bases] if isinstance(bases, str) else bases:
+    for base in bases:
         lookup(entries, base, "base", entry.where)
         flat |= with_bases(base, entries, (*seen, name))
     return flat | {"trained_as": None} | entry.values

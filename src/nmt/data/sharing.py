@@ -5,8 +5,8 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +30,7 @@ class SharedArrays:
     def get(self, key: str, make: Callable[[], Arrays]) -> Arrays:
         """Return the arrays of a key, made here if no other process of the node has made them."""
         try:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            with open(self.folder / "lock", "w", encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.locked():
                 self.remove_leftovers()
                 for path in self.folder.glob(f"{key}.*"):
                     return mapped(path)
@@ -40,6 +38,14 @@ class SharedArrays:
                 return self.written(key, arrays)
         except OSError:
             return make()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder: no other process adds or removes files. Raises OSError without it."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        with open(self.folder / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def written(self, key: str, arrays: Arrays) -> Arrays:
         """Write arrays to files, and return these mapped, or the arrays where there is no room."""
@@ -62,7 +68,7 @@ class SharedArrays:
         """Remove the files that this process has made, but for the last ones."""
         count = max(0, len(self.made) - kept)
         for path in self.made[:count]:
-            with suppress(OSError):
+            with suppress(OSError), self.locked():
                 remove(path)
         del self.made[:count]
 

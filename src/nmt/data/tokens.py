@@ -62,6 +62,10 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def lists(self) -> list[list[int]]:
+        """Return the ids of every sequence."""
+        return [self[index].tolist() for index in range(len(self))]
+
     def __getitem__(self, index: int) -> np.ndarray:
         """Return the ids of one sequence, without begin and end symbols, (length,)."""
         if not 0 <= index < len(self):

@@ -13,6 +13,7 @@ from torch.nn.utils.parametrize import cached
 from nmt.configuration import Decoding
 from nmt.data.source import copy_to
 from nmt.device import rows_per_chunk
+from nmt.errors import UserError
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open (active), K beam, R = B * K rows (one for each open hypothesis), N n_best,
@@ -67,7 +68,7 @@ def search(
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
     sentence (or 2 x `beam`: `eos_among`), those that end with EOS are finished; the best `beam`
     others stay open. A sentence is closed as `Finished.threshold` says. A beam of 1 is greedy
-    search, which ends with the first EOS.
+    search, which ends with the first EOS. Raises UserError where log probabilities are NaN.
     """
     beam = decoding.beam
     eos_candidates = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
@@ -94,6 +95,11 @@ def search(
         finished.keep_open(still_open)
         if len(still_open):
             state.reorder(rows)
+    if not all(finished.hypotheses):
+        raise UserError(
+            "the model gives log probabilities that are NaN: its training has diverged, or its"
+            " files are damaged."
+        )
     return [
         sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best]
         for hypotheses in finished.hypotheses

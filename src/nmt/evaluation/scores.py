@@ -109,15 +109,18 @@ def scorers(target_language: str) -> dict[str, Scorer]:
 
 
 def score(
-    translations: list[str], references: list[list[str]], target_language: str
+    translations: list[str],
+    references: list[list[str]],
+    target_language: str,
+    names: Sequence[str] = (),
 ) -> dict[str, Score]:
     """Return the corpus score of each metric that `scorers` has, by name.
 
-    references: one or more sets, each as long as `translations`. Raises UserError as
-    `check_scorable` and `scorers` do.
+    references: one or more sets, each as long as `translations`. names: as `check_scorable` has
+    them. Raises UserError as `check_scorable` and `scorers` do.
     """
     scorer_by_name = scorers(target_language)
-    check_scorable(translations, references)
+    check_scorable(translations, references, names)
     return {
         name: corpus_score(scorer, translations, references)
         for name, scorer in scorer_by_name.items()

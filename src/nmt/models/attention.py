@@ -149,6 +149,11 @@ def causal_mask(length: int, like: Tensor) -> Tensor:
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
 
 
+def by_layer(maps: list[Tensor]) -> dict[str, Tensor]:
+    """Return the attention weights of all layers by name: "layer 1" and so on."""
+    return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}
+
+
 class KeyValueCache:
     """One layer's keys (R, H, t, d_k) and values (R, H, t, d_v) of the t positions so far.
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
+from nmt.models.attention import by_layer
 from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
@@ -227,7 +228,7 @@ class ConvS2S(Model):
     def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""
         maps = self.decode(self.encode(source), target_in)[1]
-        return {f"layer {number}": weights[:, None] for number, weights in enumerate(maps, start=1)}
+        return by_layer([weights[:, None] for weights in maps])
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:

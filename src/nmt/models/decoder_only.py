@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, causal_mask, padding_mask
+from nmt.models.attention import KeyValueCache, by_layer, causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
@@ -173,8 +173,7 @@ class DecoderOnly(Model):
         position = encoded.padding.sum(1, keepdim=True) + 1 + token
         position = position.clamp(max=encoded.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
         padding = source.padding[:, None, None]
-        named = {}
-        for number, weights in enumerate(maps, start=1):
-            to_source = torch.take_along_dim(weights, position, -1).masked_fill(padding, 0)
-            named[f"layer {number}"] = to_source / to_source.sum(-1, keepdim=True)
-        return named
+        to_source = [
+            torch.take_along_dim(weights, position, -1).masked_fill(padding, 0) for weights in maps
+        ]
+        return by_layer([weights / weights.sum(-1, keepdim=True) for weights in to_source])

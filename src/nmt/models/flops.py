@@ -1,4 +1,4 @@
-"""The floating-point operations of a training: 6 N D plus attention, exact for each family.
+"""The floating-point operations of a training: 6 N D plus attention, for each family.
 
 A forward pass multiplies and adds once for each weight and each token that meets it; a
 multiplication with its addition counts 2 operations, and the backward pass costs twice the forward
@@ -7,7 +7,8 @@ matrices, the output projection among them, but no embedding tables, which are o
 encoder's weights meet the source tokens, a decoder's the target tokens. Attention's products of
 positions with positions have no weights and come on top, masked ones included, as in PaLM's account
 (Chowdhery et al. 2022, arXiv 2204.02311, appendix B). Padding, additions, softmax and norms are not
-counted. torch itself counts a forward pass: no family needs a formula of its own.
+counted. torch itself counts a forward pass: no family needs a formula of its own. The count is
+exact, but for a ByteNet whose number of columns has to be rounded at LENGTHS.
 """
 
 import warnings

@@ -27,8 +27,7 @@ from nmt.models.recurrent_attention import (
     AdditiveScore,
     Memory,
     TanhProductScore,
-    context_vectors,
-    masked_softmax,
+    attend,
 )
 
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
@@ -37,7 +36,6 @@ from nmt.models.recurrent_attention import (
 # oneDNN has none, which concerns no user.
 warnings.filterwarnings("ignore", "LSTM with projections")
 
-BALANCE = 0.01  # weight of the load-balancing losses where the configuration has none
 LayerState = tuple[Tensor, Tensor]  # of one layer: hidden state (..., D), cell state (..., H)
 
 
@@ -63,7 +61,7 @@ class Mixture(nn.Module):
         assert config.d_expert
         self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
         self.dropout = Dropout(config.dropout)
-        self.weight = config.balance or BALANCE
+        self.weight = config.balance_weight
 
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Apply the experts: (B, T, D), (B, T) true at tokens -> (B, T, D), and the penalty."""
@@ -166,9 +164,7 @@ class GNMT(Model):
 
         bottom: (B, beam, D).
         """
-        scores = self.alignment.scores(bottom, memory.keys)
-        weights = masked_softmax(scores, memory.padding[:, None])
-        return context_vectors(weights, memory), weights
+        return attend(self.alignment, bottom, memory)
 
     def bottom_steps(self) -> LSTMSteps:
         """Return the bottom decoder layer, to be run step by step."""

@@ -19,8 +19,8 @@ class HiddenStates:
     """The result of teacher forcing: the states that `output` maps to logits, and loss terms.
 
     target: (B, T, D).
-    source: the hidden states (B, S, D) and the tokens that they predict (B, S), of models that
-    predict the source too.
+    source: the hidden states (B, P, D) and the tokens that they predict (B, P), of models that
+    predict the source too; P = S + 1 with the tag before it.
     penalty: a scalar that is added to the mean loss of a target token: the load-balancing loss of
     experts.
     """

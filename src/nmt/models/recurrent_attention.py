@@ -113,6 +113,13 @@ SCORE_FUNCTIONS: dict[str, type[ScoreFunction]] = {
 }
 
 
+def attend(score: ScoreFunction, decoder_states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    """Return the contexts (B, T, M) and weights (B, T, S) of decoder states (B, T, H)."""
+    scores = score.scores(decoder_states, memory.keys)
+    weights = masked_softmax(scores, memory.padding[:, None])
+    return context_vectors(weights, memory), weights
+
+
 def context_vectors(weights: Tensor, memory: Memory) -> Tensor:
     """Return the weighted sums of encoder states: (B, T, S) -> (B, T, M)."""
     return weights.to(memory.encoder_states.dtype) @ memory.encoder_states

@@ -22,8 +22,7 @@ from nmt.models.recurrent import (
 from nmt.models.recurrent_attention import (
     AdditiveScore,
     Memory,
-    context_vectors,
-    masked_softmax,
+    attend,
 )
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width,
@@ -113,9 +112,7 @@ class RNNSearch(Model):
         if self.alignment is None:
             contexts = memory.encoder_states.expand(-1, hidden.size(1), -1)
             return contexts, hidden.new_ones(*hidden.shape[:2], 1)
-        scores = self.alignment.scores(hidden, memory.keys)
-        weights = masked_softmax(scores, memory.padding[:, None])
-        return context_vectors(weights, memory), weights
+        return attend(self.alignment, hidden, memory)
 
     def gate_maps(self) -> tuple[LinearMap, LinearMap]:
         """Return the maps from context and hidden state to the decoder's pre-activations."""

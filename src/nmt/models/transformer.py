@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, causal_mask, padding_mask
+from nmt.models.attention import KeyValueCache, by_layer, causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import position_encoding
@@ -159,8 +159,3 @@ class Transformer(Model):
         decoder_maps: list[Tensor] = []
         self.decode(self.encode(source, encoder_maps), target_in, self_maps=decoder_maps)
         return {"encoder": by_layer(encoder_maps), "decoder": by_layer(decoder_maps)}
-
-
-def by_layer(maps: list[Tensor]) -> dict[str, Tensor]:
-    """Return the maps of all layers by name: "layer 1" and so on."""
-    return {f"layer {number}": weights for number, weights in enumerate(maps, start=1)}

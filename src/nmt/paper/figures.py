@@ -10,7 +10,7 @@ from nmt.paper.drawing import STYLE, Drawing, Picture
 from nmt.paper.gradients import gradient_norms
 from nmt.paper.heads import decoder_self_attention, encoder_self_attention
 from nmt.paper.heatmaps import alignment, attention
-from nmt.paper.positions import positional_encodings
+from nmt.paper.positions import positional_encodings, runs_with_learned_positions
 from nmt.paper.results import commits
 from nmt.provenance import commit
 
@@ -48,8 +48,11 @@ FORMULAS = {"positional-encodings", "layers"}
 
 
 def origin(name: str, drawing: Drawing) -> str:
-    """Return the commits that trained the table's runs, or for a formula the code's own."""
-    return f"Commit {commit() if name in FORMULAS else commits(drawing.runs)}"
+    """Return the commits that trained the runs drawn, or for a formula the code's own."""
+    if name not in FORMULAS:
+        return f"Commit {commits(drawing.runs)}"
+    learned = runs_with_learned_positions(drawing)[:1] if name == "positional-encodings" else []
+    return f"Commit {commits(learned) or commit()}"
 
 
 def draw(name: str, drawing: Drawing) -> Picture:

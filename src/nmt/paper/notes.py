@@ -115,7 +115,7 @@ def seeds_note(results: pd.DataFrame, ensembles: list[Run]) -> str:
     spread = "one run a row, so no spread is known"
     if len(seeds) > 1:
         spread = "mean ± sample standard deviation over them"
-    commits = join_distinct(results.commit)
+    commits = join_distinct(results.commit[results.is_trained])
     return f"Seeds: {', '.join(seeds) or 'see below'}; {spread}. Trained at commit {commits}."
 
 

@@ -15,7 +15,7 @@ from nmt.paper.drawing import (
     new_figure,
 )
 from nmt.paper.heatmaps import heat_map
-from nmt.paper.results import find_runs
+from nmt.paper.results import Run, find_runs
 
 POSITIONS = 100
 # Few sentences are longer, so that later positions are hardly learned.
@@ -28,7 +28,7 @@ def positional_encodings(drawing: Drawing) -> Picture:
     """Draw sinusoids, and how positions at a distance compare in the other kinds of positions.
 
     Widths are those of the table's first Transformer; formulas need no run. Learned positions are
-    drawn where a row of the reproduction that has them is trained.
+    drawn where a row of the table that has them is trained.
     """
     # Imported here because torch takes seconds to load, and few figures need it.
     from nmt.models.position_bias import alibi_slopes
@@ -97,26 +97,25 @@ def mean_cosine(width: int) -> np.ndarray:
 def learned_positions(drawing: Drawing) -> tuple[np.ndarray, str] | None:
     """Return the cosines between the first learned positions of a trained row, and its title.
 
-    None where no row of the reproduction with learned positions has a model.
+    None where no row with learned positions has a model.
     """
     from nmt.models.weights import load_tensors
 
-    catalog = drawing.catalog
-    rows = [
-        name
-        for name in drawing.reproduction.experiments
-        if name in catalog.experiments
-        and getattr(catalog.experiments[name].model, "positions", "") == "learned"
-    ]
-    for run in find_runs(drawing.folder, drawing.reproduction, catalog, rows):
-        if not run.has("model/model.safetensors"):
-            continue
-        tensors, _ = load_tensors(run.folder / "model" / "model.safetensors")
-        name = next(name for name in tensors if name.endswith("positions.table"))
-        table = tensors[name][:LEARNED_POSITIONS].float().numpy()
-        unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-        return unit @ unit.T, catalog.rows[run.experiment].title
-    return None
+    runs = runs_with_learned_positions(drawing)
+    if not runs:
+        return None
+    tensors, _ = load_tensors(runs[0].folder / "model" / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("positions.table"))
+    table = tensors[name][:LEARNED_POSITIONS].float().numpy()
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    return unit @ unit.T, drawing.catalog.rows[runs[0].experiment].title
+
+
+def runs_with_learned_positions(drawing: Drawing) -> list[Run]:
+    """Return the runs of the table's rows with learned positions that have a model."""
+    rows = drawing.catalog.with_learned_positions(drawing.table.experiments)
+    runs = find_runs(drawing.folder, drawing.reproduction, drawing.catalog, rows)
+    return [run for run in runs if run.has("model/model.safetensors")]
 
 
 def mean_diagonals(similarity: np.ndarray) -> np.ndarray:

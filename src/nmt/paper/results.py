@@ -35,7 +35,13 @@ TRAINING_KEYS = {"settings": dict, "made_by": list} | dict.fromkeys(
 )
 
 # What computes the updates of a training
-TRAINING_CODE = ("src/train.py", "src/nmt/data", "src/nmt/models", "src/nmt/training")
+TRAINING_CODE = (
+    "src/train.py",
+    "src/nmt/data",
+    "src/nmt/device.py",
+    "src/nmt/models",
+    "src/nmt/training",
+)
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def time_training(
     dev_nll(model, Batches.for_evaluation(dev), part, group)
     loss = share * (time.perf_counter() - start)
     start = time.perf_counter()
-    sources = [dev.source[i].tolist() for i in range(len(dev))]
+    sources = dev.source.lists()
     # An untrained model does not know where to end: its translations get a trained one's length.
     for _ in translate_tokens(model, sources, Decoding(beam=1, max_extra=1)):
         pass

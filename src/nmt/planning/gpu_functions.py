@@ -131,7 +131,8 @@ class GPUFunctions(TorchFunctionMode):
             return torch.native_dropout(args[0], kwargs["p"], kwargs["training"])[0]
         elif func is F.scaled_dot_product_attention:
             q, k, v = self.cast(args[:3], self.dtype or args[0].dtype)
-            return FusedAttention.apply(q, k, v, kwargs.get("attn_mask"), self.note)
+            mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
+            return FusedAttention.apply(q, k, v, mask, self.note)
         return func(*args, **kwargs)
 
     def recurrent(self, is_lstm: bool, args: tuple) -> tuple:

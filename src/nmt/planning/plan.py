@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from nmt.configuration import (
     Catalog,
     Experiment,
     Reproduction,
+    Training,
     training_disk,
     training_megabytes,
 )
@@ -17,10 +19,12 @@ from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
+from nmt.models.protocol import Model
 from nmt.models.size import size
 from nmt.planning.calibration import calibrate
 from nmt.planning.roofline import Device, Prediction, predict_training
 from nmt.planning.texts import Texts
+from nmt.training.schedule import source_weight
 
 UPDATES_LOOKED_AT = 200
 
@@ -85,7 +89,7 @@ def amounts_of(experiment: Experiment, texts: Texts) -> Amounts:
     settings = experiment.training
     batches = Batches.for_training(train, settings, seed=1)
     updates = [np.concatenate(update) for update in batches.epoch(1)[:UPDATES_LOOKED_AT]]
-    counts = multiply_adds(build(experiment.model, *sizes))
+    counts = mean_multiply_adds(build(experiment.model, *sizes), settings)
     source_tokens, target_tokens, flops = 0.0, 0.0, 0.0
     for sentences in updates:
         source = float(batches.source_tokens(sentences))
@@ -104,6 +108,20 @@ def amounts_of(experiment: Experiment, texts: Texts) -> Amounts:
         memory=1e6 * training_megabytes(parameters, settings, tokens_mb),
         disk=training_disk(4 * parameters, settings) + 4 * parameters,
     )
+
+
+def mean_multiply_adds(model: Model, settings: Training) -> dict[str, float]:
+    """Return a model's multiply-adds as multiply_adds does, the mean over all updates.
+
+    In some of them the source is learned as well.
+    """
+    counts = multiply_adds(model)
+    if not settings.source_loss:
+        return counts
+    numbers = range(1, settings.updates + 1)
+    share = fmean(source_weight(number, settings.source_loss) > 0 for number in numbers)
+    with_source = multiply_adds(model, source_too=True)
+    return {name: (1 - share) * counts[name] + share * with_source[name] for name in counts}
 
 
 def cost_of(experiment: Experiment, texts: Texts) -> tuple:

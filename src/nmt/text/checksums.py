@@ -1,12 +1,11 @@
 """Checksums that are recorded at the first download of an archive, and hold ever after."""
 
 import fcntl
-import hashlib
 import logging
 from pathlib import Path
 
 from nmt.configuration import Archive
-from nmt.files import read_json, write_json
+from nmt.files import read_json, sha256, write_json
 
 LOCK_FILE = "corpora.lock.json"
 REMEDY = "remove it from the file if you know that the address has a new version"
@@ -38,8 +37,7 @@ class Checksums:
         """Record the checksum of a file that has none; where that is not possible, print it."""
         if archive.sha256 or archive.md5:
             return
-        with open(file, "rb") as opened:
-            checksum = hashlib.file_digest(opened, "sha256").hexdigest()
+        checksum = sha256(file)
         try:
             # Several archives are downloaded at the same time.
             with open(self.path.with_name(f".{LOCK_FILE}"), "w", encoding="utf-8") as lock:

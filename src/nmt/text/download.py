@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import flush_to_disk, resolved
+from nmt.files import checksum, flush_to_disk, resolved
 from nmt.progress import Progress
 from nmt.text.checksums import Checksums
 
@@ -237,13 +237,7 @@ def difference(file: Path, archive: Archive) -> str | None:
     for name, expected in checks.items():
         if expected is None:
             continue
-        actual = file.stat().st_size if name == "bytes" else digest(file, name)
+        actual = file.stat().st_size if name == "bytes" else checksum(file, name)
         if actual != expected:
             return f"{name} is {actual}, must be {expected}"
     return None
-
-
-def digest(path: Path, algorithm: str) -> str:
-    """Return the checksum of a file in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()

@@ -81,7 +81,7 @@ def read_talks(lines: Iterable[str]) -> Iterator[str]:
         if not match:
             yield line
         elif match[1].lower() in ("title", "description"):
-            yield match[2]
+            yield match[2] or ""
 
 
 def read_column(lines: Iterable[str], column: int, name: str) -> Iterator[str]:

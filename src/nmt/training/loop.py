@@ -164,8 +164,8 @@ class TrainingLoop:
     def log(self, rate: float, norm: float) -> None:
         """Write means and rates since the last line.
 
-        mfu: the fraction of the rate of large matrix products that the model's own products reached
-        (Chowdhery et al. 2022, appendix B).
+        mfu: the model FLOPs utilization of Chowdhery et al. 2022, appendix B, with the measured
+        rate of a large matrix product in place of the data sheet's peak.
         """
         counters, before = self.counters, self.logged
         loss, nll, tokens = self.group.sum(self.trainer.sums).tolist()
@@ -180,7 +180,7 @@ class TrainingLoop:
                 "nll": nll / tokens,
                 "perplexity": perplexity(nll / tokens),
             }
-        real_tokens = counters.source_tokens + counters.target_tokens
+        real_tokens = target_tokens + counters.source_tokens - before.source_tokens
         self.metrics.write(
             update=counters.update,
             epoch=counters.epoch,
@@ -194,7 +194,7 @@ class TrainingLoop:
             cpu_seconds=round(counters.cpu_seconds, 2),
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
-            padding=1 - real_tokens / counters.positions,
+            padding=1 - real_tokens / (counters.positions - before.positions),
             memory=self.machine.memory(),
         )
         shown = {name: f"{value:.3f}" for name, value in means.items()}
@@ -206,8 +206,9 @@ class TrainingLoop:
         counters, model = self.counters, self.trainer.model
         nll = dev_nll(model, self.dev, self.settings, self.group)
         scores = {"dev_nll": nll, "dev_perplexity": perplexity(nll)}
-        bleu_interval = self.settings.bleu_interval
-        if bleu_interval and counters.update % bleu_interval == 0 and self.group.is_main:
+        interval = self.settings.bleu_interval
+        with_bleu = interval and counters.update % interval == 0 and math.isfinite(nll)
+        if with_bleu and self.group.is_main:
             scores["dev_bleu"] = self.validation.bleu(model)
         self.metrics.write(counters.update, **scores)
         line = {"update": counters.update, **scores}

@@ -72,8 +72,10 @@ class CrossEntropy(torch.autograd.Function):
             # the weights. Removing it would make a GPU wait until its number is known.
             real = targets != PAD
             states = hidden.to(dtype) * real[:, None]
-            grad_bias = None if bias is None else torch.zeros_like(bias)
-            grads = Gradients(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
+            grads = None
+            if any(ctx.needs_input_grad[:3]):
+                grad_bias = None if bias is None else torch.zeros_like(bias)
+                grads = Gradients(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
             nll = torch.zeros((), dtype=exact_dtype, device=hidden.device)
             loss = torch.zeros_like(nll)
             chunk_size = rows_per_chunk(hidden.device, len(weight) * dtype.itemsize)
@@ -96,13 +98,14 @@ class CrossEntropy(torch.autograd.Function):
                     logit_sum = logit_sum + bias_sum
                 chunk_loss = target_nll + smoothing * target_logit - share * logit_sum[:, None]
                 loss += chunk_loss.where(is_real, 0).sum()
-                if any(ctx.needs_input_grad[:3]):
+                if grads:
                     # scatter_add_ would copy all of a bfloat16 p.
                     p[rows[: len(p)], target[:, 0]] += smoothing - 1
                     p = p.to(dtype)
                     grads.add(chunk, p, state, is_real, cast_weight)
-            grads.subtract_smoothing(share, weight_sum, states, real)
-        ctx.save_for_backward(grads.hidden.to(hidden.dtype), grads.weight, grads.bias)
+            if grads:
+                grads.subtract_smoothing(share, weight_sum, states, real)
+                ctx.save_for_backward(grads.hidden.to(hidden.dtype), grads.weight, grads.bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 

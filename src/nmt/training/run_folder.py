@@ -95,7 +95,9 @@ class RunFolder:
         """Raise UserError when the disk has no room for all that the state may come to hold."""
         weights = sum(parameter.nbytes for parameter in parameters(trainer.model).values())
         needed = training_disk(weights, trainer.settings)
-        present = sum(path.stat().st_size for path in self.state_folder.rglob("*.safetensors"))
+        # best-<update> is a second name of a checkpoint's bytes.
+        files = [path.stat() for path in self.state_folder.rglob("*.safetensors")]
+        present = sum({status.st_ino: status.st_size for status in files}.values())
         free = shutil.disk_usage(self.state_folder).free
         if needed - present > free:
             raise UserError(

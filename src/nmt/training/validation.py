@@ -54,13 +54,13 @@ class Validation:
 
         It is the text that subwords are made of. subwords: of the source.
         """
-        sentences = [self.tokens.source[i].tolist() for i in range(len(self.tokens))]
+        sentences = self.tokens.source.lists()
         short = (tokens for tokens in sentences if 0 < len(tokens) <= 20 and UNK not in tokens)
         return subwords.decode(next(short, sentences[0]))
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
-        sources = [self.tokens.source[i].tolist() for i in range(len(self.tokens))]
+        sources = self.tokens.source.lists()
         hypotheses = in_order(translate_tokens(model, sources, Decoding(beam=1)), len(sources))
         translations = [
             self.preprocessing.undo(self.subwords.decode(best.tokens)) for (best,) in hypotheses

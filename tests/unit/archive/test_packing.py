@@ -19,6 +19,7 @@ FILES = {
     "runs/c/row/seed-1/checkpoints/1.safetensors": "checkpoint",
     "corpora/c/raw/train.en": "long\n",
     "corpora/c/raw/test.en": "short\n",
+    "corpora/c/clean/train.json": "{}\n",
 }
 SMALL = {name for name in FILES if "/model/" not in name and "/check" not in name} - {
     "corpora/c/raw/train.en"
@@ -110,6 +111,26 @@ def test_a_member_that_the_manifest_does_not_list_is_refused(folder, tmp_path, n
         unpack(archive, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/tmp/evil"])
+def test_a_manifest_that_names_a_file_outside_the_results_is_refused(folder, tmp_path, name):
+    manifest = read_manifest(folder / "manifest.json")
+    write_text(tmp_path / "evil", "x")
+    manifest["files"][name] = file_entry(tmp_path / "evil") | {"from": []}
+    write_manifest(tmp_path / "made.json", manifest)
+    members = [("demo/manifest.json", (tmp_path / "made.json").read_bytes()), (name, b"x")]
+    archive = crafted(tmp_path / "a.tar.gz", members)
+    with pytest.raises(UserError, match=f"names '{name}', which is outside"):
+        unpack(archive, tmp_path / "other" / "results")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["results"]
+
+
+def test_a_manifest_outside_the_results_is_refused(folder, tmp_path):
+    manifest = (folder / "manifest.json").read_bytes()
+    archive = crafted(tmp_path / "a.tar.gz", [("../manifest.json", manifest)])
+    with pytest.raises(UserError, match="does not begin with a manifest"):
+        unpack(archive, tmp_path / "other")
 
 
 def test_a_member_that_is_another_is_refused(folder, tmp_path):

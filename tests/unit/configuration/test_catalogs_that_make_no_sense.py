@@ -173,9 +173,9 @@ def test_a_table_needs_rows(tmp_path, entries, fault):
 @pytest.mark.parametrize(
     ("sizes", "changes", "reach"),
     [
-        (LAYERS, {"family": "transformer", "positions": "learned", "max_positions": 251}, 249),
-        (LAYERS, {"family": "decoder-only", "positions": "learned", "max_positions": 503}, 249),
-        (CONVOLUTIONS, {"family": "convs2s", "max_positions": 251}, 249),
+        (LAYERS, {"family": "transformer", "positions": "learned", "max_positions": 250}, 249),
+        (LAYERS, {"family": "decoder-only", "positions": "learned", "max_positions": 502}, 249),
+        (CONVOLUTIONS, {"family": "convs2s", "max_positions": 250}, 249),
     ],
 )
 def test_positions_must_reach_as_far_as_the_pairs(tmp_path, sizes, changes, reach):

@@ -81,8 +81,14 @@ def test_members_of_an_ensemble_are_overridden():
     values = yaml.safe_load((ROOT / "config" / "demo-families.yaml").read_text(encoding="utf-8"))
     reproduction, catalog = load_reproduction(values | {"updates": 60})
     assert "demo-small-ensemble+updates-60" in reproduction.experiments
-    members = catalog.ensembles["demo-small-ensemble+updates-60"].members
-    assert list(members) == ["demo-small-transformer+updates-60"]
+    ensemble = catalog.ensembles["demo-small-ensemble+updates-60"]
+    assert list(ensemble.members) == ["demo-small-transformer+updates-60"]
+    assert ensemble.title == "Transformers, two together, updates=60"
+
+
+def test_a_key_that_no_member_of_an_ensemble_knows_is_refused(catalog):
+    with pytest.raises(UserError, match="unknown key 'beams': did you mean 'beam'"):
+        catalog.with_rows(["demo-small-ensemble+beams-2"])
 
 
 def test_single_rows_have_seeds_of_their_own(values):

@@ -324,3 +324,9 @@ def test_a_circle_of_bases_is_shown():
 def test_a_former_spelling_is_named():
     with pytest.raises(UserError, match="unknown key 'batches': it is called micro_batches"):
         resolved("transformer", batches=2)
+
+
+@pytest.mark.parametrize("base", [5, None, [5], {"a": 1}])
+def test_a_base_is_a_name_or_several(base):
+    with pytest.raises(UserError, match=r"entry row, base: expected a name or a list of names"):
+        resolve("row", {"row": {**BASE, "family": "transformer", "base": base}})

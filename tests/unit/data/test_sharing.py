@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -45,6 +46,18 @@ def test_what_is_forgotten_stays_with_those_that_have_mapped_it(tmp_path):
     assert arrays[0]["numbers"].tolist() == [0, 1, 2, 3, 4]
     shared.forget()
     assert {path.stem for path in tmp_path.iterdir()} == {"lock"}
+
+
+def test_what_another_process_is_reading_is_forgotten_after_that(tmp_path):
+    shared = SharedArrays(tmp_path)
+    shared.get("key", make)
+    forgetting = threading.Thread(target=shared.forget)
+    with SharedArrays(tmp_path).locked():
+        forgetting.start()
+        forgetting.join(0.2)
+        assert len(list(tmp_path.glob("key.*/*.npy"))) == 2
+    forgetting.join()
+    assert not list(tmp_path.glob("key.*"))
 
 
 def test_files_of_processes_that_were_killed_are_removed(tmp_path):

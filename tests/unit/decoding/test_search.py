@@ -8,6 +8,7 @@ import torch
 from nmt.configuration import Decoding
 from nmt.decoding.search import length_penalty, search, top_k
 from nmt.decoding.translator import cut, in_order, translate_tokens
+from nmt.errors import UserError
 from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
 from tests.support.families import (
@@ -90,7 +91,7 @@ def test_translations_stay_within_learned_positions(family):
     model = random_model(family)
     decoding = Decoding(beam=2, max_extra=50)
     limit = reach(model)
-    assert limit == 62
+    assert limit == {"transformer-learned": 63, "decoder-only-learned": 62}[family]
     short, long = random_sentences([5, 200])
     sentences = [short, long[:limit]]
     (best_of_short,), (best_of_long,) = in_order(translate_tokens(model, sentences, decoding), 2)
@@ -98,6 +99,15 @@ def test_translations_stay_within_learned_positions(family):
     assert best_of_short.tokens == expected.tokens
     ((expected,),) = search(model, sources([long[:limit]]), [limit], decoding)
     assert best_of_long.tokens == expected.tokens
+    model(sources([long[:limit]]), torch.tensor([[BOS, *long[:limit]]]))
+    with pytest.raises(UserError, match=r"does not fit the \d+ learned positions"):
+        model(sources([long[: limit + 1]]), torch.tensor([[BOS, *long[: limit + 1]]]))
+
+
+def test_log_probabilities_that_are_nan_are_an_error(model):
+    next(iter(model.output.parameters())).data.fill_(torch.nan)
+    with pytest.raises(UserError, match="log probabilities that are NaN"):
+        search(model, sources([[5, 6]]), [4], Decoding(beam=2))
 
 
 @pytest.mark.parametrize(("dtype", "accuracy"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])

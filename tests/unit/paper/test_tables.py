@@ -380,6 +380,7 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert "Transformer †: 1 of 2 seeds run." in text
     assert "RNN with attention: not run; `snakemake plan` says how many hours" in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
+    assert "Trained at commit abcdef0123." in text
     assert r"$\dagger$" in latex(systems, "x")
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from nmt.configuration import Experiment, Training, load_catalog
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.data.source import Source
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
+from nmt.planning.gpu_functions import GPUFunctions
 from nmt.planning.kernels import Count, Kernel, count_update
 from nmt.planning.meta import META
 from nmt.planning.roofline import GPUS, Curve, Device, constant, predict, predict_training
@@ -55,6 +57,16 @@ def test_products_are_those_of_the_models_own_account(family):
     # With a prefix the source's last states reach no loss, and have no backward pass.
     tolerance = 0.15 if config.family == "decoder-only" and config.prefix else 0.05
     assert flops == pytest.approx(training_flops(counts, 3, 30, 30), rel=tolerance)
+
+
+def test_a_mask_of_fused_attention_is_read():
+    moved = []
+    q = torch.empty(2, 4, 10, 8, device=META)
+    mask = torch.empty(2, 4, 10, 10, device=META)
+    for given in (None, mask):
+        with GPUFunctions(lambda name, flops, moved_bytes, dtype: moved.append(moved_bytes), None):
+            F.scaled_dot_product_attention(q, q, q, given, is_causal=False)
+    assert moved[1] - moved[0] == 4 * mask.numel()
 
 
 def test_a_large_update_is_told_from_one_of_its_micro_batches():

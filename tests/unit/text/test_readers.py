@@ -110,10 +110,11 @@ def test_talks_yield_sentences_titles_and_descriptions(tmp_path):
     text = (
         b"<url>http://x</url>\n<speaker>A B</speaker>\n<talkid>1</talkid>\n<keywords>a</keywords>"
         b"\n<title>A: B</title>\n<description>TED talk: C.</description>\n One < two > 3. \n\n"
-        b'<reviewer href="x">R</reviewer>\n<translator>T</translator>\n<transcript>\nEnd.\n'
+        b'<title>\n<reviewer href="x">R</reviewer>\n<translator>T</translator>\n'
+        b"<transcript>\nEnd.\n"
     )
     sentences = read(make_file(tmp_path / "a", text), form="talks")
-    assert sentences == ["A: B", "TED talk: C.", "One < two > 3.", "", "End."]
+    assert sentences == ["A: B", "TED talk: C.", "One < two > 3.", "", "", "End."]
 
 
 def test_tsv_yields_the_column(tmp_path):
