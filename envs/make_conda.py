@@ -39,6 +39,7 @@ channels:
 """
 PROFILE = """\
 variables:
+  PYTHONPATH: src
   SNAKEMAKE_PROFILE: workflow/profiles/default
 """
 PACKAGES = """\

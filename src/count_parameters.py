@@ -1,7 +1,7 @@
 """Print every experiment's number of parameters beside the published one, in millions.
 
-Nothing needs to be trained for it. `without embeddings` leaves out tables that are only looked up;
-`which` says which of the two counts is published.
+Nothing needs to be trained for it. `without embeddings` leaves out embedding matrices that are only
+looked up; `which` says which of the two counts is published.
 """
 
 import argparse

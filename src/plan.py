@@ -75,10 +75,15 @@ def line(training: PlannedTraining) -> dict:
         "predicted / measured": training.seconds / mean if mean else None,
     }
     update = training.update
-    on_gpu = {
-        "target tokens/s": update.tokens_per_second if update else None,
-        "bound by": update.bound if update else None,
-    }
+    on_gpu: dict[str, object] = {}
+    if update:
+        on_gpu = {
+            "target tokens/s": update.tokens_per_second,
+            "bound by": update.bound,
+            "matrix products (ms)": 1000 * update.products,
+            "memory traffic (ms)": 1000 * update.bytes,
+            "kernel launches (ms)": 1000 * update.launches,
+        }
     memory = update.memory if update else amounts.memory
     return {
         "experiment": training.name,
@@ -90,7 +95,7 @@ def line(training: PlannedTraining) -> dict:
         "disk (GB)": amounts.disk / 1e9,
         "hours": training.seconds / HOUR,
         **(comparison if measured else {}),
-        **(on_gpu if update else {}),
+        **on_gpu,
     }
 
 

@@ -84,8 +84,8 @@ class Prediction:
 
     @property
     def bound(self) -> str:
-        """What most of the time goes to: products, bytes or launches."""
-        parts = {"products": self.products, "bytes": self.bytes}
+        """What most of the time goes to: compute, memory or launches."""
+        parts = {"compute": self.products, "memory": self.bytes}
         if self.launches > self.products + self.bytes:
             return "launches"
         return max(parts, key=lambda part: parts[part])

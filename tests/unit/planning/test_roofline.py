@@ -93,9 +93,9 @@ def test_what_bounds_an_update():
         kernel = Kernel("any", flops, moved, torch.float32)
         return predict(Count([kernel], [], 2.0, memory=7, target_tokens=6), device)
 
-    assert prediction(3, 1).bound == "products"
+    assert prediction(3, 1).bound == "compute"
     assert prediction(3, 1).seconds == 6
-    assert prediction(1, 3).bound == "bytes"
+    assert prediction(1, 3).bound == "memory"
     assert prediction(0, 0).seconds == 1
     assert prediction(3, 1).tokens_per_second == 1
     slow_host = Device("slow", {torch.float32: one}, one, launch=9)

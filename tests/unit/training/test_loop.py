@@ -1,13 +1,16 @@
 """The objective of one update, and how the loop counts and logs updates."""
 
 import math
+import shutil
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from nmt.configuration import Training
+from nmt.configuration import Training, training_disk
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.errors import UserError
 from nmt.progress import Progress
@@ -17,9 +20,11 @@ from nmt.training.loop import TrainingLoop
 from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics, read_metrics
 from nmt.training.objective import cross_entropy
+from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
 from nmt.training.validation import has_diverged, perplexity
 from tests.support.families import (
+    FAMILIES,
     random_model,
     random_sentences,
     sources,
@@ -232,3 +237,35 @@ def test_tf32_is_used_where_it_is_named(precision):
     make_trainer(random_model("transformer"), settings(precision=precision))
     backends = torch.backends.cuda.matmul, torch.backends.cudnn
     assert all(backend.allow_tf32 == (precision == "tf32") for backend in backends)
+
+
+def test_a_model_whose_dev_loss_is_nan_is_not_translated_with(batch, tmp_path, monkeypatch):
+    model = random_model("transformer")
+    trainer = make_trainer(model, settings(bleu_interval=9))
+    loop = make_loop(trainer, tmp_path, Counters(update=9))
+    loop.dev = None
+    monkeypatch.setattr("nmt.training.loop.dev_nll", lambda *_: math.nan)
+    monkeypatch.setattr(loop, "warn_of_flat_loss", lambda: None)
+    loop.folder = SimpleNamespace(keep_checkpoint=lambda *_: None)
+    loop.validation = SimpleNamespace(bleu=lambda _: pytest.fail("translated"))
+    loop.validate()
+    (line,) = read_metrics(tmp_path / "metrics.jsonl")
+    assert math.isnan(line["dev_nll"])
+    assert "dev_bleu" not in line
+
+
+def test_a_checkpoint_with_two_names_takes_room_once(tmp_path, monkeypatch):
+    trainer = make_trainer(random_model("transformer"), settings())
+    weights = sum(parameter.nbytes for parameter in trainer.model.parameters())
+    folder = RunFolder(
+        tmp_path, SimpleNamespace(model=FAMILIES["transformer"], training=settings()), {}
+    )
+    path = folder.state_folder / "1.safetensors"
+    path.parent.mkdir()
+    path.write_bytes(b"0" * weights)
+    path.with_name("best-1.safetensors").hardlink_to(path)
+    room = training_disk(weights, settings()) - weights
+    for free, fits in ((room, True), (room - 1, False)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        with nullcontext() if fits else pytest.raises(UserError, match="make room"):
+            folder.require_space(trainer)
