@@ -16,6 +16,8 @@ SYSTEMS = {
     "LSTM, source reversed": "seq2seq",
     "RNNencdec": "rnnencdec",
     "RNNsearch": "rnnsearch",
+    "LSTM + global attention + feeding": "luong",
+    "the same, orthogonal initialization": "luong+init-orthogonal",
     "ByteNet": "bytenet",
     "GNMT": "gnmt",
 }
