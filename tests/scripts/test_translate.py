@@ -132,7 +132,7 @@ def test_it_is_no_longer_than_learned_positions(tmp_path, run_script):
     assert process.returncode == 0
     warnings = [line.partition(":")[0] for line in process.stderr.splitlines()]
     assert warnings == ["source line 1", "target line 2"]
-    assert process.stderr.count("only the first 62 subwords") == 2
+    assert process.stderr.count("only the first 63 subwords") == 2
     assert len(process.stdout.splitlines()) == 2
 
 
