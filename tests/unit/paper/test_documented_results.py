@@ -19,6 +19,9 @@ SYSTEMS = {
     "LSTM + global attention + feeding": "luong",
     "the same, orthogonal initialization": "luong+init-orthogonal",
     "ByteNet": "bytenet",
+    "ConvS2S": "convs2s",
+    "ConvS2S, 6 layers": "convs2s-deep",
+    "ConvS2S, kernel 5": "convs2s-kernel-5",
     "GNMT": "gnmt",
 }
 
