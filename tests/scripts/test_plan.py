@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmt.configuration import Training, load_reproduction, read_yaml
+from nmt.configuration import Training, read_reproduction
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds
 from nmt.models.size import size
@@ -30,8 +30,7 @@ OPTIONS = ("--catalog", TINY, "--reproduction", TINY / "reproduction.yaml")
 @pytest.fixture(scope="module")
 def tiny():
     """The reproduction and its catalog."""
-    values = read_yaml(TINY / "reproduction.yaml", dict)
-    return load_reproduction(values | {"catalog": str(TINY)}, "tiny")
+    return read_reproduction(TINY / "reproduction.yaml", TINY)
 
 
 def table(output: str) -> pd.DataFrame:
@@ -61,8 +60,7 @@ def test_tokens_and_flops_are_those_of_the_training(run_script, tmp_path):
     (vocabulary / "tokens").mkdir()
     for split in MADE_PAIRS:
         (folder / f"tokens-{split}").rename(vocabulary / "tokens" / split)
-    values = read_yaml(TINY / "reproduction.yaml", dict)
-    _, catalog = load_reproduction(values | {"catalog": str(TINY)}, "tiny")
+    _, catalog = read_reproduction(TINY / "reproduction.yaml", TINY)
     name = training["made_by"][0]["command"].split("--experiment")[1].split()[0].lstrip("=")
     experiment = catalog.experiment(name)
     amounts = amounts_of(experiment, Texts(vocabulary, (0, 0), 100))

@@ -128,6 +128,12 @@ def token_folders():
     ]
 
 
+def dropped_pairs():
+    """Return the counts of pairs that the corpus's filters drop; nothing where it has none."""
+    folder = f"results/corpora/{REPRODUCTION.corpus}/clean"
+    return [f"{folder}/train.json"] if CORPUS.cleaning.filters else []
+
+
 def experiments_of(table):
     """Return the experiments of a table, in its order, without ensembles."""
     rows = REPRODUCTION.tables[table].experiments

@@ -95,7 +95,7 @@ rule typeset:
 rule typeset_corpora:
     input:
         token_folders(),
-        f"results/corpora/{REPRODUCTION.corpus}/clean/train.json" if CORPUS.cleaning.filters else [],
+        dropped_pairs(),
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     output:
         markdown=f"results/{REPRODUCTION.name}/tables/corpora.md",

@@ -72,10 +72,8 @@ class CrossEntropy(torch.autograd.Function):
             # the weights. Removing it would make a GPU wait until its number is known.
             real = targets != PAD
             states = hidden.to(dtype) * real[:, None]
-            grads = None
-            if any(ctx.needs_input_grad[:3]):
-                grad_bias = None if bias is None else torch.zeros_like(bias)
-                grads = Gradients(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
+            needed = any(ctx.needs_input_grad[:3])
+            grads = Gradients.begin(states, weight, bias) if needed else None
             nll = torch.zeros((), dtype=exact_dtype, device=hidden.device)
             loss = torch.zeros_like(nll)
             chunk_size = rows_per_chunk(hidden.device, len(weight) * dtype.itemsize)
@@ -125,6 +123,12 @@ class Gradients:
     hidden: Tensor
     weight: Tensor
     bias: Tensor | None
+
+    @classmethod
+    def begin(cls, states: Tensor, weight: Tensor, bias: Tensor | None) -> "Gradients":
+        """Return those of no chunk: of states (N, D) still without values, of the others zero."""
+        grad_bias = None if bias is None else torch.zeros_like(bias)
+        return cls(torch.empty_like(states), torch.zeros_like(weight), grad_bias)
 
     def add(
         self, chunk: slice, grad_logits: Tensor, states: Tensor, real: Tensor, weight: Tensor
