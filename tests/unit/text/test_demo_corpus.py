@@ -1,0 +1,304 @@
+"""The demo corpus, which config/grammar.yaml yields: splits, text, and German grammar."""
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nmt.text.grammar import Grammar, generate
+
+PATH = Path(__file__).parents[3] / "config" / "grammar.yaml"
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return Grammar.load(PATH)
+
+
+@pytest.fixture(scope="module")
+def pairs(grammar):
+    random = Random(1)
+    return [grammar.sentence(random) for _ in range(1500)]
+
+
+def test_lengths(pairs):
+    lengths = [[len(text.split()) for text in pair] for pair in pairs]
+    assert all(4 <= length <= 40 for pair in lengths for length in pair)
+    for side in (0, 1):
+        share = sum(pair[side] > 20 for pair in lengths) / len(lengths)
+        assert 0.2 < share < 0.4
+        assert min(pair[side] for pair in lengths) <= 5
+        assert max(pair[side] for pair in lengths) >= 35
+
+
+def test_splits_are_distinct_and_share_nothing(grammar):
+    sizes = {"train": 500, "dev": 50, "test": 100}
+    corpus = generate(grammar, sizes, 1)
+    assert {split: len(pairs) for split, pairs in corpus.items()} == sizes
+    for side in (0, 1):
+        sentences = {pair[side] for pairs in corpus.values() for pair in pairs}
+        assert len(sentences) == sum(sizes.values())
+
+
+def test_the_seed_decides(grammar):
+    sizes = {"train": 20, "test": 5}
+    assert generate(grammar, sizes, 1) == generate(grammar, sizes, 1)
+    assert generate(grammar, sizes, 1) != generate(grammar, sizes, 2)
+
+
+def test_an_english_phrase_has_one_german_translation(grammar):
+    """Take noun phrases, which are short enough to occur twice."""
+    random = Random(1)
+    translations = {}
+    for _ in range(1500):
+        phrase = grammar.draw("NP", {"kind": "animal", "case": "dat", "det": "any"}, random, set())
+        english = grammar.finish(phrase["en"], "en")
+        german = grammar.finish(phrase["de"], "de")
+        assert translations.setdefault(english, german) == german
+    assert len(translations) < 1500
+
+
+def test_text_is_clean(pairs):
+    for pair in pairs:
+        for text in pair:
+            assert re.fullmatch(r"[0-9A-ZÄÖÜ][\w ,.'-]*\w\.", text)
+            assert not re.search(r"  |,,| ,|,\S|_|\bNone\b", text)
+
+
+def test_capitals(grammar, pairs):
+    """Only nouns and names are capitalized within German sentences."""
+    lowercase_noun = re.compile(r" (hund|katze|haus|kind|schlüssel|stadt|frau)\w*\b")
+    assert not [german for _, german in pairs if lowercase_noun.search(german)]
+    verbs = {
+        word[form].capitalize()
+        for word in grammar.words["verb"]
+        for form in ("er", "past_de")
+        if word[form]
+    }
+    for _, german in pairs:
+        assert not verbs & set(german.split()[1:])
+
+
+def test_every_word_is_used(grammar, monkeypatch):
+    seen = set()
+    draw_word = Grammar.draw_word
+
+    def recorded(self, kind, features, random, used):
+        word = draw_word(self, kind, features, random, used)
+        seen.add(id(word))
+        return word
+
+    monkeypatch.setattr(Grammar, "draw_word", recorded)
+    random = Random(1)
+    words = {id(word): word for group in grammar.words.values() for word in group}
+    for _ in range(100):
+        if seen == words.keys():
+            break
+        for _ in range(200):
+            grammar.sentence(random)
+    unused = [word for key, word in words.items() if key not in seen]
+    assert not unused
+
+
+def german_for(grammar, english, symbol, features):
+    """The German of the first phrase drawn whose English is `english`."""
+    random = Random(1)
+    for _ in range(20000):
+        phrase = grammar.draw(symbol, features, random, set())
+        if grammar.finish(phrase["en"], "en").lower() == english.lower():
+            return grammar.finish("x " + phrase["de"], "de")[2:]
+    raise AssertionError(f"no {english}")
+
+
+@pytest.mark.parametrize(
+    ("noun", "case", "det", "english", "german"),
+    [
+        ("dog", "nom", "the", "the small dog", "der kleine Hund"),
+        ("dog", "acc", "the", "the small dog", "den kleinen Hund"),
+        ("dog", "dat", "the", "the small dog", "dem kleinen Hund"),
+        ("dog", "gen", "the", "the small dog", "des kleinen Hundes"),
+        ("dog", "nom", "some", "a small dog", "ein kleiner Hund"),
+        ("dog", "dat", "some", "a small dog", "einem kleinen Hund"),
+        ("dog", "dat", "some", "two small dogs", "zwei kleinen Hunden"),
+        ("dog", "gen", "the", "the small dogs", "der kleinen Hunde"),
+        ("dog", "nom", "any", "all the small dogs", "alle kleinen Hunde"),
+        ("dog", "nom", "some", "many small dogs", "viele kleine Hunde"),
+        ("dog", "nom", "firm", "our small dog", "unser kleiner Hund"),
+        ("dog", "nom", "firm", "Anna's small dog", "Annas kleiner Hund"),
+        ("dog", "dat", "firm", "Hans's small dog", "dem kleinen Hund von Hans"),
+        ("dog", "acc", "no", "any dogs", "keine Hunde"),
+        ("house", "gen", "some", "an old house", "eines alten Hauses"),
+        ("house", "acc", "some", "an old house", "ein altes Haus"),
+        ("house", "dat", "the", "the old houses", "den alten Häusern"),
+        ("cat", "dat", "the", "the black cat", "der schwarzen Katze"),
+        ("cat", "acc", "some", "a black cat", "eine schwarze Katze"),
+        ("boy", "nom", "the", "the boy", "der Junge"),
+        ("boy", "acc", "the", "the boy", "den Jungen"),
+        ("boy", "dat", "some", "a boy", "einem Jungen"),
+        ("boy", "gen", "the", "the clever boy", "des klugen Jungen"),
+        ("student", "acc", "some", "a clever student", "einen klugen Studenten"),
+        ("girl", "dat", "firm", "this girl", "diesem Mädchen"),
+        ("milk", "acc", "any", "fresh milk", "frische Milch"),
+        ("wine", "dat", "any", "good wine", "gutem Wein"),
+        ("secret", "gen", "the", "the secret", "des Geheimnisses"),
+        ("table", "dat", "the", "the kitchen table", "dem Küchentisch"),
+        ("coat", "acc", "some", "an old winter coat", "einen alten Wintermantel"),
+        ("lamp", "dat", "the", "the expensive kitchen lamps", "den teuren Küchenlampen"),
+        ("forest", "dat", "the", "the dark forest", "dem dunklen Wald"),
+    ],
+)
+def test_agreement(grammar, noun, case, det, english, german):
+    [word] = [word for word in grammar.words["noun"] if word["en"] == noun]
+    features = {"n": word, "case": case, "det": det, "number": "any"}
+    assert german_for(grammar, english, "Nominal", features) == german
+
+
+@pytest.mark.parametrize(
+    ("symbol", "features", "english", "german"),
+    [
+        ("At", {"kind": "place"}, "in the kitchen", "in der Küche"),
+        ("At", {"kind": "place"}, "in the garden", "im Garten"),
+        ("At", {"kind": "place"}, "at the market", "auf dem Markt"),
+        ("At", {"kind": "place"}, "at the station", "am Bahnhof"),
+        ("Goal", {"kind": "goal"}, "to the station", "zum Bahnhof"),
+        ("Goal", {"kind": "goal"}, "to the school", "in die Schule"),
+        ("Goal", {"kind": "goal"}, "to the museum", "ins Museum"),
+        ("Goal", {"kind": "goal"}, "to Munich", "nach München"),
+        ("Number", {}, "twenty-one", "einundzwanzig"),
+        ("Number", {}, "thirty-six", "sechsunddreißig"),
+        ("TimePhrase", {"tense": "past"}, "two years ago", "vor zwei Jahren"),
+        ("TimePhrase", {"tense": "future"}, "in three days", "in drei Tagen"),
+    ],
+)
+def test_phrases(grammar, symbol, features, english, german):
+    assert german_for(grammar, english, symbol, features) == german
+
+
+@pytest.mark.parametrize(
+    ("verb", "agr", "tense", "english", "main", "final"),
+    [
+        ("open", "m", "present", "opens", "macht … auf", "aufmacht"),
+        ("open", "ich", "present", "open", "mache … auf", "aufmache"),
+        ("open", "pl", "past", "opened", "machten … auf", "aufmachten"),
+        ("open", "f", "perfect", "has opened", "hat … aufgemacht", "aufgemacht hat"),
+        ("open", "wir", "future", "will open", "werden … aufmachen", "aufmachen werden"),
+        ("invite", "n", "present", "invites", "lädt … ein", "einlädt"),
+        ("invite", "m", "progressive", "is inviting", "lädt … ein", "einlädt"),
+        ("feed", "ich", "present", "feed", "füttere …", "füttere"),
+        ("feed", "pl", "past", "fed", "fütterten …", "fütterten"),
+        ("go", "pl", "pluperfect", "had gone", "waren … gegangen", "gegangen waren"),
+        ("eat", "pl", "past", "ate", "aßen …", "aßen"),
+        ("travel", "ich", "perfect", "have travelled", "bin … gereist", "gereist bin"),
+    ],
+)
+def test_verbs(grammar, verb, agr, tense, english, main, final):
+    word = next(word for word in grammar.words["verb"] if word["base"] == verb)
+    persons = {"person": grammar.tables["person"][agr], "number": grammar.tables["number"][agr]}
+    features = {"verb": word, "agr": agr, **persons, "tense": tense, "polarity": "plain"}
+    group = grammar.draw("VerbGroup", features, Random(1), set())
+    assert f"{group['aux']} {group['main']}".split() == english.split()
+    assert f"{group['fin']} … {group['end']}".strip() == main
+    assert group["last"] == final
+
+
+def finite_forms(grammar):
+    """All finite verb forms, those of verbs with a prefix also with it attached."""
+    forms = set()
+    for modal in grammar.words["modal"]:
+        forms |= {modal["sg"], modal["pl"]}
+    for tense in grammar.tables["auxiliary"].values():
+        for verb in tense.values():
+            forms |= set(verb.values())
+    for verb in grammar.words["verb"]:
+        present_endings = grammar.tables["present_ending"][verb["type"]].values()
+        past_endings = grammar.tables["past_ending"][verb["type"]].values()
+        own_forms = {verb["er"]}
+        own_forms |= {verb["stem"] + ending for ending in present_endings}
+        own_forms |= {verb["past_de"] + ending for ending in past_endings}
+        forms |= own_forms
+        forms |= {verb["prefix"] + form for form in own_forms}
+    return forms
+
+
+def test_the_verb_comes_last_in_subordinate_clauses(grammar, pairs):
+    forms = finite_forms(grammar)
+    clause = re.compile(
+        r"(?:, |^)(?:weil|obwohl|wenn|während|bevor|nachdem|als|dass|ob) ([^,.]*)[,.]",
+        re.IGNORECASE,
+    )
+    preposition = re.compile(r"^Während (der|des|meine[rs]|unsere[rs]|seine[rs]|ihre[rs])\b")
+    clause_count = 0
+    for _, german in pairs:
+        if preposition.search(german):
+            continue
+        for words in clause.findall(german):
+            if " als " not in words:  # a comparison follows the verb
+                clause_count += 1
+                assert words.split()[-1] in forms, german
+    assert clause_count > 300
+
+
+def test_the_verb_comes_second_after_an_adverb(grammar, pairs):
+    forms = finite_forms(grammar)
+    adverb = re.compile("(Gestern|Heute(?! Abend)|Morgen|Jetzt|Bald) ")
+    sentences = [german.split() for _, german in pairs if adverb.match(german)]
+    assert len(sentences) > 20
+    assert all(words[1] in forms for words in sentences)
+
+
+def test_the_verb_comes_first_after_a_subordinate_clause(grammar, pairs):
+    forms = finite_forms(grammar)
+    clause = re.compile(r"(?:Weil|Obwohl|Wenn|Als|Bevor|Nachdem) [^,]*, (?!dass|ob)(\w+)")
+    matches = [match for _, german in pairs if (match := clause.match(german))]
+    assert len(matches) > 150
+    assert all(match[1] in forms for match in matches)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bnicht\b",
+        r"\bkeine?n?\b",
+        r"\bmach(t|e|en|te|ten)\b.* (auf|zu)\b",
+        r"\b(auf|zu)mach(t|e|en|te|ten)[.,]",
+        r"\b(ein|auf|zu|mit|ab)zu(laden|machen|bringen|holen)\b",
+        r", um .* zu \w+en\b",
+        r", ohne ",
+        r", dass ",
+        r", ob ",
+        r", (dessen|deren) ",
+        r", (mit|von|auf|über|an|um) (dem|der|denen|den|die|das) ",
+        r", (dem|denen) ",
+        r"\b(im|am|zum|zur|vom|ins)\b",
+        r"\bgedach(te|ten)\b",
+        r"\b(wegen|trotz|während) (des|meines|unseres|ihres|seines)\b",
+        r"\bworden\b",
+        r"\bwurden?\b",
+        r"\b\w+undzwanzig\b",
+        r"\b\d\d\b",
+        r"\bum \d+ Uhr\b",
+        r"\bKüchen(tisch|stuhl|lampe)",
+        r"\bPauls\b",
+        r"\bvon Hans\b",
+        r"\bHerrn (Schneider|Becker)s\b",
+        r"\bnach Hause\b",
+        r"\b[Gg]ibt es einen\b",
+        r"\b(mich|mir|uns|ihnen|ihm|ihn)\b",
+        r"\bsich\b",
+        r"\bStudenten\b",
+        r"\b(älter|jünger|größer|stärker|klüger)\b.* als (der|die|das|Herr|Anna)\b",
+        r"\bkonnten?\b.*en[.,]",
+    ],
+)
+def test_phenomena_occur(pairs, pattern):
+    assert any(re.search(pattern, german) for _, german in pairs)
+
+
+@pytest.mark.parametrize(("agr", "german"), [("m", "er"), ("f", "sie"), ("n", "es")])
+def test_a_pronoun_agrees_in_gender_with_its_antecedent(grammar, agr, german):
+    antecedent = {"kind": "animal", "sort": "animal", "agr": agr, "pro": "it"}
+    features = {"frame": "past", "room": "light", "aspect": "any", "who": antecedent}
+    random = Random(1)
+    subjects = [grammar.draw("Subject", features, random, set()) for _ in range(50)]
+    assert {subject["pronoun"] for subject in subjects if subject["en"] == "it"} == {german}
