@@ -1,0 +1,79 @@
+"""Tables of made-up runs, and their printed forms."""
+
+import re
+
+from nmt.configuration import Catalog, Published
+from nmt.paper import markup
+from nmt.paper.cells import result_sheet
+from nmt.paper.tables import ResultTable, make_table
+
+PAPER = "Somebody et al. 2017, Table 2"
+ANOTHER_PAPER = "Others & Co. 2018, 100% of it"
+PUBLISHED = [
+    {
+        "split": "test",
+        "metric": "bleu",
+        "value": 30.0,
+        "experiment": "demo-transformer",
+        "source": PAPER,
+    },
+    {
+        "split": "test",
+        "metric": "bleu",
+        "value": 29.5,
+        "system": "Their_system",
+        "source": ANOTHER_PAPER,
+    },
+    {
+        "split": "test",
+        "metric": "chrf",
+        "value": 1.0,
+        "system": "Not a column",
+        "source": ANOTHER_PAPER,
+    },
+    {
+        "split": "dev",
+        "metric": "bleu",
+        "value": 2.0,
+        "system": "Another split",
+        "source": ANOTHER_PAPER,
+    },
+    {"metric": "flops", "value": 3.3e18, "experiment": "demo-transformer", "source": PAPER},
+    {"metric": "flops", "value": 2.3e19, "system": "Their_system", "source": ANOTHER_PAPER},
+    {"metric": "parameters", "value": 65, "experiment": "demo-transformer", "source": PAPER},
+]
+
+
+def publishing(catalog: Catalog) -> Catalog:
+    """Return the catalog with PUBLISHED as its published numbers."""
+    published = [Published(corpus="demo", **entry) for entry in PUBLISHED]
+    return catalog.model_copy(update={"published": published})
+
+
+def table(made, name="systems", significance=None) -> ResultTable:
+    folder, reproduction, catalog = made
+    return make_table(name, reproduction, catalog, folder / "runs", significance or {})
+
+
+def csv(table: ResultTable) -> str:
+    return markup.csv(result_sheet(table))
+
+
+def html(table: ResultTable) -> str:
+    return markup.html(result_sheet(table))
+
+
+def markdown(table: ResultTable) -> str:
+    return markup.markdown(result_sheet(table))
+
+
+def latex(table: ResultTable, label: str) -> str:
+    return markup.latex(result_sheet(table), label)
+
+
+def part(text: str, number: int) -> list[list[str]]:
+    """Return the cells of a part of a table in Markdown, header first."""
+    blocks = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    lines = blocks[number].splitlines()
+    del lines[1]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

@@ -1,0 +1,109 @@
+"""Tables of variations on a base, as AIAYN Table 3."""
+
+import pandas as pd
+import pytest
+
+from nmt.configuration import Table
+from tests.support import paper_runs
+from tests.support.paper_tables import markdown, part, table
+
+
+def variations(tmp_path, root, corpus="wmt14-en-de"):
+    rows = ["table3-base", "heads-1", "width-256", "dropout-2", "smoothing-0", "learned-positions"]
+    table3 = Table(
+        title="Table 3",
+        experiments=rows,
+        split="dev",
+        metrics=["perplexity", "tokenized_bleu"],
+        base="table3-base",
+    )
+    reproduction = paper_runs.reproduction((1,), corpus, table3=table3)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    return table((tmp_path, reproduction, catalog), "table3")
+
+
+def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
+    header, *rows = part(markdown(variations(tmp_path, root)), 0)
+    settings = ["N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "updates"]
+    assert header[1:10] == settings
+    assert header[10:] == ["perplexity", "BLEU (tokenized)", "parameters (millions)"]
+    assert [row[1:10] for row in rows] == [
+        ["6", "512", "2048", "8", "64", "64", "0.1", "0.1", "100,000"],
+        ["", "", "", "1", "512", "512", "", "", ""],
+        ["", "256", "", "", "32", "32", "", "", ""],
+        ["", "", "", "", "", "", "0.2", "", ""],
+        ["", "", "", "", "", "", "", "0.0", ""],
+        ["", "", "", "", "", "", "", "", ""],
+    ]
+
+
+def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_path, root):
+    variation = variations(tmp_path, root)
+    rows = variation.rows.set_index("experiment")
+    expected = rows.perplexity["heads-1"] - rows.perplexity["table3-base"]
+    assert rows.perplexity_to_base["heads-1"] == pytest.approx(expected)
+    assert rows.perplexity_published_to_base["heads-1"] == pytest.approx(5.29 - 4.92)
+    assert rows.tokenized_bleu_published_to_base["width-256"] == pytest.approx(24.5 - 25.8)
+    assert rows.parameters_millions_published_to_base["width-256"] == 28 - 65
+    header, base, heads, *_ = part(markdown(variation), 1)
+    assert header[1:5] == ["perplexity", "Δ base", "published", "Δ base, published"]
+    assert base[2] == base[4] == ""
+    assert heads[3:5] == ["5.29 [1]", "+0.37"]
+
+
+def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_path, root):
+    rows = ["multi30k-small-transformer", "multi30k-heads-2", "multi30k-dropout-1"]
+    table3 = Table(
+        title="Table 3 in small",
+        experiments=rows,
+        split="dev",
+        metrics=["perplexity", "lowercased_tokenized_bleu", "bleu"],
+        base=rows[0],
+        counterparts={rows[0]: "table3-base", rows[1]: "heads-4"},
+    )
+    reproduction = paper_runs.reproduction((1, 2), "multi30k-en-de", table3=table3)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    small = table((tmp_path, reproduction, catalog), "table3")
+    base, heads, dropout = (small.rows.set_index("experiment").loc[row] for row in rows)
+    assert (base.perplexity_published, heads.perplexity_published) == (4.92, 5.00)
+    assert heads.perplexity_published_to_base == pytest.approx(0.08)
+    assert heads.lowercased_tokenized_bleu_published_to_base == pytest.approx(25.5 - 25.8)
+    assert pd.isna(heads.bleu_published)  # the paper's BLEU stands in the first column of BLEU
+    assert pd.isna(dropout.perplexity_published)
+    # Another corpus, another size: the numbers themselves are not compared.
+    assert pd.isna(heads.perplexity_difference)
+    spread = 2 * base.perplexity_sd
+    for row in (heads, dropout):
+        assert row.perplexity_may_be_chance == (abs(row.perplexity_to_base) <= spread)
+    assert not base.perplexity_may_be_chance
+    text = markdown(small)
+    assert "repeats in small, on another corpus" in text
+    delta = f"{heads.perplexity_to_base:+.2f}".replace("-", "−")
+    expected = f"({delta})" if heads.perplexity_may_be_chance else delta
+    assert part(text, 1)[2][2] == expected
+
+
+def test_counterparts_need_one_for_the_base():
+    with pytest.raises(ValueError, match="the base needs one"):
+        Table(
+            title="Table 3 in small",
+            experiments=["base", "other"],
+            split="dev",
+            metrics=["perplexity"],
+            base="base",
+            counterparts={"other": "heads-4"},
+        )
+
+
+def test_the_base_may_have_nothing_published(made):
+    folder, reproduction, catalog = made(seeds=(1,))
+    own = reproduction.tables["systems"]
+    base = own.model_copy(update={"base": own.experiments[0]})
+    variation = table(
+        (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
+    )
+    rows = variation.rows.set_index("experiment")
+    assert rows.bleu_published_to_base.isna().all()
+    assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
+        rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
+    )
