@@ -1,5 +1,7 @@
 """The figures that compare rows: quality by length, cost, size and search, and speed."""
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,6 +28,8 @@ OFFSET = 0.05
 OFFSET_OF_ALL = 0.7
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
+# The letters of a line of a bar's label.
+LABEL_LETTERS = 30
 # With more rows, the legend needs the width of a page.
 ROWS_OF_A_COLUMN = 8
 COST_LABELS = {
@@ -188,9 +192,11 @@ def speed(drawing: Drawing) -> Picture:
         device=("device", "first"),
     ).reset_index()
     data.insert(1, "title", [drawing.title(name) for name in data.experiment])
-    figure = new_figure(COLUMN, 0.5 + 0.2 * len(data))
+    labels = [textwrap.fill(title, LABEL_LETTERS) for title in data.title]
+    lines = max(label.count("\n") + 1 for label in labels)
+    figure = new_figure(COLUMN, 0.5 + (0.08 + 0.12 * lines) * len(data))
     axes = figure.subplots()
-    bars = axes.barh(data.title, data.tokens_per_second, color=COLORS[0], height=0.65)
+    bars = axes.barh(labels, data.tokens_per_second, color=COLORS[0], height=0.65)
     axes.bar_label(bars, [f"{value:,.0f}" for value in data.tokens_per_second], padding=2, size=6)
     axes.invert_yaxis()
     axes.grid(False, axis="y")

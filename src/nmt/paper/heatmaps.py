@@ -109,7 +109,9 @@ def alignment(drawing: Drawing) -> Picture:
     else:
         return empty_figure(drawing, "No row of this table is an RNNsearch.")
     size = 2.2 / max(len(panel.source), 12)  # inches of a cell
-    figure = new_figure(COLUMN, LABEL_HEIGHT + size * len(panel.target))
+    title = textwrap.fill(panel.title, int(TITLE_LETTERS * COLUMN))
+    title_height = LABEL_HEIGHT + TITLE_LINE_HEIGHT * title.count("\n")
+    figure = new_figure(COLUMN, title_height + size * len(panel.target))
     axes = figure.subplots()
     image = heat_map(axes, panel.weights, "gray", (0, 1), aspect="equal")
     font_size = min(6.5, size * 72 * 0.85)
@@ -117,7 +119,7 @@ def alignment(drawing: Drawing) -> Picture:
     axes.set_xticks(range(len(panel.source)), panel.source, rotation=90, size=font_size)
     axes.set_yticks(range(len(panel.target)), panel.target, size=font_size)
     axes.tick_params(length=0, pad=2)
-    axes.set_title(panel.title)
+    axes.set_title(title)
     axes.set_xlabel("source")
     axes.xaxis.set_label_position("bottom")
     axes.set_ylabel("target (generated)")

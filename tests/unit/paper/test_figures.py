@@ -77,7 +77,8 @@ def test_every_figure_says_where_it_comes_from(made, name):
 def test_nothing_leaves_the_figure_or_overlaps(made, monkeypatch, name, rows):
     if rows == DEEP_ROWS:
         title = Drawing.title
-        monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, updates=60")
+        settings = "init=orthogonal, peak_learning_rate=0.004, updates=1500"
+        monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, {settings}")
     figure = draw(name, made(rows=rows))
     canvas = FigureCanvasAgg(figure)
     with matplotlib.rc_context(STYLE):
