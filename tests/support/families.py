@@ -84,7 +84,7 @@ def random_model(family: str, seed: int = 0):
     model = build(FAMILIES[family], VOCABULARY, VOCABULARY).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
+            parameter.add_(0.5 * torch.randn_like(parameter))
     return model
 
 

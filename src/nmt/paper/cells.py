@@ -94,6 +94,7 @@ def variation_cells(table: ResultTable) -> pd.DataFrame:
         texts.append(cells.where(is_varied, "").rename(label))
     texts += [our_cells(rows, metric) for metric in table.metrics]
     texts.append(our_cells(rows, "parameters_millions"))
+    texts.append(format_numbers(rows.runs, "{:.0f}").rename("seeds"))
     return pd.concat(texts, axis="columns")
 
 

@@ -76,8 +76,8 @@ def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
         )
     if table.base and rows.filter(regex="_may_be_chance$").any(axis=None):
         notes.append(
-            "Δ base in brackets: at most twice the standard deviation of the base's seeds, so that"
-            " it may be chance."
+            "Δ base in brackets: inside the 95% interval that the standard deviation of the base's"
+            " seeds and Student's t give for the difference, so that it may be chance."
         )
     return notes
 
@@ -115,6 +115,8 @@ def seeds_note(results: pd.DataFrame, ensembles: list[Run]) -> str:
     spread = "one run a row, so no spread is known"
     if len(seeds) > 1:
         spread = "mean ± sample standard deviation over them"
+        if single_models.groupby("experiment").seed.nunique().min() < len(seeds):
+            spread += " where a row has several"
     commits = join_distinct(results.commit[results.is_trained])
     return f"Seeds: {', '.join(seeds) or 'see below'}; {spread}. Trained at commit {commits}."
 

@@ -23,6 +23,10 @@ from nmt.paper.measurements import run_results
 from nmt.paper.notes import base_notes, join_distinct, significance_notes, table_notes
 from nmt.paper.results import find_runs
 
+# The 97.5% quantiles of Student's t distribution with 1, 2, ... degrees of freedom; the last one is
+# taken for more.
+STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
 
 @dataclass(frozen=True)
 class ResultTable:
@@ -58,8 +62,9 @@ def make_table(
     _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison. With several
     seeds the numbers of each are in _seed_1 and so on. A table with a base has the SETTINGS, and in
     _to_base and _published_to_base the differences to the base's numbers. Where the base has
-    several seeds, _may_be_chance tells whether ours is at most twice their standard deviation. What
-    is published of a row's counterpart has no difference to ours.
+    several seeds, _may_be_chance tells whether ours is inside the 95% interval that their standard
+    deviation and Student's t give for the difference of two means over seeds. What is published of
+    a row's counterpart has no difference to ours.
 
     Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
     Where plan.py has been asked, planned_hours and planned_device say what would fill them.
@@ -203,7 +208,13 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
             difference = numbers - numbers[is_base].iloc[0]
             is_variation = (rows.kind == "run") & ~is_base
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
+    base_seeds = rows.runs[is_base].iloc[0]
     for metric in table.metrics:
-        spread = 2 * rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]  # NaN with a single seed
-        differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= spread
+        sd = rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]
+        if base_seeds > 1:
+            quantile = STUDENT_T[min(int(base_seeds) - 2, len(STUDENT_T) - 1)]
+            band = quantile * sd * (1 / base_seeds + 1 / rows.runs) ** 0.5
+        else:
+            band = float("nan")
+        differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= band
     return rows.assign(**differences)

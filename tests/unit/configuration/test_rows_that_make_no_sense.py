@@ -110,6 +110,11 @@ def test_what_the_cases_change_makes_sense_itself(family):
             {"experts": 4, "experts_used": 5, "d_expert": 8},
             "experts_used 5 is more than the 4 experts",
         ),
+        (
+            "gnmt",
+            {"experts": 4, "experts_used": 2, "d_expert": 8, "context": "current"},
+            "context: current is for the upper decoder layers, which with experts get none",
+        ),
         ("gnmt", {"d_cell": 7}, "d_cell 7 is less than d_model 8: cells are projected to fewer"),
         ("gnmt", {"d_cell": 8}, "d_cell is d_model: leave it out, there is nothing to project"),
         ("transformer", {"warmup": 0}, "the schedule inverse_sqrt needs a warmup of at least 1"),

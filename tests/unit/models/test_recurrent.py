@@ -58,6 +58,26 @@ def test_gnmt_sends_one_context_to_every_layer():
     torch.testing.assert_close(hidden, x, **EXACT)
 
 
+def test_gnmt_s_upper_layers_may_get_the_context_of_the_current_step():
+    """Check that the bottom layer still gets the previous one, from which its output is made."""
+    model = random_model("gnmt-current")
+    source = sources(random_sentences([4, 7]))
+    target = target_inputs(random_sentences([5, 5], seed=1))
+    memory, last, _ = model.encode(source)
+    hidden, _, maps = model.decode(memory, last, target)
+    current = maps @ memory.encoder_states
+    before_the_first, _ = model.context(last[0][0][:, None], memory)
+    previous = torch.cat([before_the_first, current[:, :-1]], 1)
+    x = model.target_embedding(target)
+    for number, layer in enumerate(model.decoder):
+        first = [state[None] for state in last[number]]
+        output, _ = layer(torch.cat([x, current if number else previous], -1), first)
+        if number == 0:
+            torch.testing.assert_close(model.context(output, memory)[1], maps, **EXACT)
+        x = output if number < 2 else x + output
+    torch.testing.assert_close(hidden, x, **EXACT)
+
+
 def test_moe_s_layers_are_residual_and_its_experts_pass_a_sigmoid():
     """Shazeer et al. 2017, appendix E."""
     model = random_model("moe")
@@ -205,6 +225,9 @@ def test_an_orthogonal_lstm_neither_forgets_nor_explodes_at_first():
         assert spectral_radii(lstm) == pytest.approx([1.0] * 4, abs=1e-4)
         _, forget_bias, _, _ = (lstm.bias_ih_l0 + lstm.bias_hh_l0).chunk(4)
         assert (forget_bias == 1).all()
+        for gate in lstm.weight_ih_l0.detach().chunk(4):
+            glorot = (6 / sum(gate.shape)) ** 0.5
+            assert gate.abs().max().item() == pytest.approx(glorot, rel=0.01)
     largest = orthogonal.source_embedding.weight.detach().abs().max().item()
     assert largest == pytest.approx(0.3, rel=0.01)
 

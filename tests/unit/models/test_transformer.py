@@ -70,6 +70,13 @@ def test_learned_positions_end_with_a_sentence():
         positions(torch.zeros(3, 16), 8)
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, 0.25), (0.7, 0.7)])
+def test_learned_positions_start_like_embeddings_or_as_told(given, expected):
+    model = build(transformer(positions="learned", positions_std=given), 23, 23)
+    std = model.source_positions.table.std().item()
+    assert std == pytest.approx(expected, rel=0.05)
+
+
 def queries_keys_values(length=7, heads=2, width=6):
     """Yield random queries, keys and values: (3, H, T, K) each."""
     torch.manual_seed(1)

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from nmt.configuration import Table
+from nmt.files import read_json, write_json
 from tests.support import paper_runs
 from tests.support.paper_tables import markdown, part, table
 
@@ -26,7 +27,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
     header, *rows = part(markdown(variations(tmp_path, root)), 0)
     settings = ["N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "updates"]
     assert header[1:10] == settings
-    assert header[10:] == ["perplexity", "BLEU (tokenized)", "parameters (millions)"]
+    assert header[10:] == ["perplexity", "BLEU (tokenized)", "parameters (millions)", "seeds"]
     assert [row[1:10] for row in rows] == [
         ["6", "512", "2048", "8", "64", "64", "0.1", "0.1", "100,000"],
         ["", "", "", "1", "512", "512", "", "", ""],
@@ -72,15 +73,36 @@ def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_pa
     assert pd.isna(dropout.perplexity_published)
     # Another corpus, another size: the numbers themselves are not compared.
     assert pd.isna(heads.perplexity_difference)
-    spread = 2 * base.perplexity_sd
-    for row in (heads, dropout):
-        assert row.perplexity_may_be_chance == (abs(row.perplexity_to_base) <= spread)
     assert not base.perplexity_may_be_chance
     text = markdown(small)
     assert "repeats in small, on another corpus" in text
     delta = f"{heads.perplexity_to_base:+.2f}".replace("-", "−")
     expected = f"({delta})" if heads.perplexity_may_be_chance else delta
     assert part(text, 1)[2][2] == expected
+
+
+@pytest.mark.parametrize(("perplexity", "may_be_chance"), [(10.59, True), (10.61, False)])
+def test_what_the_seeds_of_the_base_explain_may_be_chance(
+    tmp_path, root, perplexity, may_be_chance
+):
+    """Three seeds of standard deviation 0.1: t = 4.303, times 0.1 (1/3 + 1)^0.5 is 0.497."""
+    base, row = rows = ["multi30k-small-transformer", "multi30k-dropout-1"]
+    table3 = Table(
+        title="Table 3", experiments=rows, split="dev", metrics=["perplexity"], base=base
+    )
+    reproduction = paper_runs.reproduction((1, 2, 3), "multi30k-en-de", table3=table3)
+    reproduction = reproduction.model_copy(update={"seeds_of": {row: [1]}})
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    for name, values in ((base, (10.0, 10.1, 10.2)), (row, (perplexity,))):
+        for seed, value in enumerate(values, start=1):
+            run = tmp_path / "runs" / "multi30k-en-de" / name / f"seed-{seed}"
+            path = run / "dev.perplexity.json"
+            write_json(path, read_json(path) | {"perplexity": value})
+    small = table((tmp_path, reproduction, catalog), "table3")
+    assert list(small.rows.perplexity_may_be_chance) == [False, may_be_chance]
+    text = markdown(small)
+    assert ("(+0.49)" in text) == may_be_chance
+    assert "sample standard deviation over them where a row has several." in text
 
 
 def test_counterparts_need_one_for_the_base():
