@@ -154,7 +154,7 @@ class Drawing:
         count = "Seed" if len(seeds) == 1 else "Seeds"
         text = f"{corpus}. {split}. {count} {', '.join(seeds)}. {note}"
         if any(run.stale for run in runs):
-            text += f" {MARK} Trained with other settings or data than there are now."
+            text += f" {MARK} Trained with other settings, data or code than there are now."
         return text
 
 

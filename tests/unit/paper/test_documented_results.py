@@ -23,6 +23,9 @@ SYSTEMS = {
     "ConvS2S, 6 layers": "convs2s-deep",
     "ConvS2S, kernel 5": "convs2s-kernel-5",
     "GNMT": "gnmt",
+    "GNMT, current context": "gnmt+context-current",
+    "MoE": "moe",
+    "Decoder-only": "decoder-only",
 }
 
 
