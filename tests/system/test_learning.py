@@ -28,6 +28,9 @@ WORDS = 10  # in the vocabulary
 LONGEST = 5  # words of a sequence
 BATCH = 64  # sequences
 TASKS = {"copy": lambda tokens: tokens, "reverse": lambda tokens: tokens[::-1]}
+# Updates and peak of the learning rate of RNNs.
+WITH_ATTENTION = (300, 0.008)
+WITHOUT_ATTENTION = (600, 0.006)
 # model, updates, peak of the learning rate
 LEARNERS = {
     "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 300, 0.004),
@@ -36,14 +39,19 @@ LEARNERS = {
         300,
         0.004,
     ),
-    "rnnsearch": (RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0, init_std=0.1), 250, 0.005),
+    # LSTMs have the updates and the rates of the GRUs, with attention and without.
+    "rnnsearch": (
+        RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0, init_std=0.1),
+        *WITH_ATTENTION,
+    ),
     "rnnencdec": (
         RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none", init_std=None),
-        600,
-        0.006,
+        *WITHOUT_ATTENTION,
     ),
-    # An LSTM without attention has the updates and the rate of a GRU without attention.
-    "seq2seq": (Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0), 600, 0.006),
+    "seq2seq": (
+        Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0, init="orthogonal"),
+        *WITHOUT_ATTENTION,
+    ),
     "luong": (
         Seq2Seq(
             layers=1,
@@ -55,8 +63,7 @@ LEARNERS = {
             input_feeding=True,
             reverse_source=False,
         ),
-        300,
-        0.008,
+        *WITH_ATTENTION,
     ),
     "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 250, 0.008),
     "moe": (
