@@ -238,7 +238,7 @@ def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
     for name in ("learning-curves", "bleu-by-length", "cost"):
         figure = draw(name, drawing)
         assert legend(figure) == ["RNN without attention", "Transformer †"]
-        assert "† Trained with other settings, data or code than there are now." in small_print(figure)
+        assert "† Trained with other settings, data or code" in small_print(figure)
 
 
 def test_self_attention_is_drawn_as_lines_of_the_weights(made):
