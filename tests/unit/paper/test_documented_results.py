@@ -1,6 +1,7 @@
 """Numbers of docs/results.md are those of docs/results/data."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,16 +28,27 @@ SYSTEMS = {
     "MoE": "moe",
     "Decoder-only": "decoder-only",
 }
+# The families that have no row of their own among the learning rates.
+MORE_FAMILIES = {
+    "GNMT, current context": "gnmt-current",
+    "ByteNet, characters": "bytenet-characters",
+}
+BLEU = "lowercased_tokenized_bleu"
+
+
+def table(start: str) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table whose header starts so."""
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    lines = re.search(rf"^\| {re.escape(start)} .*\n(\|.*\n)+", text, re.MULTILINE)[0]
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()
+    ]
+    return header, rows
 
 
 def table_of_learning_rates() -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the table of learning rates."""
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    table = re.search(r"^\| system \| 0\.0005 .*\n(\|.*\n)+", text, re.MULTILINE)
-    header, _, *rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
-    ]
-    return header, rows
+    return table("system | 0.0005")
 
 
 def learning_rates() -> list[tuple[str, str, str]]:
@@ -57,8 +69,7 @@ def test_there_are_learning_rates_of_every_system():
 @pytest.mark.parametrize(("system", "rate", "cell"), learning_rates())
 def test_perplexities_by_learning_rate_are_those_of_the_runs(system, rate, cell):
     name = f"multi30k-small-{system}+peak_learning_rate-{rate}+updates-1500"
-    perplexity = read_json(RUNS / name / "seed-1" / "dev.perplexity.json")["perplexity"]
-    assert cell.strip("*") == f"{perplexity:.2f}"
+    assert cell.strip("*") == perplexity(RUNS / name / "seed-1")
 
 
 @pytest.mark.parametrize("row", table_of_learning_rates()[1], ids=lambda row: row[0])
@@ -66,6 +77,29 @@ def test_minutes_are_the_mean_of_the_runs(row):
     runs = RUNS.glob(f"multi30k-small-{SYSTEMS[row[0]]}+peak_learning_rate-*+updates-1500/seed-1")
     seconds = [read_json(run / "training.json")["cpu_seconds"] for run in runs]
     assert row[-1] == f"{np.mean(seconds) / 60:.1f}"
+
+
+@pytest.mark.parametrize("row", table("system | seed")[1], ids=lambda row: f"{row[0]} {row[1]}")
+def test_scores_of_the_families_are_those_of_the_runs(row):
+    system, seed, *cells = row
+    name = "multi30k-small-" + {**SYSTEMS, **MORE_FAMILIES}[system]
+    run = RUNS / name / f"seed-{seed}"
+    expected = [score(run, "test_2016_flickr", metric) for metric in (BLEU, "chrf", "ter")]
+    for folder in (run, RUNS / f"{name}+checkpoint-best" / f"seed-{seed}"):
+        if folder.exists():
+            expected += [perplexity(folder), score(folder, "dev", BLEU)]
+        else:
+            expected += ["", ""]
+    minutes = read_json(run / "training.json")["cpu_seconds"] / 60
+    assert cells == [*expected, f"{minutes:.1f}"]
+
+
+def score(run: Path, split: str, metric: str) -> str:
+    return f"{read_json(run / f'{split}.scores.json')[metric]['score']:.2f}"
+
+
+def perplexity(run: Path) -> str:
+    return f"{read_json(run / 'dev.perplexity.json')['perplexity']:.2f}"
 
 
 @pytest.mark.parametrize(
