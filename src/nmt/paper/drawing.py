@@ -34,7 +34,9 @@ SMALL_PRINT = 5.5  # points
 # no two of many rows look the same.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# Nine beside four dashes: rows of one table have no pair of both in common, so that print without
+# color tells them apart.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 
 STYLE: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine

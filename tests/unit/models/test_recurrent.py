@@ -42,38 +42,30 @@ def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
     torch.testing.assert_close(last[0], states[:, -1])
 
 
-def test_gnmt_sends_one_context_to_every_layer():
-    """Given the contexts, the decoder is a plain stack of residual layers over [below; context]."""
-    model = random_model("gnmt")
+@pytest.mark.parametrize("family", ["gnmt", "gnmt-current"])
+def test_gnmt_is_a_stack_of_residual_layers_over_x_and_a_context(family):
+    """Check from which output of the bottom layer each layer's context is computed.
+
+    The bottom layer always gets that of the step before, the upper layers that or the current one.
+    """
+    model = random_model(family)
     source = sources(random_sentences([4, 7]))
     target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
     hidden, _, maps = model.decode(memory, last, target)
-    contexts = maps @ memory.encoder_states
-    x = model.target_embedding(target)
-    for number, layer in enumerate(model.decoder):
-        first = [state[None] for state in last[number]]
-        output, _ = layer(torch.cat([x, contexts], -1), first)
-        x = output if number < 2 else x + output
-    torch.testing.assert_close(hidden, x, **EXACT)
-
-
-def test_gnmt_s_upper_layers_may_get_the_context_of_the_current_step():
-    """Check that the bottom layer still gets the previous one, from which its output is made."""
-    model = random_model("gnmt-current")
-    source = sources(random_sentences([4, 7]))
-    target = target_inputs(random_sentences([5, 5], seed=1))
-    memory, last, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, last, target)
-    current = maps @ memory.encoder_states
+    upper = maps @ memory.encoder_states
     before_the_first, _ = model.context(last[0][0][:, None], memory)
-    previous = torch.cat([before_the_first, current[:, :-1]], 1)
+    shifted = torch.cat([before_the_first, upper[:, :-1]], 1)
+    bottom = shifted if family == "gnmt-current" else upper
     x = model.target_embedding(target)
     for number, layer in enumerate(model.decoder):
         first = [state[None] for state in last[number]]
-        output, _ = layer(torch.cat([x, current if number else previous], -1), first)
+        output, _ = layer(torch.cat([x, upper if number else bottom], -1), first)
         if number == 0:
-            torch.testing.assert_close(model.context(output, memory)[1], maps, **EXACT)
+            current, _ = model.context(output, memory)
+            previous = torch.cat([before_the_first, current[:, :-1]], 1)
+            expected = current if family == "gnmt-current" else previous
+            torch.testing.assert_close(upper, expected, **EXACT)
         x = output if number < 2 else x + output
     torch.testing.assert_close(hidden, x, **EXACT)
 

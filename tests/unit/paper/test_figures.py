@@ -17,7 +17,7 @@ from nmt.files import write_json, write_lines
 from nmt.models.weights import save_tensors
 from nmt.paper import figures
 from nmt.paper.comparisons import bucket_label
-from nmt.paper.drawing import MARKERS, STYLE, Drawing, save
+from nmt.paper.drawing import STYLE, Drawing, save
 from nmt.paper.figures import FIGURES
 from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
 from nmt.paper.heatmaps import AttentionPanel, attention_figure
@@ -338,11 +338,14 @@ def test_an_experiment_has_one_line_style_in_all_figures(made):
 
 def test_more_rows_than_colors_still_look_different(made):
     names = ["transformer-base", "heads-1", "heads-4", "heads-16", "heads-32"]
-    names += ["keys-16", "keys-32", "layers-2", "layers-4"]
+    names += ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
     drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
     styles = {tuple(drawing.line_style(name).values()) for name in names}
     assert len(styles) == len(names)
-    assert len({drawing.marker(name) for name in names}) == len(MARKERS)
+    without_color = {
+        (drawing.line_style(name)["linestyle"], drawing.marker(name)) for name in names
+    }
+    assert len(without_color) == len(names)
 
 
 def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
