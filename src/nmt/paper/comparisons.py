@@ -196,7 +196,8 @@ def speed(drawing: Drawing) -> Picture:
     lines = max(label.count("\n") + 1 for label in labels)
     figure = new_figure(COLUMN, 0.5 + (0.08 + 0.12 * lines) * len(data))
     axes = figure.subplots()
-    bars = axes.barh(labels, data.tokens_per_second, color=COLORS[0], height=0.65)
+    bars = axes.barh(data.index, data.tokens_per_second, color=COLORS[0], height=0.65)
+    axes.set_yticks(data.index, labels)  # not labels for y: rows of one title would share a bar
     axes.bar_label(bars, [f"{value:,.0f}" for value in data.tokens_per_second], padding=2, size=6)
     axes.invert_yaxis()
     axes.grid(False, axis="y")

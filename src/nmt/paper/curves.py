@@ -110,15 +110,16 @@ def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) ->
     """Draw each row's mean and band of one metric against one of AXES."""
     for experiment, curve in points.groupby("experiment", sort=False):
         style = drawing.line_style(str(experiment))
-        # Dev scores are far apart, and a single point has no line.
-        has_marker = (curve.metric != "nll").all() or len(curve) <= 1
         axes.plot(
             curve[key],
             curve["mean"],
             **style,
             label=drawing.title(str(experiment)),
-            marker=drawing.marker(str(experiment)) if has_marker else "",
+            marker=drawing.marker(str(experiment)),
             markersize=2.2,
+            # Of the panel's size, because losses are many and close together; matplotlib would
+            # leave out the marker of a single point.
+            markevery=0.15 if len(curve) > 1 else None,
         )
         low = curve["mean"] - curve.sd
         high = curve["mean"] + curve.sd

@@ -161,8 +161,16 @@ def test_a_single_point_has_a_marker(made):
         path.write_text('{"update": 20, "nll": 1.0, "learning_rate": 0.1}\n')
     for name in ("learning-curves", "learning-rate"):
         figure = draw(name, drawing)
-        markers = {line.get_marker() for axes in figure.axes for line in axes.lines}
-        assert "" not in markers
+        lines = [line for axes in figure.axes for line in axes.lines]
+        assert lines
+        assert all(line.get_marker() for line in lines)
+        assert all(line.get_markevery() is None for line in lines)  # a distance would leave it out
+
+
+def test_the_legend_of_curves_has_the_markers_of_the_rows(made):
+    drawing = made()
+    handles = draw("learning-curves", drawing).legends[0].legend_handles
+    assert [handle.get_marker() for handle in handles] == [*map(drawing.marker, ROWS)]
 
 
 PLOTTED = (
@@ -211,6 +219,13 @@ def test_speed_is_tokens_by_device_time(made):
     assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
     bars = [bar.get_width() for bar in picture.figure.axes[0].patches]
     assert np.allclose(bars, picture.data.tokens_per_second)
+
+
+def test_rows_of_one_title_have_bars_of_their_own(made, monkeypatch):
+    monkeypatch.setattr(Drawing, "title", lambda *_: "RNN")
+    axes = draw("speed", made()).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["RNN"] * len(ROWS)
+    assert len({bar.get_y() for bar in axes.patches}) == len(ROWS)
 
 
 def test_cost_is_a_point_for_each_row(made):
