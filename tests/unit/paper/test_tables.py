@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.configuration import Table
+from nmt.configuration import Table, read_reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, write_json, write_lines
 from tests.support import paper_runs
@@ -168,9 +168,8 @@ def test_every_seed_has_its_score_beside_the_mean(made):
 
 def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
     metrics = ["compound_split_bleu", "quotes_mapped_compound_split_bleu"]
-    table2 = Table(
-        title="Table 2", experiments=["transformer-base"], split="newstest2014", metrics=metrics
-    )
+    wmt14, _ = read_reproduction(root / "config" / "wmt14-en-de.yaml", root / "config")
+    table2 = wmt14.tables["table2"].model_copy(update={"experiments": ["transformer-base"]})
     reproduction = paper_runs.reproduction((1,), "wmt14-en-de", table2=table2)
     catalog = paper_runs.make_runs(tmp_path, root, reproduction)
     systems = table((tmp_path, reproduction, catalog), "table2")
