@@ -6,7 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmt.configuration import read_reproduction
 from nmt.files import read_json
+from nmt.paper.cells import result_sheet
+from nmt.paper.markup import markdown
+from nmt.paper.notes import MARK
+from nmt.paper.tables import make_table
 from tests.support.files import ROOT
 
 DATA = ROOT / "docs" / "results" / "data" / "runs"
@@ -100,6 +105,27 @@ def score(run: Path, split: str, metric: str) -> str:
 
 def perplexity(run: Path) -> str:
     return f"{read_json(run / 'dev.perplexity.json')['perplexity']:.2f}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((DATA.parents[1] / "tables").glob("*.md")), ids=lambda p: p.stem
+)
+def test_printed_tables_are_those_of_the_runs(path):
+    """The tables of numbers, without the marks of runs whose code has changed since."""
+    reproduction_name, table_name = path.stem.split(".")
+    config = ROOT / "config"
+    reproduction, catalog = read_reproduction(config / f"{reproduction_name}.yaml", config)
+    significance = DATA.parent / "significance" / f"{path.stem}.json"
+    compared = read_json(significance) if significance.exists() else {}
+    made = markdown(result_sheet(make_table(table_name, reproduction, catalog, DATA, compared)))
+    printed = path.read_text(encoding="utf-8")
+    assert cells(printed) == cells(made), "run sh docs/results/redraw.sh"
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the cells of all tables of a Markdown text, without marks and spaces."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.replace(MARK, "").strip() for cell in row] for row in rows]
 
 
 @pytest.mark.parametrize(
