@@ -10,6 +10,7 @@ from nmt.configuration.published import Published
 from nmt.configuration.rows import (
     Entry,
     check_shared_training,
+    check_vocabulary,
     resolved_ensemble,
     resolved_experiment,
 )
@@ -64,7 +65,7 @@ class Catalog(Strict):
                 waiting += ensembles[name].members
             else:
                 experiments[name] = overridden_experiment(name, experiments)
-                lookup(self.vocabularies, experiments[name].vocabulary, "vocabulary", name)
+                check_vocabulary(experiments[name], self.vocabularies, name)
                 waiting += filter(None, [experiments[name].trained_as])
         return self.model_copy(update={"experiments": experiments, "ensembles": ensembles})
 

@@ -221,6 +221,12 @@ class Experiment(Strict):
     decoding: Decoding
 
     @property
+    def values(self) -> dict:
+        """All settings by key, as an entry gives them."""
+        parts = (self.model, self.training, self.decoding)
+        return {key: value for part in parts for key, value in part.model_dump().items()}
+
+    @property
     def peak_learning_rate(self) -> float:
         """The rate at the end of the warm-up: the experiment's own, or else the paper's."""
         if self.training.peak_learning_rate is not None:

@@ -11,6 +11,7 @@ import yaml
 
 from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
 from nmt.configuration.models import FAMILIES
+from nmt.configuration.rows import check_use, has_effect
 from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
 from nmt.errors import UserError, nearest
 
@@ -41,25 +42,28 @@ def with_overrides(name: str, overrides: dict[str, object], keys: Iterable[str])
 
 def text(value: object) -> str:
     """Return a value as it stands in a name."""
+    if value is None:
+        return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def row_keys(experiment: Experiment) -> set[str]:
     """Return the keys of a row that a name can override."""
-    return KEYS & {
-        "vocabulary",
-        *experiment.model.model_dump(),
-        *Training.model_fields,
-        *Decoding.model_fields,
-    }
+    return KEYS & {"vocabulary", *experiment.values}
+
+
+def effective_keys(experiment: Experiment, overrides: dict[str, object]) -> set[str]:
+    """Return the keys of a row that have an effect with these overrides."""
+    values = experiment.values | overrides
+    return {key for key in row_keys(experiment) if has_effect(key, values)}
 
 
 def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Experiment:
     """Return the declared experiment with the overrides in its name.
 
     What is counted in updates is scaled with `updates`. Overrides of search, and of the checkpoints
-    that make the model, share the declared row's training. Raises UserError for unknown rows and
-    keys and for values that are refused.
+    that make the model, share the declared row's training if it keeps as many checkpoints. Raises
+    UserError for unknown rows and keys, keys without an effect, and values that are refused.
     """
     declared, overrides = split_name(name)
     experiment: Experiment = lookup(experiments, declared, "experiment")
@@ -73,17 +77,22 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
         groups["training"] |= scaled(experiment.training, overrides["updates"], name)
     for values in groups.values():
         values |= {key: value for key, value in overrides.items() if key in values}
+    own = {
+        "title": overridden_title(experiment.title, overrides),
+        "vocabulary": overrides.get("vocabulary", experiment.vocabulary),
+    }
+    overridden = validated(Experiment, groups | own, name)
+    check_use(overrides, overridden, name)
     trained_as = experiment.trained_as
-    if overrides.keys() <= Decoding.model_fields.keys() | CHECKPOINT_KEYS:
+    shared = experiments[trained_as or declared]
+    if (
+        overrides.keys() <= Decoding.model_fields.keys() | CHECKPOINT_KEYS
+        and overridden.training.average <= shared.training.average
+    ):
         trained_as = trained_as or declared
     elif trained_as:
         trained_as = with_overrides(trained_as, overrides, known)
-    own = {
-        "title": overridden_title(experiment.title, overrides),
-        "trained_as": trained_as,
-        "vocabulary": overrides.get("vocabulary", experiment.vocabulary),
-    }
-    return validated(Experiment, groups | own, name)
+    return overridden.model_copy(update={"trained_as": trained_as})
 
 
 def scaled(training: Training, updates: object, where: str) -> dict[str, object]:

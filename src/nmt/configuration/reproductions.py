@@ -8,7 +8,14 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
-from nmt.configuration.overrides import BEFORE_KEY, KEYS, row_keys, split_name, text, with_overrides
+from nmt.configuration.overrides import (
+    BEFORE_KEY,
+    KEYS,
+    effective_keys,
+    split_name,
+    text,
+    with_overrides,
+)
 from nmt.configuration.strict import (
     NAME,
     Name,
@@ -84,7 +91,8 @@ class Reproduction(Strict):
     seeds_of: dict[RowName, Annotated[list[Seed], Field(min_length=1)]] = Field(default={})
     """Seeds of single experiments, which override `seeds`."""
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
-    """Tables by name; figures are drawn for the first."""
+    """Tables by name; each has its figures, and those of attention, of positions and of search are
+    drawn for the first."""
     attention: Text
     """Sentence in the source language: the figure `attention` shows how each system attends to it
     while translating."""
@@ -237,13 +245,13 @@ def overridden_reproduction(
     Raises UserError for a key that no experiment has, and for a value that cannot be a part of a
     name.
     """
-    keys = {row: keys_of(row, catalog) for row in reproduction.experiments}
+    keys = {row: keys_of(row, overrides, catalog) for row in reproduction.experiments}
     known = set().union(*keys.values())
     for key, value in overrides.items():
         if key not in known:
             hint = nearest(key, known)
             raise UserError(
-                f"{where}: no experiment of this reproduction has the key {key!r}: {hint}"
+                f"{where}: no experiment of this reproduction uses the key {key!r}: {hint}"
             )
         if not isinstance(value, int | float | str) or not re.fullmatch(NAME, text(value)):
             raise UserError(
@@ -273,7 +281,7 @@ def overridden_reproduction(
     return reproduction.model_copy(update=changes)
 
 
-def keys_of(row: str, catalog: Catalog) -> set[str]:
-    """Return the keys that can be overridden in all experiments that a row rests on."""
+def keys_of(row: str, overrides: dict[str, object], catalog: Catalog) -> set[str]:
+    """Return the keys that have an effect in all experiments that a row rests on."""
     experiments = [catalog.experiment(name) for name, _ in catalog.trainings(row, [1])]
-    return set.intersection(*map(row_keys, experiments))
+    return set.intersection(*(effective_keys(experiment, overrides) for experiment in experiments))

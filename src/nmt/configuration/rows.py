@@ -69,10 +69,7 @@ def resolved_experiment(
     values |= {key: flat[key] for key in OWN_KEYS & flat.keys()}
     experiment = validated(Experiment, values, entry.where)
     check_use(entry.values, experiment, entry.where)
-    vocabulary = lookup(vocabularies, experiment.vocabulary, "vocabulary", entry.where)
-    reason = experiment.model.needs_joint_vocabulary
-    if reason and vocabulary.source_size is not None:
-        raise UserError(f"{entry.where}: {reason}, {experiment.vocabulary} is two.")
+    check_vocabulary(experiment, vocabularies, entry.where)
     return experiment
 
 
@@ -113,23 +110,37 @@ def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None
         raise UserError(f"{where}: unknown key {key!r}: {hint}")
 
 
-def check_use(own: dict, experiment: Experiment, where: str) -> None:
+def check_vocabulary(
+    experiment: Experiment, vocabularies: dict[str, Vocabulary], where: str
+) -> None:
+    """Raise UserError for an unknown vocabulary, and for two where the model needs a joint one."""
+    vocabulary = lookup(vocabularies, experiment.vocabulary, "vocabulary", where)
+    reason = experiment.model.needs_joint_vocabulary
+    if reason and vocabulary.source_size is not None:
+        raise UserError(f"{where}: {reason}, {experiment.vocabulary} is two.")
+
+
+def check_use(own: Iterable[str], experiment: Experiment, where: str) -> None:
     """Raise UserError for a key of the entry itself that has no effect.
 
     Keys that come from a base may have none.
     """
-    values: dict = {}
-    for part in (experiment.model, experiment.training, experiment.decoding):
-        values |= part.model_dump()
+    values = experiment.values
     for key in own:
-        if key not in USED_WITH:
-            continue
-        required_key, required_values = USED_WITH[key]
-        if required_key in values and values[required_key] not in required_values:
+        if not has_effect(key, values):
+            required_key, required_values = USED_WITH[key]
             raise UserError(
                 f"{where}: {key} is for {required_key}: {' or '.join(required_values)}, here it is"
                 f" {values[required_key]}: leave {key} out."
             )
+
+
+def has_effect(key: str, values: dict) -> bool:
+    """Return whether a key has an effect beside an experiment's values of the other keys."""
+    if key not in USED_WITH:
+        return True
+    required_key, required_values = USED_WITH[key]
+    return required_key not in values or values[required_key] in required_values
 
 
 def check_shared_training(name: str, experiments: dict[str, Experiment], where: str) -> None:

@@ -47,7 +47,7 @@ def test_points_of_the_source_loss_are_scaled(catalog):
     assert row.training.source_loss == ((0, 1.0), (992, 0.1), (3970, 0.0))
 
 
-@pytest.mark.parametrize("override", ["beam-2", "checkpoint-best", "average-2", "alpha-0.3+beam-2"])
+@pytest.mark.parametrize("override", ["beam-2", "checkpoint-best", "average-1", "alpha-0.3+beam-2"])
 def test_overrides_of_search_and_checkpoints_share_the_training(catalog, override):
     row = catalog.experiment(f"demo-transformer+{override}")
     assert row.trained_as == "demo-transformer"
@@ -57,6 +57,44 @@ def test_overrides_of_search_and_checkpoints_share_the_training(catalog, overrid
 
 def test_a_shared_training_is_overridden_too(catalog):
     assert catalog.experiment("table3-base+updates-60").trained_as == "transformer-base+updates-60"
+
+
+def test_more_checkpoints_than_the_row_keeps_need_a_training_of_their_own(catalog):
+    assert catalog.experiment("demo-transformer").training.average < 10
+    assert catalog.experiment("demo-transformer+average-10").trained_as is None
+    shared = "transformer-base+average-10"
+    assert catalog.experiment("table3-base+average-10").trained_as == shared
+    assert catalog.experiment(shared).trained_as is None
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("demo-transformer+positions_std-0.5", "positions_std is for positions: learned"),
+        ("demo-transformer+max_distance-8", "max_distance is for positions: relative"),
+        ("demo-transformer+average-2+checkpoint-best", "average is for checkpoint: average"),
+        (
+            "multi30k-small-transformer+vocabulary-lowercased-characters",
+            "tie: all needs one vocabulary for both sides, lowercased-characters is two",
+        ),
+    ],
+)
+def test_a_name_is_checked_as_an_entry_is(catalog, name, fault):
+    with pytest.raises(UserError, match=fault):
+        catalog.experiment(name)
+
+
+def test_rows_in_which_a_key_has_no_effect_stay_as_they_are(values):
+    rows = ["demo-transformer", "demo-transformer+checkpoint-best"]
+    table = values["tables"]["systems"] | {"experiments": rows}
+    reproduction, _ = load_reproduction(values | {"tables": {"systems": table}, "average": 2})
+    assert reproduction.experiments == ["demo-transformer+average-2", rows[1]]
+
+
+def test_a_missing_value_is_yaml_s_null(catalog):
+    row = catalog.experiment("demo-transformer+gradient_clip-null")
+    assert row.training.gradient_clip is None
+    assert row.title == "Transformer, gradient_clip=null"
 
 
 def test_every_row_and_the_reproduction_are_named_by_the_overrides(values):
@@ -103,7 +141,7 @@ def test_single_rows_have_seeds_of_their_own(values):
     ("changes", "fault"),
     [
         ({"update": 60}, "unknown key 'update': did you mean 'updates'?"),
-        ({"experts": 2}, "no experiment of this reproduction has the key 'experts'"),
+        ({"experts": 2}, "no experiment of this reproduction uses the key 'experts'"),
         ({"updates": 0}, "updates: expected a whole number of at least 1, not 0"),
         ({"updates": "many"}, "updates: expected a whole number of at least 1, not 'many'"),
         (
