@@ -54,7 +54,7 @@ rule all:
 
 
 for table in REPRODUCTION.tables:
-    check_table_name(table, [rule.name for rule in workflow.rules])
+    check_table_name(table)
 
     rule:
         name:

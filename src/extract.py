@@ -9,13 +9,15 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import Corpus, load_catalog
 from nmt.errors import UserError
-from nmt.files import atomic_write
+from nmt.files import atomic_write, resolved
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
 
 
 def main(args: argparse.Namespace) -> None:
     """Extract the split; an error also names the downloads that may be at fault."""
+    if resolved(args.source) == resolved(args.target):
+        raise UserError(f"--source and --target are both {args.source}: name two files.")
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     try:
         extract(corpus, args)

@@ -30,7 +30,10 @@ REMEDIES = {
 }
 
 # Arguments of scripts that name files to write
-OUTPUTS = ("log", "output", "csv", "markdown", "html", "latex", "pdf", "png")
+OUTPUTS = (
+    *("log", "output", "output_source", "output_target"),
+    *("csv", "markdown", "html", "latex", "pdf", "png"),
+)
 
 
 def explain_missing_package(
@@ -205,9 +208,10 @@ def check_outputs(values: dict) -> None:
     for output, output_path in outputs:
         for name, path in paths:
             if name != output and resolved(path) == resolved(output_path):
+                option, other = (key.replace("_", "-") for key in (output, name))
                 raise UserError(
-                    f"--{output} {output_path} would overwrite the file of"
-                    f" --{name.replace('_', '-')}: choose another path."
+                    f"--{option} {output_path} would overwrite the file of --{other}: choose"
+                    " another path."
                 )
 
 

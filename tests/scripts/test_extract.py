@@ -166,6 +166,13 @@ def test_unknown_names_are_errors(corpus, run_failing):
     assert "is generated" in run_failing(*extract, "--corpus=made")
 
 
+def test_one_file_for_both_sides_is_refused(corpus, run_failing, tmp_path):
+    file = tmp_path / "both"
+    error = run_failing(*corpus(b"a\n", b"x\n"), f"--source={file}", f"--target={file}")
+    assert error == f"error: --source and --target are both {file}: name two files.\n"
+    assert not file.exists()
+
+
 def test_all_of_multi30k_is_extracted(run_script, catalog, tmp_path):
     archives = mirrored("multi30k/train.en.gz").parent
     names = {language: f"multi30k/train.{language}.gz" for language in ("en", "de")}

@@ -215,6 +215,10 @@ def test_clean_refuses_unusable_input(folder, run_failing):
     assert "no pair of" in run_failing(*clean(folder, *tests))
     error = run_failing(*clean(folder, "--test-sources", folder / "text.en"))
     assert "as many --test-sources as --test-targets" in error
+    error = run_failing(*clean(folder, "--output-source", folder / "text.en"))
+    assert "text.en would overwrite the file of --source: choose another path" in error
+    error = run_failing(*clean(folder, "--output-target", folder / "out" / "en"))
+    assert "out/en would overwrite the file of --output-" in error
     assert nothing_written(folder)
 
 

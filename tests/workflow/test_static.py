@@ -244,7 +244,12 @@ def test_the_workflow_is_formatted(clone):
         (
             "  systems:",
             "  score:",
-            "error: the table score has the name of a rule: choose another.",
+            "error: the table score has a name that the workflow uses: choose another.",
+        ),
+        (
+            "  systems:",
+            "  corpora:",
+            "error: the table corpora has a name that the workflow uses: choose another.",
         ),
         ("seeds: [1]", "seeds: []", "bad.yaml: seeds: List should have at least 1 item"),
         (

@@ -14,10 +14,11 @@ from snakemake.exceptions import WorkflowError
 STARTED = time.time()
 
 
-def check_table_name(table, rules):
-    """End with a sentence where a table has the name of a rule."""
-    if table in rules:
-        sys.exit(f"error: the table {table} has the name of a rule: choose another.")
+def check_table_name(table):
+    """End with a sentence where a table has the name of a rule, or of a table that is always made."""
+    made = f"results/{REPRODUCTION.name}/tables/{table}.md"
+    if any(table == rule.name or made in map(str, rule.output) for rule in workflow.rules):
+        sys.exit(f"error: the table {table} has a name that the workflow uses: choose another.")
 
 
 def check_cluster():

@@ -1,6 +1,7 @@
 """What a reproduction is: config/demo.yaml, say."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -120,6 +121,10 @@ class Reproduction(Strict):
     def seeds_for(self, row: str) -> list[int]:
         """Return the seeds of a row."""
         return self.seeds_of.get(row, self.seeds)
+
+    def has_several_seeds(self, rows: Iterable[str]) -> bool:
+        """Return whether one of these rows is trained with more than one seed."""
+        return any(len(self.seeds_for(row)) > 1 for row in rows)
 
     @property
     def experiments(self) -> list[str]:

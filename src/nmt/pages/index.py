@@ -149,8 +149,8 @@ def alternative(path: Path, reproduction: Reproduction, name: str) -> str:
 
 def sections(tables: list[dict], figures: dict, reproduction: Reproduction) -> Iterator[Section]:
     """Yield the sections that have something to show."""
-    seeds = len(reproduction.seeds)
-    several = "" if seeds == 1 else f" Rows have {seeds} seeds, and the mean over them is shown."
+    has_means = reproduction.has_several_seeds(reproduction.experiments)
+    several = " Rows with several seeds show the mean over them." if has_means else ""
     model = [table for table in tables if table["name"] in MODEL_TABLES]
     data = [table for table in tables if table["name"] in DATA_TABLES]
     results = [table for table in tables if table not in (*model, *data)]

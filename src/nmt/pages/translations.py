@@ -65,7 +65,7 @@ def translations_page(
         split=reproduction.tables[table].split,
         corpus=corpus,
         sentences=len(sources),
-        several_seeds=len(reproduction.seeds) > 1,
+        several_seeds=reproduction.has_several_seeds(files),
         tests=list(tests(systems, significance)),
         data=embedded({"sources": sources, "references": references, "systems": columns}),
     )

@@ -6,7 +6,7 @@ import matplotlib
 
 from nmt.paper.comparisons import bleu_by_length, cost, parameters, search, speed, subword_lengths
 from nmt.paper.curves import learning_curves, learning_rate
-from nmt.paper.drawing import STYLE, Drawing, Picture
+from nmt.paper.drawing import STYLE, Drawing, Picture, empty_figure
 from nmt.paper.gradients import gradient_norms
 from nmt.paper.heads import decoder_self_attention, encoder_self_attention
 from nmt.paper.heatmaps import alignment, attention
@@ -43,6 +43,8 @@ FIGURES = TABLE_FIGURES | {
     "search": search,
     "layers": layers,
 }
+# Figures of trainings, of which an ensemble has none of its own
+OF_TRAININGS = {"learning-curves", "learning-rate", "speed", "subword-lengths", "search"}
 # Figures that need no run
 FORMULAS = {"positional-encodings", "layers"}
 
@@ -58,6 +60,8 @@ def origin(name: str, drawing: Drawing) -> str:
 def draw(name: str, drawing: Drawing) -> Picture:
     """Return the figure FIGURES[name]; the same rows and results give the same figure."""
     with matplotlib.rc_context(STYLE):
+        if name in OF_TRAININGS and not drawing.single_runs:
+            return empty_figure(drawing, "No row of this table is a single model.")
         return FIGURES[name](drawing)
 
 

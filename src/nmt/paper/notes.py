@@ -135,8 +135,8 @@ def significance_notes(significance: dict, several_rows: bool) -> list[str]:
         notes.append(
             "Bold: the best row, and those that may be as good: a row is worse where paired"
             " bootstrap resampling and approximate randomization over the sentences both say p <"
-            f" {LEVEL} divided by the number of the other rows, against the best and for every pair"
-            " of their seeds."
+            f" {LEVEL} divided by the number of the other rows compared, against the best and for"
+            " every pair of their seeds."
         )
     return notes
 

@@ -56,6 +56,16 @@ def test_sections_are_in_the_papers_order(made):
     assert re.search(r'Learning curves.*?Rows: <a href="#table-systems">', page, re.DOTALL)
 
 
+@pytest.mark.parametrize(
+    ("seeds_of", "says_so"), [({}, False), ({"demo-transformer": [1, 2]}, True)]
+)
+def test_a_page_says_that_means_are_shown(tmp_path, root, seeds_of, says_so):
+    chosen = paper_runs.reproduction((1,)).model_copy(update={"seeds_of": seeds_of})
+    folder, catalog = make_folder(tmp_path, root)
+    page = index_page(chosen, catalog, folder, folder.parent / "runs", root / "workflow/report")
+    assert ("Rows with several seeds show the mean over them." in page) == says_so
+
+
 def test_tables_of_the_same_rows_share_a_figure(tmp_path):
     chosen = paper_runs.reproduction()
     tables = {"systems": chosen.tables["systems"], "dev": chosen.tables["systems"]}

@@ -12,13 +12,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from nmt.configuration import Table
+from nmt.configuration import Ensemble, Table
 from nmt.files import write_json, write_lines
 from nmt.models.weights import save_tensors
 from nmt.paper import figures
 from nmt.paper.comparisons import bucket_label
 from nmt.paper.drawing import STYLE, Drawing, save
-from nmt.paper.figures import FIGURES
+from nmt.paper.figures import FIGURES, TABLE_FIGURES
 from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
 from nmt.paper.heatmaps import AttentionPanel, attention_figure
 from tests.support import paper_runs
@@ -219,6 +219,20 @@ def test_speed_is_tokens_by_device_time(made):
     assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
     bars = [bar.get_width() for bar in picture.figure.axes[0].patches]
     assert np.allclose(bars, picture.data.tokens_per_second)
+
+
+@pytest.mark.parametrize("name", TABLE_FIGURES)
+def test_a_table_of_ensembles_alone_is_drawn(made, name):
+    drawing = made(rows=["demo-transformer"])
+    ensemble = Ensemble(title="Both", members={"demo-transformer": (1, 2)})
+    scores = drawing.folder / "demo" / "both" / "ensemble" / "test.scores.json"
+    write_json(scores, drawing.runs[0].scores("test"))
+    of_ensembles = replace(
+        drawing,
+        catalog=drawing.catalog.model_copy(update={"ensembles": {"both": ensemble}}),
+        table=drawing.table.model_copy(update={"experiments": ["both"]}),
+    )
+    assert len(figures.draw(name, of_ensembles).data) > 0
 
 
 def test_rows_of_one_title_have_bars_of_their_own(made, monkeypatch):
