@@ -1,4 +1,4 @@
-"""Measure the steps from archives to tokens on made text of WMT's shape, beside other programs.
+"""Measure the steps from archives to tokens on synthetic text like WMT's, beside other programs.
 
 The table has pairs a second, memory and disk of each step. Pairs with markers are looked for in the
 tokens: the last line says that those of both sides are together. Programs that are installed do the
@@ -13,7 +13,7 @@ from nmt import command
 # isort: split
 import pandas as pd
 
-from nmt.benchmarks.made_text import write_archive
+from nmt.benchmarks.synthetic_text import write_archive
 from nmt.benchmarks.text_peers import peers
 from nmt.benchmarks.text_speed import (
     LANGUAGES,

@@ -18,16 +18,18 @@ from nmt.text.subwords import SubwordPair
 def main(args: argparse.Namespace) -> None:
     """Encode the split, cleaned by the limits of its corpus or, first, of the vocabulary."""
     catalog = load_catalog(args.catalog)
-    corpus = catalog.corpus(args.corpus)
-    vocabulary = catalog.vocabulary(args.vocabulary)
-    lookup(dict.fromkeys(corpus.split_names), args.split, "split")
-    cleaning = None
-    if args.split == "train":
-        max_length = vocabulary.max_length or corpus.cleaning.max_length
-        cleaning = corpus.cleaning.model_copy(update={"max_length": max_length})
+    lookup(dict.fromkeys(catalog.corpus(args.corpus).split_names), args.split, "split")
+    cleaning = catalog.cleaning(args.corpus, args.vocabulary)
     subwords = SubwordPair.load(args.subwords)
     with atomic_write(args.output) as temporary:
-        meta = write_tokens(temporary, subwords, args.source, args.target, cleaning, args.jobs)
+        meta = write_tokens(
+            temporary,
+            subwords,
+            args.source,
+            args.target,
+            cleaning if args.split == "train" else None,
+            args.jobs,
+        )
     logging.info(f"{args.split}: {meta['sentences']} pairs, dropped {meta['dropped']}")
 
 

@@ -16,7 +16,7 @@ import torch
 
 from nmt.configuration import lookup, read_reproduction
 from nmt.device import require_gpu
-from nmt.files import atomic_write, write_text
+from nmt.files import write_text
 from nmt.planning.plan import PlannedTraining, makespan, plan
 from nmt.planning.roofline import GPUS
 from nmt.training.machine import device_name
@@ -27,9 +27,7 @@ HOUR = 3600
 def main(args: argparse.Namespace) -> None:
     """Print a table with a line for each training, and one for all of them."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
-    tables = args.table or [
-        name for name, table in reproduction.tables.items() if not table.on_request
-    ]
+    tables = args.table or list(reproduction.default_tables)
     for table in tables:
         lookup(reproduction.tables, table, "table", str(args.reproduction))
     gpu = GPUS[args.gpu] if args.gpu else None
@@ -50,8 +48,7 @@ def main(args: argparse.Namespace) -> None:
     text += f", {hours * args.price:.2f} at {args.price:g} an hour.\n" if args.price else ".\n"
     print(text, end="")
     if args.output:
-        with atomic_write(args.output) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(args.output, text)
     if args.csv:
         hours_of = [(training.name, training.seconds / HOUR, device) for training in trainings]
         planned = pd.DataFrame(hours_of, columns=["experiment", "hours", "device"])

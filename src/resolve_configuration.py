@@ -15,11 +15,19 @@ def main(args: argparse.Namespace) -> None:
     write_json(args.output, reproduction.model_dump(mode="json", exclude={"mirror"}))
 
 
+def json_value(text: str) -> object:
+    """Return the value of a text in JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid JSON: {error}") from None
+
+
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument(
         "--values",
-        type=json.loads,
+        type=json_value,
         required=True,
         metavar="JSON",
         help="the reproduction's keys, with those that --config changed",

@@ -200,7 +200,7 @@ def read_json(
     """
 
     def named(values: dict) -> NamedObject:
-        return NamedObject(values, f"{path} is damaged (it has no {{key!r}}): {remedy}.")
+        return NamedObject(values, path, remedy)
 
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=named)
@@ -220,12 +220,13 @@ def read_json(
 class NamedObject(dict):
     """An object of a JSON file, which tells what to do where a key is missing."""
 
-    def __init__(self, values: dict, message: str):
+    def __init__(self, values: dict, path: str | Path, remedy: str):
         super().__init__(values)
-        self.message = message
+        self.path = path
+        self.remedy = remedy
 
     def __missing__(self, key: str) -> NoReturn:
-        raise UserError(self.message.format(key=key))
+        raise UserError(f"{self.path} is damaged (it has no {key!r}): {self.remedy}.")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

@@ -9,7 +9,6 @@ import torch
 from nmt.benchmarks.peers import build
 from nmt.data.batch import Batch
 from nmt.models.protocol import BOS, EOS, PAD, Source
-from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
 from tests.support.families import transformer
 
@@ -54,30 +53,6 @@ def test_transformers_is_measured(tmp_path, run_module):
     process = run_module("nmt.benchmarks.measure_search", *options)
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["sentences_per_second"] > 0
-
-
-def test_each_translation_may_be_as_long_as_its_reference(tmp_path, run_module):
-    model = tiny_models.make_model(tmp_path, "transformer")
-    values = {
-        "toolkit": "this-bfloat16",
-        "model": model,
-        "sources": tmp_path / "text.en",
-        "references": tmp_path / "text.de",
-        "beam": 2,
-        "sentences": 3,
-        "threads": 1,
-    }
-    options = [f"--{name}={value}" for name, value in values.items()]
-    process = run_module("nmt.benchmarks.measure_search", *options)
-    assert process.returncode == 0, process.stderr
-    speed = json.loads(process.stdout)
-    lengths = [len(tokens) for tokens in TranslationModel(model).encode_target(tiny_models.TARGET)]
-    mean_length = sum(lengths) / len(lengths)
-    assert speed["tokens_per_second"] / speed["sentences_per_second"] == pytest.approx(mean_length)
-    values["references"].write_text("ein hund .\n")
-    process = run_module("nmt.benchmarks.measure_search", *options)
-    assert process.returncode == 1
-    assert "differ in their number of lines" in process.stderr
 
 
 def test_other_families_are_refused(tmp_path, run_module):

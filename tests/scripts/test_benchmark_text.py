@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from nmt.benchmarks.made_text import PAIRS_PER_MARKER, pairs
+from nmt.benchmarks.synthetic_text import PAIRS_PER_MARKER, pairs
 from nmt.benchmarks.text_peers import peers, same_lines
 from nmt.benchmarks.text_speed import markers_together, measured
 from nmt.errors import UserError
@@ -33,7 +33,7 @@ def test_every_step_is_measured_and_markers_are_together(run_script, tmp_path):
         markers_together(tmp_path / "made", 3000)
 
 
-def test_made_text_is_the_same_every_time_with_a_marker_in_every_thousandth_pair():
+def test_synthetic_text_is_the_same_every_time_with_a_marker_in_every_thousandth_pair():
     ((source, target),) = pairs(2500, ("en", "de"))
     ((again, _),) = pairs(2500, ("en", "de"))
     assert source == again
@@ -55,11 +55,19 @@ def test_a_command_that_fails_is_named(tmp_path):
         measured("echo wrong >&2; false", tmp_path)
 
 
-def test_outputs_of_peers_are_compared(tmp_path):
-    assert peers(100, 1, None, None).keys() <= {
-        *("spm_train", "spm_encode"),
-        *("subword-nmt learn-bpe", "subword-nmt apply-bpe"),
+@pytest.mark.parametrize("installed", ["spm_train", "subword-nmt"])
+def test_peers_are_the_programs_that_are_installed(monkeypatch, installed):
+    monkeypatch.setattr(
+        "shutil.which", lambda program: f"/bin/{program}" if program == installed else None
+    )
+    of_programs = {
+        "spm_train": {"spm_train"},
+        "subword-nmt": {"subword-nmt learn-bpe", "subword-nmt apply-bpe"},
     }
+    assert peers(100, 1, None, None).keys() == of_programs[installed]
+
+
+def test_outputs_of_peers_are_compared(tmp_path):
     (tmp_path / "a").write_text("x\n")
     (tmp_path / "b").write_text("x\ny\n")
     with pytest.raises(UserError, match="a has 1 lines, b has 2"):

@@ -4,6 +4,7 @@ import pytest
 
 from nmt.evaluation.scores import score
 from nmt.files import read_json, write_json
+from nmt.serving.card import weights
 from tests.support import tiny_models
 
 
@@ -66,6 +67,21 @@ def test_the_card_says_that_the_training_has_diverged(tmp_path, run_script):
         write_json(model / "configuration.json", configuration)
         run_script("describe", f"--model={model}", "--scores", f"--output={tmp_path / 'card.md'}")
         assert ("has diverged" in (tmp_path / "card.md").read_text()) is diverged
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "line"),
+    [
+        (["1.safetensors", "2.safetensors"], "the mean of 1.safetensors, 2.safetensors."),
+        (["2.safetensors"], "2.safetensors."),
+        (
+            ["best-1.safetensors"],
+            "best-1.safetensors, the checkpoint with the lowest loss on the dev set.",
+        ),
+    ],
+)
+def test_the_card_says_which_checkpoints_the_weights_are(checkpoints, line):
+    assert weights(checkpoints) == f"Weights: {line}"
 
 
 def test_what_is_no_model(tmp_path, run_failing):

@@ -18,7 +18,7 @@ from nmt.planning.plan import (
     mean_multiply_adds,
     trainings_of,
 )
-from nmt.planning.texts import MADE_PAIRS, Texts, middle
+from nmt.planning.texts import SYNTHETIC_PAIRS, Texts, middle
 from tests.support import tiny_training
 from tests.support.families import FAMILIES
 from tests.support.files import ROOT
@@ -58,7 +58,7 @@ def test_tokens_and_flops_are_those_of_the_training(run_script, tmp_path):
     vocabulary = tmp_path / "results/corpora/tiny/tiny-bpe"
     vocabulary.mkdir(parents=True)
     (vocabulary / "tokens").mkdir()
-    for split in MADE_PAIRS:
+    for split in SYNTHETIC_PAIRS:
         (folder / f"tokens-{split}").rename(vocabulary / "tokens" / split)
     _, catalog = read_reproduction(TINY / "reproduction.yaml", TINY)
     name = training["made_by"][0]["command"].split("--experiment")[1].split()[0].lstrip("=")

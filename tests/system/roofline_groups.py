@@ -1,7 +1,7 @@
 """Predicts updates in groups of sentences, by the least tokens of a group: its choice for GPUs.
 
 Prints target tokens a second of the paper's models on GPUs that need not be here, of the first
-updates of an epoch of made sentences, which have the lengths of news.
+updates of an epoch of synthetic sentences, which have the lengths of news.
 """
 
 import argparse

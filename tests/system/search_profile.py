@@ -80,5 +80,4 @@ if __name__ == "__main__":
     parser.add_argument("--sentences", type=command.whole_number(1), default=100, help="of a batch")
     parser.add_argument("--beam", type=command.whole_number(1), default=4)
     parser.add_argument("--threads", type=command.whole_number(1), default=torch.get_num_threads())
-    parser.set_defaults(references=None)
     command.run(main, parser)

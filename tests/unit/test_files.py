@@ -149,7 +149,9 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_not
 
 @pytest.mark.parametrize("respelled", [dict, present_spelling])
 def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path, respelled):
-    path = tmp_path / "file.json"
+    folder = tmp_path / "b{x}"  # no format string
+    folder.mkdir()
+    path = folder / "file.json"
     path.write_text('{"scores": [{"bleu": 1}], "licence": {"text": ""}}')
     value = read_json(path, ["scores"], "make it again")
     if respelled is present_spelling:

@@ -19,6 +19,7 @@ import torch
 from nmt.archive.manifest import read_manifest
 from nmt.archive.verification import Verification
 from nmt.errors import UserError
+from nmt.files import read_json
 from nmt.models.weights import load_tensors
 from tests.support.workflows import (
     TINY,
@@ -493,6 +494,33 @@ def test_a_changed_byte_is_named(made, name, place):
     with changed_byte(results / name, place):
         texts = [item.text for item in verification.checksums() if item.outcome == "differs"]
     assert texts == [f"{name} is not the file of the manifest"]
+
+
+def test_the_manifest_names_the_inputs_of_each_rule(made):
+    """But for figures, which name what they show, and raw text, whose sources are elsewhere."""
+    entries = read_json(made / "results/record.json")
+    inputs = {
+        name: entry["metadata"][1]["input"] for name, entry in entries.items() if entry["metadata"]
+    }
+    files = read_manifest(made / "results/tiny/manifest.json")["files"]
+    compared = [name for name in files if "/figures/" not in name and "/raw/" not in name]
+    assert len(compared) > 50
+    for name in compared:
+        (output,) = [path for path in inputs if is_below(f"results/{name}", path)]
+        expected = {path.removeprefix("results/") for path in inputs[output]}
+        named = {path.removesuffix("/") for path in files[name]["from"]}
+        assert not [path for path in expected if not any(is_below(path, top) for top in named)], (
+            name
+        )
+        assert not [path for path in named if not related(path, expected)], name
+
+
+def is_below(path, top):
+    return path == top or path.startswith(f"{top}/")
+
+
+def related(path, others):
+    return any(is_below(path, other) or is_below(other, path) for other in others)
 
 
 @pytest.mark.parametrize("place", [0, 0.1, 0.9, 1])

@@ -31,11 +31,6 @@ def in_repository(path):
     return str(path if Path.cwd() == ROOT else ROOT / path)
 
 
-def preprocessing_name(vocabulary):
-    """Return the folder of the text that the vocabulary's preprocessing makes."""
-    return "-".join(vocabulary.preprocessing) or "spacing"
-
-
 # Scripts are called by their whole path, so that --directory may name any folder.
 SCRIPTS = shlex.quote(in_repository("src"))
 
@@ -48,14 +43,11 @@ try:
     CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
     # The rows of all tables that are made by default
     ROWS = dict.fromkeys(
-        row
-        for table in REPRODUCTION.tables.values()
-        if not table.on_request
-        for row in table.experiments
+        row for table in REPRODUCTION.default_tables.values() for row in table.experiments
     )
     # The preprocessing steps of all vocabularies, by their name in paths
     PREPROCESSING = {
-        preprocessing_name(vocabulary): vocabulary.preprocessing
+        vocabulary.preprocessing_name: vocabulary.preprocessing
         for vocabulary in CATALOG.vocabularies.values()
     }
 except UserError as error:

@@ -16,8 +16,8 @@ STARTED = time.time()
 
 def check_table_name(table):
     """End with a sentence where a table has the name of a rule, or of a table that is always made."""
-    made = f"results/{REPRODUCTION.name}/tables/{table}.md"
-    if any(table == rule.name or made in map(str, rule.output) for rule in workflow.rules):
+    path = f"results/{REPRODUCTION.name}/tables/{table}.md"
+    if any(table == step.name or path in map(str, step.output) for step in workflow.rules):
         sys.exit(f"error: the table {table} has a name that the workflow uses: choose another.")
 
 

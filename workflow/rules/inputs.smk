@@ -33,7 +33,7 @@ def text_parts(wildcards):
 
 def other_splits(language):
     """Return one side of the dev set and of the test sets of tables that are made by default."""
-    splits = ["dev", *(table.split for table in default_tables().values())]
+    splits = ["dev", *(table.split for table in REPRODUCTION.default_tables.values())]
     return [f"results/corpora/{{corpus}}/raw/{split}.{language}" for split in dict.fromkeys(splits)]
 
 
@@ -48,7 +48,7 @@ def text_file(language, split=None):
     """Return a function of wildcards: one side of a split, preprocessed for the vocabulary."""
 
     def path(wildcards):
-        steps = preprocessing_name(CATALOG.vocabulary(wildcards.vocabulary))
+        steps = CATALOG.vocabulary(wildcards.vocabulary).preprocessing_name
         return (
             f"results/corpora/{wildcards.corpus}/text/{steps}/{split or wildcards.split}.{language}"
         )
@@ -112,7 +112,7 @@ def models(wildcards):
 
 def scores_of_a_run(wildcards):
     """Return the run's scores of each split for which a table shows its experiment."""
-    tables = [table for table in REPRODUCTION.tables.values() if not table.on_request]
+    tables = REPRODUCTION.default_tables.values()
     splits = [table.split for table in tables if wildcards.experiment in table.experiments]
     folder = f"results/runs/{wildcards.corpus}/{wildcards.experiment}/seed-{wildcards.seed}"
     return [f"{folder}/{split}.scores.json" for split in dict.fromkeys(splits)]

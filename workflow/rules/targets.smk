@@ -22,16 +22,11 @@ FIGURES_ONCE = [
 FIRST_TABLE = next(iter(REPRODUCTION.tables))
 
 
-def default_tables():
-    """Return the tables that are made by default, by name."""
-    return {name: table for name, table in REPRODUCTION.tables.items() if not table.on_request}
-
-
 def tables():
     """Return all forms of the tables that are made by default."""
     return [
         f"results/{REPRODUCTION.name}/tables/{name}.{form}"
-        for name in (*default_tables(), "complexity", "corpora")
+        for name in (*REPRODUCTION.default_tables, "complexity", "corpora")
         for form in ("md", "csv", "html", "tex")
     ]
 
@@ -51,7 +46,7 @@ def figures():
     """Return all forms of the figures that are made by default."""
     return [
         figure_path(figure, table, form)
-        for table in default_tables()
+        for table in REPRODUCTION.default_tables
         for figure in figures_of(table)
         for form in ("png", "pdf", "csv")
     ]
@@ -67,7 +62,7 @@ def translations_and_scores():
     """Return the translations and scores that the default tables show."""
     return [
         path
-        for table in default_tables().values()
+        for table in REPRODUCTION.default_tables.values()
         for name in ("translations.txt", "scores.json")
         for path in translated(f"{table.split}.{name}", table.experiments)
     ]
@@ -86,7 +81,7 @@ def translation_pages():
     """Return the pages of the tables that show scores of translations."""
     return [
         f"results/{REPRODUCTION.name}/translations-{name}.html"
-        for name in default_tables()
+        for name in REPRODUCTION.default_tables
         if compared_metrics(name)
     ]
 

@@ -17,8 +17,6 @@ TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
 ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
 # Files of a reproduction that may be made after the others
 LATER = ("manifest.json", "article.pdf", "article.tex")
-# Files of a run that only need its model
-OF_MODEL = ("attention.json", "attention-maps.json", "dev.perplexity.json", "dev.sweep.json")
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,11 @@ class Chain:
                 yield name
 
     def made_from(self, path: str) -> list[str]:
-        """Return the files and folders that a file was made from: the inputs of its rule."""
+        """Return the files and folders that a file was made from.
+
+        They are the inputs of its rule below the folder of results; of a figure, those that it
+        shows.
+        """
         if path.startswith("corpora/"):
             return self.corpus_inputs(path)
         if path.startswith("runs/"):
@@ -107,12 +109,17 @@ class Chain:
         if parts[0] == "raw":
             return []
         corpus = self.catalog.corpus(self.reproduction.corpus)
-        if parts[0] == "clean":
-            return [f"{self.corpus}/raw/train.{side}" for side in (corpus.source, corpus.target)]
+        if parts[0] == "clean":  # pairs of the dev and test sets are dropped
+            tested = [table.split for table in self.reproduction.default_tables.values()]
+            return [
+                path
+                for split in dict.fromkeys(["train", "dev", *tested])
+                for path in self.raw(split)
+            ]
         if parts[0] == "text":
             is_filtered = parts[-1].startswith("train.") and corpus.cleaning.filters
             return [f"{self.corpus}/{'clean' if is_filtered else 'raw'}/{parts[-1]}"]
-        steps = "-".join(self.catalog.vocabulary(parts[0]).preprocessing) or "spacing"
+        steps = self.catalog.vocabulary(parts[0]).preprocessing_name
         split = parts[2] if parts[1] == "tokens" else "train"
         text = [
             f"{self.corpus}/text/{steps}/{split}.{language}"
@@ -123,17 +130,16 @@ class Chain:
     def run_inputs(self, path: str) -> list[str]:
         """Return what a file of a run was made from."""
         folder, name = "/".join(path.split("/")[:4]), "/".join(path.split("/")[4:])
-        corpus = self.catalog.corpus(self.reproduction.corpus)
-        raw = f"{self.corpus}/raw"
-        split = name.partition(".")[0]
+        dev_source, dev_references = self.raw("dev")
+        row = folder.split("/")[2]
         if name.endswith(".scores.json"):
-            texts = [f"{raw}/{split}.{language}" for language in (corpus.target, corpus.source)]
-            return [f"{folder}/{split}.translations.txt", *texts]
+            split = name.removesuffix(".scores.json")
+            return [f"{folder}/{split}.translations.txt", *reversed(self.raw(split))]
         if name.endswith(".translations.txt"):
-            row = folder.split("/")[2]
             ensemble = row in self.catalog.ensembles
             members = self.trained_folders(row) if ensemble else [folder]
-            return [*(f"{member}/model/" for member in members), f"{raw}/{split}.{corpus.source}"]
+            source, _ = self.raw(name.removesuffix(".translations.txt"))
+            return [*(f"{member}/model/" for member in members), source]
         vocabulary = self.vocabulary_folder(folder)
         if name.startswith("model/"):
             return [f"{folder}/checkpoints/", f"{folder}/training.json", f"{vocabulary}/subwords/"]
@@ -141,19 +147,32 @@ class Chain:
             return [f"{folder}/model/", f"{vocabulary}/tokens/dev/"]
         if name == "gradients.json":
             return [f"{folder}/model/", f"{vocabulary}/tokens/train/"]
-        if name in OF_MODEL or name == "card.md":
+        if name == "attention.json":
             return [f"{folder}/model/"]
+        if name == "attention-maps.json":
+            return [f"{folder}/model/", dev_source]
+        if name == "dev.sweep.json":
+            return [f"{folder}/model/", dev_source, dev_references]
+        if name == "card.md":
+            tables = self.reproduction.default_tables.values()
+            splits = dict.fromkeys(table.split for table in tables if row in table.experiments)
+            return [f"{folder}/model/", *(f"{folder}/{split}.scores.json" for split in splits)]
         shared = self.shared_folder(folder)
         if shared:
             return [f"{shared}/{part}" for part in TRAINED]
         tokens = [f"{vocabulary}/{part}/" for part in ("tokens/train", "tokens/dev", "subwords")]
-        return [*tokens, f"{raw}/dev.{corpus.target}"]
+        return [*tokens, dev_references]
+
+    def raw(self, split: str) -> list[str]:
+        """Return both sides of a split's raw text, the source first."""
+        corpus = self.catalog.corpus(self.reproduction.corpus)
+        return [f"{self.corpus}/raw/{split}.{side}" for side in (corpus.source, corpus.target)]
 
     def paper_inputs(self, path: str) -> list[str]:
         """Return what a table, a figure or a page was made from."""
         own = self.reproduction.name
         folder, _, name = path.removeprefix(f"{own}/").rpartition("/")
-        stem = name.partition(".")[0].removeprefix("translations-" if not folder else "")
+        stem = Path(name).stem.removesuffix(".significance")
         configuration = [f"{own}/configuration.json"]
         if folder == "figures":
             return self.figure_inputs(Path(name).stem) + configuration
@@ -166,18 +185,34 @@ class Chain:
             return self.existing([f"{self.corpus}/clean/train.json"]) + tokens + configuration
         if stem in self.reproduction.tables:
             split = self.reproduction.tables[stem].split
-            if not folder or name.endswith(".significance.json"):
-                return self.files_of_rows(stem, f"{split}.translations.txt")
+            if name.endswith(".significance.json"):
+                return [
+                    *self.outputs_of_rows(stem, f"{split}.translations.txt"),
+                    self.raw(split)[1],
+                ]
             inputs = self.files_of_rows(stem, f"{split}.scores.json")
-            inputs += self.files_of_rows(stem, "dev.perplexity.json")
+            if "perplexity" in self.reproduction.tables[stem].metrics:
+                inputs += self.files_of_rows(stem, "dev.perplexity.json")
             inputs += self.files_of_rows(stem, "metrics.jsonl")
             inputs = list(dict.fromkeys(inputs))
             significance = f"{own}/tables/{stem}.significance.json"
             return inputs + self.existing([significance]) + configuration
+        if name.startswith("translations-"):
+            table = stem.removeprefix("translations-")
+            split = self.reproduction.tables[table].split
+            significance = f"{own}/tables/{table}.significance.json"
+            rows = self.reproduction.tables[table].experiments
+            first_runs = [self.run_folders(row)[0] for row in rows]
+            translations = [f"{folder}/{split}.translations.txt" for folder in first_runs]
+            return [*translations, *self.raw(split), significance, *configuration]
         if name == "explorer.html":
-            return self.files_of_rows(next(iter(self.reproduction.tables)), "attention-maps.json")
+            return self.outputs_of_rows(next(iter(self.reproduction.tables)), "attention-maps.json")
         if name == "index.html":
-            return [f"{own}/tables/", f"{own}/figures/", *configuration]
+            pages = [f"{own}/translations-{table}.html" for table in self.reproduction.tables]
+            rows = self.reproduction.experiments
+            cards = [f"{folder}/card.md" for row in rows for folder in self.run_folders(row)]
+            made = self.existing([*pages, f"{own}/explorer.html", *cards])
+            return [f"{own}/tables/", f"{own}/figures/", *made, *configuration]
         return []
 
     def figure_inputs(self, figure: str) -> list[str]:
@@ -205,11 +240,17 @@ class Chain:
     def files_of_rows(self, table: str, name: str) -> list[str]:
         """Return a file of every run of a table that has it, and their training.json."""
         rows = self.reproduction.tables[table].experiments
-        own = [f"{folder}/{name}" for row in rows for folder in self.run_folders(row)]
         trained = [
             f"{folder}/training.json" for row in rows for folder in self.trained_folders(row)
         ]
-        return self.existing(own + trained)
+        return self.outputs_of_rows(table, name) + self.existing(trained)
+
+    def outputs_of_rows(self, table: str, name: str) -> list[str]:
+        """Return a file of every run of a table that has it."""
+        rows = self.reproduction.tables[table].experiments
+        return self.existing(
+            [f"{folder}/{name}" for row in rows for folder in self.run_folders(row)]
+        )
 
     def existing(self, paths: list[str]) -> list[str]:
         """Return the paths of files that are there, each once."""

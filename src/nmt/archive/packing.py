@@ -147,6 +147,10 @@ def training_files(names: list[str], run: str, archive: Path, manifest: dict) ->
     if folder.rstrip("/") not in manifest["runs"]:
         runs = [name.split("/", 2)[2] for name in manifest["runs"]]
         raise UserError(f"{archive} has no training {run!r}: {nearest(run, runs)}")
+    first_source = manifest["files"][f"{folder}training.json"]["from"][0]
+    if first_source.endswith("/training.json"):
+        shared = first_source.split("/", 2)[2].removesuffix("/training.json")
+        raise UserError(f"{run} takes the training of {shared}: unpack that one.")
     checkpoints = [name for name in names if name.startswith(f"{folder}checkpoints/")]
     if not checkpoints:
         raise UserError(

@@ -40,10 +40,6 @@ def main(args: argparse.Namespace) -> None:
     precision = torch.bfloat16 if args.toolkit == "this-bfloat16" else torch.float32
     model = TranslationModel(args.model, precision=precision)
     config = comparable_model(model.experiment.model, str(args.model))
-    if args.references and not args.toolkit.startswith("this"):
-        raise UserError(
-            "other toolkits make all translations of a batch equally long: leave --references out."
-        )
     translate = load_search(args.toolkit, model, config, args.threads)
     batches = make_batches(model, args)
     # A warm-up: memory is allocated and kernels are chosen
@@ -61,34 +57,16 @@ def main(args: argparse.Namespace) -> None:
 def make_batches(model: TranslationModel, args: argparse.Namespace) -> list[SearchBatch]:
     """Return batches of sources of similar lengths, with the lengths of their translations.
 
-    Empty lines are left out. Raises UserError when references are not parallel to sources, and when
-    no sentence is left.
+    Translations of a batch are as long as its longest source: other toolkits make all equally long.
+    Empty lines are left out. Raises UserError when no sentence is left.
     """
-    sources = model.encode(list(read_lines(args.sources)))
-    targets = sources
-    if args.references:
-        targets = model.encode_target(list(read_lines(args.references)))
-    if len(targets) != len(sources):
-        raise UserError(
-            f"{args.sources} and {args.references} differ in their number of lines: make them"
-            " parallel."
-        )
-    pairs = [
-        (source, target)
-        for source, target in zip(sources, targets, strict=True)
-        if source and target
-    ]
-    pairs.sort(key=lambda pair: len(pair[0]))
-    if not pairs:
+    sources = sorted(filter(None, model.encode(list(read_lines(args.sources)))), key=len)
+    if not sources:
         raise UserError(f"{args.sources} holds no sentence to translate.")
     batches = []
-    for start in range(0, len(pairs), args.sentences):
-        batch_pairs = pairs[start : start + args.sentences]
-        batch_sources = [source for source, _ in batch_pairs]
-        lengths = [len(target) for _, target in batch_pairs]
-        if not args.references:
-            lengths = [max(lengths)] * len(lengths)
-        batches.append((batch_sources, lengths))
+    for start in range(0, len(sources), args.sentences):
+        batch = sources[start : start + args.sentences]
+        batches.append((batch, [len(batch[-1])] * len(batch)))
     return batches
 
 
@@ -197,12 +175,6 @@ if __name__ == "__main__":
         required=True,
         metavar="FILE",
         help="plain text, one sentence per line",
-    )
-    parser.add_argument(
-        "--references",
-        type=Path,
-        metavar="FILE",
-        help="translations get the lengths of these lines",
     )
     parser.add_argument(
         "--toolkit",

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from nmt.benchmarks.made_text import PAIRS_PER_MARKER
+from nmt.benchmarks.synthetic_text import PAIRS_PER_MARKER
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.provenance import REPOSITORY

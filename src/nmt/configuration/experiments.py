@@ -66,6 +66,11 @@ class Vocabulary(Strict):
         return self
 
     @property
+    def preprocessing_name(self) -> str:
+        """The name of the folder of text that has gone through these steps."""
+        return "-".join(self.preprocessing) or "spacing"
+
+    @property
     def preprocessing(self) -> tuple[str, ...]:
         """The steps that text goes through before subword segmentation, in their order."""
         steps = {

@@ -122,6 +122,11 @@ class Reproduction(Strict):
         """Return the seeds of a row."""
         return self.seeds_of.get(row, self.seeds)
 
+    @property
+    def default_tables(self) -> dict[str, Table]:
+        """The tables that are made without being named, by name."""
+        return {name: table for name, table in self.tables.items() if not table.on_request}
+
     def has_several_seeds(self, rows: Iterable[str]) -> bool:
         """Return whether one of these rows is trained with more than one seed."""
         return any(len(self.seeds_for(row)) > 1 for row in rows)

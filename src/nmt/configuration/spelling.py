@@ -29,8 +29,9 @@ def respelled(value: Any, names: dict[str, str]) -> Any:
     """Return nested dictionaries and lists with some keys renamed."""
     if isinstance(value, dict):
         renamed = {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
-        # What read_json has returned still tells what to do where a key is missing.
-        return type(value)(renamed, value.message) if isinstance(value, NamedObject) else renamed
+        if isinstance(value, NamedObject):  # It still tells what to do where a key is missing.
+            return NamedObject(renamed, value.path, value.remedy)
+        return renamed
     if isinstance(value, list):
         return [respelled(inside, names) for inside in value]
     return value

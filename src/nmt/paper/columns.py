@@ -6,6 +6,7 @@ import pandas as pd
 
 from nmt.configuration import Catalog, Ensemble, Experiment, Published
 from nmt.evaluation.metrics import COSTS, METRICS
+from nmt.paper.csv_files import read_csv
 from nmt.paper.notes import join_distinct
 
 # The columns of the published costs that tables show.
@@ -65,7 +66,7 @@ def read_plan(path: Path) -> dict[str, tuple[float, str]]:
     """
     if not path.exists():
         return {}
-    plan = pd.read_csv(path)
+    plan = read_csv(path, ("experiment", "hours", "device"), "`snakemake plan` makes it again")
     return dict(zip(plan.experiment, zip(plan.hours, plan.device, strict=True), strict=True))
 
 

@@ -9,6 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from nmt.errors import UserError
 from nmt.paper.cells import Sheet
 from nmt.paper.complexity import exponent
+from nmt.paper.csv_files import read_csv
 from nmt.paper.drawing import COLORS, DASHES, MARKERS, PAGE, Drawing, Picture, finish, new_figure
 from nmt.paper.layer_types import KERNEL, LAYER_TYPES, NEIGHBORS
 
@@ -21,6 +22,11 @@ AMOUNTS = {
     "mb": "memory of both",
 }
 AXES = {"n": "length n", "d": "width d"}
+# What measure_layers.py writes
+COLUMNS = (
+    *("layer", "n", "d", "round", "batch", "forward_seconds", "backward_seconds"),
+    *("forward_bytes", "bytes", "device", "threads", "torch", "commit"),
+)
 
 
 def layer_costs(folder: Path) -> tuple[pd.DataFrame, str]:
@@ -31,7 +37,7 @@ def layer_costs(folder: Path) -> tuple[pd.DataFrame, str]:
     path = folder / FILE
     if not path.exists():
         raise UserError(f"{path} is missing: let `snakemake layers` or measure_layers.py make it.")
-    rows = pd.read_csv(path)
+    rows = read_csv(path, COLUMNS, "`snakemake layers` makes it again")
     medians = rows.groupby(["layer", "n", "d"], sort=False).median(numeric_only=True).reset_index()
     data = medians[["layer", "n", "d"]].copy()
     data.insert(1, "title", [LAYER_TYPES[name].title for name in data.layer])

@@ -13,7 +13,7 @@ from nmt.text.subwords import UNK
 # spread
 MEAN_LENGTH = 29
 SIGMA = 0.6
-MADE_PAIRS = {"train": 5_000, "dev": 3_000}
+SYNTHETIC_PAIRS = {"train": 5_000, "dev": 3_000}
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,9 @@ class Texts:
     @property
     def are_there(self) -> bool:
         """Whether both sets have been binarized."""
-        return all((self.folder / "tokens" / split / "meta.json").exists() for split in MADE_PAIRS)
+        return all(
+            (self.folder / "tokens" / split / "meta.json").exists() for split in SYNTHETIC_PAIRS
+        )
 
     @cache  # noqa: B019
     def load(self, split: str) -> ParallelTokens:
@@ -39,7 +41,7 @@ class Texts:
         if self.are_there:
             return ParallelTokens.load(self.folder / "tokens" / split)
         rng = np.random.default_rng(1)
-        count = MADE_PAIRS[split]
+        count = SYNTHETIC_PAIRS[split]
         mean = np.log(MEAN_LENGTH) - SIGMA**2 / 2
         common = rng.normal(mean, SIGMA, count)
         sides = []

@@ -63,7 +63,7 @@ def model_card(configuration: dict, scores: dict[str, dict]) -> str:
             " follows from it."
         ),
         "",
-        f"Weights: the mean of {', '.join(provenance['checkpoints'])}.",
+        weights(provenance["checkpoints"]),
         f"Seed {training['settings']['seed']}, {training['updates']} updates.",
         *divergence(training),
         "",
@@ -90,6 +90,15 @@ def model_card(configuration: dict, scores: dict[str, dict]) -> str:
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def weights(checkpoints: list[str]) -> str:
+    """Return the line on the checkpoints that the weights are, or are the mean of."""
+    if len(checkpoints) > 1:
+        return f"Weights: the mean of {', '.join(checkpoints)}."
+    is_best = checkpoints[0].startswith("best-")
+    which = ", the checkpoint with the lowest loss on the dev set" if is_best else ""
+    return f"Weights: {checkpoints[0]}{which}."
 
 
 def divergence(training: dict) -> list[str]:

@@ -24,7 +24,11 @@ def test_training_text_of_a_corpus_with_filters_is_made_from_what_they_leave(tmp
         write_text(tmp_path / corpus / name, "made up")
     chain = Chain(tmp_path, reproduction, catalog)
     assert f"{corpus}/clean/train.json" in list(chain.files())
-    raw = [f"{corpus}/raw/train.{language}" for language in ("en", "de")]
+    raw = [
+        f"{corpus}/raw/{split}.{language}"
+        for split in ("train", "dev", "test")
+        for language in ("en", "de")
+    ]
     assert chain.made_from(f"{corpus}/clean/train.en") == raw
     assert chain.made_from(f"{corpus}/text/spacing/train.en") == [f"{corpus}/clean/train.en"]
     assert chain.made_from(f"{corpus}/text/spacing/test.en") == [f"{corpus}/raw/test.en"]

@@ -93,6 +93,17 @@ def test_all_comes_back_with_one_time(folder, tmp_path):
     assert unpack(tmp_path / "a.tar.gz", other)  # once more, over the same files
 
 
+def test_a_shared_training_is_unpacked_by_its_own_name(folder, tmp_path):
+    manifest = read_manifest(folder / "manifest.json")
+    shared = [f"runs/c/base/seed-1/{name}" for name in ("training.json", "metrics.jsonl")]
+    manifest["files"]["runs/c/row/seed-1/training.json"]["from"] = shared
+    write_manifest(folder / "manifest.json", manifest)
+    pack(folder, tmp_path / "a.tar.gz", ["checkpoints"])
+    with pytest.raises(UserError, match=r"row/seed-1 takes the training of base/seed-1: unpack"):
+        unpack(tmp_path / "a.tar.gz", tmp_path / "other", "row/seed-1")
+    assert list((tmp_path / "other").iterdir()) == []
+
+
 def test_nothing_is_replaced_by_another_file(folder, tmp_path):
     pack(folder, tmp_path / "a.tar.gz", [])
     other = tmp_path / "other"
