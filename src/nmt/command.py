@@ -173,9 +173,9 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     except KeyboardInterrupt:
         logging.error("interrupted: run the same command again.")
         code = 130
-    except BrokenPipeError:
-        # The reader of standard output has exited, as in `translate.py | head`: discard the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (
+        BrokenPipeError
+    ):  # The reader of standard output has exited, as in `translate.py | head`.
         code = 1
     except OSError as error:
         logging.error(f"error: {explain(error)}")
@@ -183,7 +183,19 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     except Exception:
         logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
         code = 1
+    flush_or_discard()
     sys.exit(code)
+
+
+def flush_or_discard() -> None:
+    """Write what standard output still holds, or discard it where that fails.
+
+    Python would try it again as it ends, and end with a message and a code of its own.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def is_utf8(argument: str) -> bool:

@@ -206,6 +206,26 @@ def translate_command(root, model, *options):
     return [sys.executable, root / "src" / "translate.py", f"--model={model}", *options]
 
 
+def test_what_standard_output_still_holds_adds_no_message(root):
+    script = (
+        "from nmt import command\n"
+        "from nmt.errors import UserError\n"
+        "def main(args):\n"
+        "    print('not written yet')\n"
+        "    raise UserError('this is wrong.')\n"
+        "command.run(main, command.arguments('A script.'))\n"
+    )
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=root / "src",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (process.returncode, process.stderr) == (1, "error: this is wrong.\n")
+
+
 def test_a_full_disk_behind_standard_output_is_one_sentence(model, root):
     with open("/dev/full", "w") as full:
         process = subprocess.run(
