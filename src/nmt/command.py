@@ -173,10 +173,8 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     except KeyboardInterrupt:
         logging.error("interrupted: run the same command again.")
         code = 130
-    except (
-        BrokenPipeError
-    ):  # The reader of standard output has exited, as in `translate.py | head`.
-        code = 1
+    except BrokenPipeError:
+        code = 1  # The reader of standard output has exited, as in `translate.py | head`.
     except OSError as error:
         logging.error(f"error: {explain(error)}")
         code = 1
