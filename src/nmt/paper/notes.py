@@ -83,17 +83,18 @@ def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
 
 
 def state_notes(rows: pd.DataFrame) -> list[str]:
-    """Return which rows are stale, incomplete or not run."""
-    notes = []
-    planned = rows.get("planned_hours", pd.Series(index=rows.index, dtype=float))
-    for title, state, hours in zip(rows.title, rows.state, planned, strict=True):
-        if state == "not run" and hours > 0:
-            device = rows.planned_device[rows.planned_hours == hours].iloc[0]
-            notes.append(f"{title}: not run; it would take {hours:.2g} hours of {device}.")
-        elif state == "not run":
-            notes.append(f"{title}: not run; `snakemake plan` says how many hours it would take.")
-        elif isinstance(state, str) and state:
-            notes.append(f"{title} {MARK}: {state}.")
+    """Return which rows are stale or incomplete, and what would fill those that were not run."""
+    notes = [
+        f"{title} {MARK}: {state}."
+        for title, state in zip(rows.title, rows.state.fillna(""), strict=True)
+        if state not in ("", "not run")
+    ]
+    not_run = rows[rows.state == "not run"].reindex(columns=["planned_hours", "planned_device"])
+    if not_run.planned_hours.isna().any():
+        notes.append("Not run: `snakemake plan` says how many hours such a row would take.")
+    if not_run.planned_hours.notna().any():
+        devices = join_distinct(not_run.planned_device.dropna())
+        notes.append(f"Not run, in brackets: the hours of {devices} that the row would take.")
     return notes
 
 

@@ -115,7 +115,7 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert cells["RNN without attention"][0] == "not scored"
     assert "Transformer †" in cells
     assert "Transformer †: 1 of 2 seeds run." in text
-    assert "RNN with attention: not run; `snakemake plan` says how many hours" in text
+    assert "Not run: `snakemake plan` says how many hours such a row would take." in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert "Trained at commit abcdef0123." in text
     assert r"$\dagger$" in latex(systems, "x")
@@ -131,8 +131,9 @@ def test_a_row_that_was_not_run_says_what_would_fill_it(made):
     text = markdown(systems)
     cells = {row[0]: row[1:] for row in part(text, 0)}
     assert cells["RNN with attention"][0] == "not run (2.5 h)"  # two seeds
-    sentence = "RNN with attention: not run; it would take 2.5 hours of 2 cores of this machine."
+    sentence = "Not run, in brackets: the hours of 2 cores of this machine that the row would take."
     assert sentence in text
+    assert "snakemake plan" not in text
     assert systems.rows.planned_hours.count() == 1
 
 
