@@ -22,17 +22,26 @@ def commit() -> str:
 
 
 @cache
-def files_changed_since(commit_hash: str, paths: tuple[str, ...]) -> list[str]:
+def files_changed_since(commit_hash: str, paths: tuple[str, ...], but: str) -> list[str]:
     """Return the files below some paths of the repository that differ from those of a commit.
 
     There are none where git does not know the commit, or where it had changes itself (`+`).
+
+    but: a regular expression of a line of commit messages: what such commits alone changed does not
+    count.
     """
     if not re.fullmatch("[0-9a-f]{7,40}", commit_hash):
         return []
+    counts = ["--invert-grep", "--extended-regexp", f"--grep={but}"]
     try:
-        return git("diff", "--name-only", commit_hash, "--", *paths).splitlines()
+        differ = git("diff", "--name-only", commit_hash, "--", *paths).splitlines()
+        since = f"{commit_hash}...HEAD"
+        committed = git("log", "--format=", "--name-only", *counts, since, "--", *paths)
+        uncommitted = git("diff", "--name-only", "HEAD", "--", *paths)
     except (OSError, subprocess.CalledProcessError):
         return []
+    changed = {*committed.splitlines(), *uncommitted.splitlines()}
+    return [file for file in differ if file in changed]
 
 
 def git(*arguments: str) -> str:

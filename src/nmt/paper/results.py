@@ -42,6 +42,9 @@ TRAINING_CODE = (
     "src/nmt/models",
     "src/nmt/training",
 )
+# The line by which a commit says that trainings compute the same with it, bit for bit, as before
+SAME_UPDATES = "^Same updates on any device:"
+SAME_UPDATES_ON_A_CPU = "^Same updates on (a CPU|any device):"
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,8 @@ def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict
 def changed_code(training: dict) -> str:
     """Return that the code of trainings has changed since a run was trained, or ""."""
     for call in training["made_by"]:
-        files = files_changed_since(str(call["commit"]), TRAINING_CODE)
+        same = SAME_UPDATES_ON_A_CPU if str(call["device"]).endswith("CPU") else SAME_UPDATES
+        files = files_changed_since(str(call["commit"]), TRAINING_CODE, same)
         if files:
             more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
             return f"trained at commit {call['commit']}, since when {files[0]}{more} changed"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -156,9 +157,28 @@ def test_a_run_on_other_data_than_the_first_is_stale(made):
 
 def test_a_run_of_other_code_is_stale(made, monkeypatch):
     changed = ["src/nmt/models/attention.py", "src/train.py"]
-    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths: changed)
+    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths, but: changed)
     stale = "trained at commit abcdef0123, since when src/nmt/models/attention.py and 1 more files"
     assert [run.stale for run in runs_of(made, [ROW])] == [f"{stale} changed"] * 2
+
+
+@pytest.mark.parametrize(
+    ("device", "message", "counts"),
+    [
+        ("x86_64 CPU", "Same updates on a CPU: by a command", False),
+        ("x86_64 CPU", "Same updates on any device: by a command", False),
+        ("NVIDIA H100", "Same updates on a CPU: by a command", True),
+        ("NVIDIA H100", "Same updates on any device: by a command", False),
+        ("x86_64 CPU", "Computes the same updates on a CPU: I think", True),
+    ],
+)
+def test_code_whose_updates_are_the_same_makes_no_run_stale(monkeypatch, device, message, counts):
+    def changed(commit, paths, but):
+        return [] if re.search(but, message) else ["src/train.py"]
+
+    monkeypatch.setattr(results, "files_changed_since", changed)
+    training = {"made_by": [{"commit": "abcdef0123", "device": device}]}
+    assert bool(results.changed_code(training)) is counts
 
 
 def test_the_data_that_are_there_tell_which_runs_are_stale(made):
