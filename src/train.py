@@ -70,7 +70,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     tokens.require_vocabulary(subwords, args.tokens)
     validation.tokens.require_vocabulary(subwords, args.dev_tokens)
     sizes = (subwords.source.size, subwords.target.size)
-    require_memory(size(experiment.model, *sizes).parameters, group.device)
+    require_memory(size(experiment.model, *sizes).parameters, settings, group.device)
     torch.manual_seed(args.seed)
     model = build(experiment.model, *sizes)
     require_positions(model, validation.batches(), args.dev_tokens)
@@ -89,6 +89,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         try:
             counters = loop.run(made_by(group.device, group.world_size))
         except Stopped as stopped:
+            group.barrier()  # torchrun ends all ranks with one, and the first may still be writing
             logging.info(stopped)
             if slurm.in_job():
                 slurm.go_on_later(group)

@@ -53,6 +53,10 @@ def choose_device(gpus: int = 0) -> torch.device:
         logging.warning(f"all {len(names)} GPUs have work already: GPU {index} gets more.")
     device = torch.device("cuda", index)
     torch.cuda.set_device(device)
+    allow_tf32("float32")  # torch allows it to cuDNN
+    # cuDNN's attention, which torch prefers on an H100, is planned anew for each shape, in about a
+    # second: batches of sentences hardly ever have the same. Flash attention takes any.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     return device
 
 
@@ -72,6 +76,13 @@ def reason_for_no_gpu() -> str:
     except (RuntimeError, AssertionError) as error:
         return str(error).strip().partition("\n")[0].rstrip(".") + "."
     return "torch sees none (CUDA_VISIBLE_DEVICES may hide them)."
+
+
+def allow_tf32(precision: str) -> None:
+    """Let a GPU compute products of float32 in TF32 for the precision tf32, and for no other."""
+    allowed = precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def rows_per_chunk(device: torch.device, row_bytes: int) -> int:

@@ -26,6 +26,10 @@ def two_gpus(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
     monkeypatch.setattr(device.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(device, "CLAIMS", {})
+    settings = torch.backends.cudnn.allow_tf32, torch.backends.cuda.cudnn_sdp_enabled()
+    yield
+    torch.backends.cudnn.allow_tf32 = settings[0]
+    torch.backends.cuda.enable_cudnn_sdp(settings[1])
 
 
 def claim_and_wait(pipe, folder):
@@ -69,6 +73,14 @@ def test_a_gpu_that_was_asked_for_is_not_shared(two_gpus, monkeypatch, caplog):
 def test_a_process_that_chooses_twice_keeps_its_gpu(two_gpus, caplog):
     assert [choose_device(gpus=1).index for _ in range(3)] == [0, 0, 0]
     assert not caplog.messages
+
+
+def test_a_gpu_computes_float32_exactly_and_attention_without_plans_for_each_shape(two_gpus):
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    choose_device()
+    assert not torch.backends.cudnn.allow_tf32
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_claims_are_for_their_user_alone(tmp_path, monkeypatch):

@@ -124,7 +124,9 @@ class Training(Strict):
     """Largest norm of the gradient, to which it is clipped; null does not clip."""
     precision: Literal["float32", "tf32", "bfloat16", "float16"] = "float32"
     """Precision: float32; tf32, the same with matrix products in TF32 on a GPU; or bfloat16 or
-    float16 (with the loss scaled) in matrix products, with weights in float32."""
+    float16 (with the loss scaled) in matrix products, attention and the output's probabilities,
+    with weights in float32. On a GPU LSTMs and GRUs that run over all positions at once stay in
+    float32."""
     deterministic: bool = False
     """Whether only deterministic algorithms are used on a GPU (on a CPU they always are), so that
     an interrupted run ends bit for bit as an uninterrupted one; slower, and torch refuses

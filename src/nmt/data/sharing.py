@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.files import is_alive, remove
+from nmt.files import HOST, is_alive, remove
 
 Arrays = dict[str, np.ndarray]
 
@@ -19,12 +19,13 @@ Arrays = dict[str, np.ndarray]
 class SharedArrays:
     """Makes named arrays once on each node.
 
-    The files are in the folder for temporary files, until this process ends or calls `forget`. Who
-    has mapped them keeps them. Where there is no room for files, each process has its own arrays.
+    The files are in the folder for temporary files, which nodes may share, until this process ends
+    or calls `forget`. Who has mapped them keeps them. Where there is no room for files, each
+    process has its own arrays.
     """
 
     def __init__(self, folder: Path | None = None):
-        self.folder = folder or Path(tempfile.gettempdir()) / f"nmt-{os.getuid()}"
+        self.folder = folder or Path(tempfile.gettempdir()) / f"nmt-{os.getuid()}-{HOST}"
         self.made: list[Path] = []
 
     def get(self, key: str, make: Callable[[], Arrays]) -> Arrays:

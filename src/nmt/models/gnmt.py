@@ -21,6 +21,7 @@ from nmt.models.protocol import PAD, HiddenStates, Model, Source
 from nmt.models.recurrent import (
     LSTMSteps,
     gates_from_embedding,
+    run,
     run_packed,
 )
 from nmt.models.recurrent_attention import (
@@ -191,7 +192,7 @@ class GNMT(Model):
             layer_input = self.dropout(x)
             if not self.narrow:
                 layer_input = torch.cat([layer_input, context], -1)
-            layer_output, states[number] = self.decoder[number](layer_input, states[number])
+            layer_output, states[number] = run(self.decoder[number], layer_input, states[number])
             x = x + layer_output if number >= self.residual_from else layer_output
         return self.dropout(x), penalty
 

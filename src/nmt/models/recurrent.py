@@ -11,20 +11,43 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from nmt.data.source import copy_to
-from nmt.device import autocast_dtype
+from nmt.device import autocast, autocast_dtype
 
 # B sentences, S source length, E embedding width, C context width, H hidden width,
 # M width of the encoder's states, G gates (3 of a GRU, 4 of an LSTM)
 
 LinearMap = Callable[[Tensor], Tensor]
+LastState = Any  # (layers, B, H) of a GRU, two such tensors of an LSTM
 
 
-def run_packed(
-    rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor
-) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
+def run(
+    rnn: nn.RNNBase, x: Tensor | PackedSequence, state: LastState = None
+) -> tuple[Any, LastState]:
+    """Run an RNN over all positions at once, on a GPU in the type of its weights.
+
+    There autocast would make any RNN float16, whose gradients underflow without a scaled loss, even
+    where the type of all else is bfloat16.
+    """
+    weight = rnn.get_parameter("weight_ih_l0")
+    if not autocast_halves_rnns(weight.device):
+        return rnn(x, state)
+    if isinstance(state, Tensor):
+        state = state.to(weight.dtype)
+    elif state is not None:
+        state = tuple(part.to(weight.dtype) for part in state)
+    with autocast(weight.device, None):
+        return rnn(x.to(weight.dtype), state)
+
+
+def autocast_halves_rnns(device: torch.device) -> bool:
+    """Return whether torch's autocast of RNNs ignores its type: that of cuDNN does."""
+    return device.type == "cuda"
+
+
+def run_packed(rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, LastState]:
     """Run an RNN so that padding changes nothing: (B, S, E) -> states (B, S, M), last states.
 
     lengths: (B,), on the CPU.
@@ -33,7 +56,7 @@ def run_packed(
     sorted_lengths, order = lengths.sort(descending=True)
     inverse = copy_to(order.argsort(), embedded.device)
     x = embedded.index_select(0, copy_to(order, embedded.device))
-    packed_states, last = rnn(pack_padded_sequence(x, sorted_lengths, batch_first=True))
+    packed_states, last = run(rnn, pack_padded_sequence(x, sorted_lengths, batch_first=True))
     states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=embedded.size(1))
     if isinstance(last, tuple):
         hidden, cell = last

@@ -17,6 +17,7 @@ from nmt.models.recurrent import (
     gates_from_embedding,
     gates_from_hidden,
     init_orthogonal,
+    run,
     run_packed,
 )
 from nmt.models.recurrent_attention import (
@@ -146,7 +147,7 @@ class RNNSearch(Model):
         if self.alignment is None:
             # No context depends on the step before: one fused call computes all states.
             contexts, maps = self.attend(embedded, memory)
-            states, _ = self.decoder(torch.cat([embedded, contexts], -1), hidden[None])
+            states, _ = run(self.decoder, torch.cat([embedded, contexts], -1), hidden[None])
             hiddens = torch.cat([hidden[:, None], states[:, :-1]], 1)
         else:
             gates = gates_from_embedding(self.decoder, embedded)

@@ -15,6 +15,7 @@ from nmt.models.recurrent import (
     init_orthogonal_lstm,
     linear_in_loop,
     reverse_before_eos,
+    run,
     run_packed,
 )
 from nmt.models.recurrent_attention import (
@@ -158,7 +159,7 @@ class Seq2Seq(Model):
         memory, hidden, cell = self.encode(source)
         embedded = self.dropout(self.target_embedding(target_in))
         if not self.config.input_feeding:
-            top, _ = self.decoder(embedded, (hidden, cell))
+            top, _ = run(self.decoder, embedded, (hidden, cell))
             return self.attentional_states(top, memory)
         gates = gates_from_embedding(self.decoder, embedded)
         decoder = self.decoder_steps()

@@ -39,11 +39,15 @@ class ProcessGroup:
 
     def any(self, *flags: bool) -> list[bool]:
         """Return for each flag whether it is set on any rank; no GPU is waited for."""
+        return [bool(value) for value in self.max(*flags)]
+
+    def max(self, *values: int) -> list[int]:
+        """Return the largest of all ranks for each value; no GPU is waited for."""
         if self.world_size == 1:
-            return list(flags)
-        values = torch.tensor(flags, dtype=torch.int32)
-        dist.all_reduce(values, dist.ReduceOp.MAX)
-        return [bool(value) for value in values]
+            return list(values)
+        largest = torch.tensor(values, dtype=torch.int64)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return largest.tolist()
 
     def barrier(self) -> None:
         """Wait until all ranks are here."""

@@ -104,6 +104,7 @@ class TrainingLoop:
             self.folder.require_space(self.trainer)
         self.counters = load_state(self.folder.state, self.trainer, self.folder.fingerprint)
         counters = self.counters
+        self.require_same_update(counters.update)
         if self.group.is_main:
             self.folder.forget_checkpoints_after(counters.update)
         if made_by not in counters.made_by and not counters.is_finished(self.settings):
@@ -121,6 +122,15 @@ class TrainingLoop:
         self.clock = now()
         self.next_state = time.monotonic() + SECONDS_BETWEEN_STATES
         return counters
+
+    def require_same_update(self, update: int) -> None:
+        """Raise UserError where ranks go on from different updates, as their states are others."""
+        latest, earliest = self.group.max(update, -update)
+        if latest != -earliest:
+            raise UserError(
+                f"the processes found the states of updates {-earliest} to {latest} in"
+                f" {self.folder.state_folder}: all nodes must see the same files there."
+            )
 
     def at_interval(self) -> bool:
         """Return whether the model is validated and kept after this update."""
@@ -214,16 +224,17 @@ class TrainingLoop:
         line = {"update": counters.update, **scores}
         logging.info(", ".join(f"{key} {value:.5g}" for key, value in line.items()))
         counters.record_dev_nll(nll)
-        self.warn_of_flat_loss()
         if self.group.is_main:
+            self.warn_of_flat_loss()
             self.folder.keep_checkpoint(self.trainer, counters)
 
     def warn_of_flat_loss(self) -> None:
         """Warn of a loss that stays flat: Post-LN Transformers, above all, may never learn more."""
         counters, settings = self.counters, self.settings
+        if counters.update < max(2 * settings.warmup, 3 * settings.interval):
+            return
         entropy = self.batches.tokens.target.entropy
-        late = counters.update >= max(2 * settings.warmup, 3 * settings.interval)
-        if late and counters.best_dev_nll > 0.98 * entropy:
+        if counters.best_dev_nll > 0.98 * entropy:
             logging.warning(
                 f"the dev loss, {counters.best_dev_nll:.2f}, is still that of a model that knows"
                 f" nothing but how frequent subwords are, {entropy:.2f}: try a longer warm-up, a"

@@ -27,17 +27,19 @@ def require_support(model: Model, settings: Training, device: torch.device) -> N
         )
 
 
-def require_memory(parameters: int, device: torch.device) -> None:
-    """Raise UserError when the parameters and their gradients do not fit in float32."""
+def require_memory(parameters: int, settings: Training, device: torch.device) -> None:
+    """Raise UserError when parameters, gradients and moments do not fit, which are in float32."""
     if device.type == "cuda":
         memory = torch.cuda.get_device_properties(device).total_memory
     else:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    needed = 2 * 4 * parameters
+    moments = 0 if settings.optimizer == "sgd" else 2
+    needed = (2 + moments) * 4 * parameters
     if needed > memory:
         raise UserError(
-            f"{parameters / 1e6:,.0f} million parameters and their gradients take"
-            f" {needed / 2**30:,.1f} GiB, the {device.type} has {memory / 2**30:,.1f}:"
+            f"{parameters / 1e6:,.0f} million parameters, with their gradients and what the"
+            f" optimizer keeps, take {needed / 2**30:,.1f} GiB, the {device.type} has"
+            f" {memory / 2**30:,.1f}:"
             " choose a smaller experiment or a larger machine."
         )
 

@@ -11,11 +11,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
-from nmt.device import autocast, enough_memory
+from nmt.device import allow_tf32, autocast, enough_memory
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import AUTOCAST, allow_tf32
+from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 from nmt.training.requirements import require_support
 
@@ -23,7 +23,8 @@ from nmt.training.requirements import require_support
 class Trainer:
     """A model with its optimizer and gradient scaler: everything an update changes but counters.
 
-    Only `pop_gradient_norms` synchronizes with a GPU. Random numbers depend on seed, update and
+    Only `pop_gradient_norms` synchronizes with a GPU, and what docs/performance.md lists of some
+    families. Random numbers depend on seed, update and
     micro-batch, and on nothing that came before. So there is no generator's state to save, and
     dropout is the same on any number of ranks that compute the same micro-batches.
     """

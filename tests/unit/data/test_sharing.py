@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from nmt.data import sharing
 from nmt.data.batches import Batches
 from nmt.data.sharing import SharedArrays
 from nmt.data.tokens import ParallelTokens, Ragged
@@ -36,6 +37,13 @@ def test_what_one_process_makes_another_maps(tmp_path):
     assert queue.get(timeout=60) == [0, 1, 2, 3, 4]
     other.join()
     assert (tmp_path / "folder" / f"key.{os.getpid()}").exists()
+
+
+def test_nodes_that_share_their_temporary_files_have_folders_of_their_own(monkeypatch):
+    """A process of another node is not known here, and would pass for one that was killed."""
+    here = SharedArrays().folder
+    monkeypatch.setattr(sharing, "HOST", "another-node")
+    assert SharedArrays().folder != here
 
 
 def test_what_is_forgotten_stays_with_those_that_have_mapped_it(tmp_path):

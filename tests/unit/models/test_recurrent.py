@@ -9,7 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
+from nmt.configuration import GNMT, RNNSearch, Seq2Seq
+from nmt.device import autocast
+from nmt.models import recurrent
 from nmt.models.build import build
 from nmt.models.experts import Experts, squared_variation
 from nmt.models.protocol import EOS, PAD
@@ -24,6 +28,9 @@ from tests.support.families import (
     target_inputs,
 )
 
+RECURRENT = [
+    name for name, config in FAMILIES.items() if isinstance(config, (GNMT, RNNSearch, Seq2Seq))
+]
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
@@ -317,3 +324,31 @@ def test_a_weight_gets_its_gradient_once_from_all_steps_of_a_loop(dtype, bfloat1
         results.append([x.detach().float(), weight.grad, bias.grad, start.grad])
     for ours, expected in zip(*results, strict=True):
         torch.testing.assert_close(ours, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("family", RECURRENT)
+def test_whole_rnns_are_float32_where_autocast_would_halve_them(family, monkeypatch):
+    """On a GPU torch's autocast makes them float16, whatever its type; here a CPU takes its place.
+
+    Steps of a loop are in autocast's type, as all other products are.
+    """
+    monkeypatch.setattr(recurrent, "autocast_halves_rnns", lambda device: True)
+    model = random_model(family).float().train()
+    types = []
+
+    def note_types(rnn, inputs, outputs):
+        tensors = [leaf for leaf in tree_leaves((inputs, outputs)) if torch.is_tensor(leaf)]
+        types.extend(tensor.dtype for tensor in tensors if tensor.is_floating_point())
+
+    for module in model.modules():
+        if isinstance(module, nn.RNNBase):
+            module.register_forward_hook(note_types)
+    source = sources(random_sentences([4, 7]))
+    with autocast(source.device, torch.bfloat16):
+        hidden = model(source, target_inputs(random_sentences([5, 3], seed=1))).target
+    hidden.float().sum().backward()
+    assert set(types) == {torch.float32}
+    for name, parameter in model.named_parameters():
+        if not name.startswith("output."):
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name

@@ -254,6 +254,18 @@ def test_a_model_whose_dev_loss_is_nan_is_not_translated_with(batch, tmp_path, m
     assert "dev_bleu" not in line
 
 
+@pytest.mark.parametrize(
+    ("largest", "agree"), [([20, -20], True), ([20, -0], False), ([40, -20], False)]
+)
+def test_ranks_go_on_from_the_same_update(tmp_path, largest, agree):
+    """largest: of all ranks' updates and of their negatives; here the update is 20."""
+    loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
+    loop.group = SimpleNamespace(max=lambda *_: largest)
+    loop.folder = SimpleNamespace(state_folder=tmp_path)
+    with nullcontext() if agree else pytest.raises(UserError, match="must see the same files"):
+        loop.require_same_update(20)
+
+
 def test_a_checkpoint_with_two_names_takes_room_once(tmp_path, monkeypatch):
     trainer = make_trainer(random_model("transformer"), settings())
     weights = sum(parameter.nbytes for parameter in trainer.model.parameters())
