@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import socket
 import time
 import zlib
@@ -165,6 +166,16 @@ def lock(file: IO[str], wait: bool = False) -> bool | None:
         )
         return None
     return True
+
+
+def link(path: Path, name: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no hard links, as BeeGFS."""
+    try:
+        os.link(path, name)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EXDEV):
+            raise
+        shutil.copyfile(path, name)
 
 
 def write_text(path: str | Path, text: str) -> None:

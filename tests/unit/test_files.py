@@ -11,7 +11,7 @@ from nmt import files
 from nmt.command import explain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
-from nmt.files import atomic_write, lock, read_json
+from nmt.files import atomic_write, link, lock, read_json, write_text
 
 
 def make(folder, content):
@@ -71,6 +71,25 @@ def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(files.fcntl, "flock", fails)
     with open(tmp_path / "lock", "w") as file, pytest.raises(OSError, match="broken"):
         lock(file)
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.EXDEV])
+def test_a_file_system_without_hard_links_gets_copies(tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    write_text(tmp_path / "one", "text")
+    monkeypatch.setattr(files.os, "link", refuse)
+    link(tmp_path / "one", tmp_path / "two")
+    assert (tmp_path / "two").read_text() == "text"
+
+
+def test_a_second_name_that_is_taken_is_an_error(tmp_path):
+    for name in ("one", "two"):
+        write_text(tmp_path / name, name)
+    with pytest.raises(FileExistsError):
+        link(tmp_path / "one", tmp_path / "two")
+    assert (tmp_path / "two").read_text() == "two"
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path):

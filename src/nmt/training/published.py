@@ -1,11 +1,10 @@
 """What a finished training leaves: checkpoints, metrics.jsonl and training.json."""
 
-import os
 from pathlib import Path
 
 from nmt.configuration import Training, present_spelling, validated
 from nmt.errors import UserError
-from nmt.files import atomic_write, read_json, write_json
+from nmt.files import atomic_write, link, read_json, write_json
 
 # Of training.json
 TRAINING_REMEDY = (
@@ -23,7 +22,7 @@ def publish_run(output: Path, checkpoints: list[Path], metrics: Path, training: 
     with atomic_write(output / "checkpoints") as temporary:
         temporary.mkdir()
         for path in checkpoints:
-            os.link(path, temporary / path.name)
+            link(path, temporary / path.name)
     with atomic_write(output / "metrics.jsonl") as temporary:
         temporary.write_bytes(metrics.read_bytes())
     write_json(output / "training.json", training)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import lock, read_json, remove, write_json
+from nmt.files import link, lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
@@ -120,7 +119,7 @@ class RunFolder:
         if counters.intervals_since_best == 0:
             best = path.with_name(f"best-{path.name}")
             remove(best)
-            os.link(path, best)
+            link(path, best)
         old = self.checkpoints()[: -trainer.settings.average] + self.checkpoints("best-*")[:-2]
         for checkpoint in old:
             remove(checkpoint)
