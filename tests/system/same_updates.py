@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nmt import command
+from nmt.configuration import lookup
 from nmt.errors import UserError
 from tests.support.families import FAMILIES
 from tests.support.files import ROOT
@@ -25,7 +26,10 @@ SHORTER = SHORT | {"updates": 20, "interval": 10, "bleu_interval": 20}
 
 
 def main(args: argparse.Namespace) -> int:
-    cases = [(family, precision) for family in FAMILIES for precision in PRECISIONS]
+    for family in args.families:
+        lookup(FAMILIES, family, "family")
+    families = args.families or FAMILIES
+    cases = [(family, precision) for family in families for precision in PRECISIONS]
     all_equal = True
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(args.jobs) as pool:
         folder = Path(temporary)
@@ -70,5 +74,11 @@ def compared(before: Trainings, now: Trainings, row: str) -> str:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     parser.add_argument("commit", metavar="COMMIT", help="whose code is compared with this one")
+    parser.add_argument(
+        "families",
+        nargs="*",
+        metavar="FAMILY",
+        help="of tests/support/families.py; without any, all of them",
+    )
     parser.add_argument("--jobs", type=command.whole_number(1), default=2)
     command.run(main, parser)

@@ -14,6 +14,7 @@ from nmt import configuration
 from nmt.models.attention import KeyValueCache, by_layer, causal_mask, padding_mask
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
+from nmt.models.order import align_right
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import PAD, HiddenStates, Model, Source
 from nmt.models.transformer_layers import EncoderLayer, final_norm, token_embedding
@@ -56,20 +57,6 @@ class State:
             cache.reorder(rows)
 
 
-def align_right(sequence: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
-    """Move padding from behind each row to before it: the target then follows without a gap.
-
-    (B, S) or (B, S, D), padding (B, S) -> sequence and padding of the same shapes
-    """
-    position = torch.arange(padding.size(1), device=padding.device)
-    order = (position - padding.sum(1, keepdim=True)) % padding.size(1)
-    if sequence.dim() == 2:
-        aligned = sequence.gather(1, order)
-    else:
-        aligned = torch.take_along_dim(sequence, order[..., None], 1)
-    return aligned, padding.gather(1, order)
-
-
 class DecoderOnly(Model):
     """A single stack that reads <tag> source EOS <tag> target EOS.
 
@@ -106,8 +93,8 @@ class DecoderOnly(Model):
         tag = self.positions((self.source_tag * self.scale).expand(len(tokens), 1, -1))
         x = torch.cat([self.dropout(tag), self.embed(tokens, 1)], 1)
         padding = F.pad(source.padding, (1, 0))
-        x, _ = align_right(x, padding)
-        _, padding = align_right(padding, padding)
+        x = align_right(x, padding)
+        padding = align_right(padding, padding)
         mask = padding_mask(padding, x.dtype)
         if not self.prefix:
             mask = mask + causal_mask(x.size(1), x)
@@ -145,7 +132,7 @@ class DecoderOnly(Model):
         if self.prefix:
             return HiddenStates(hidden)
         padded = F.pad(source.tokens, (0, 1), value=PAD)
-        predicted, _ = align_right(padded, F.pad(source.padding, (1, 0)))
+        predicted = align_right(padded, F.pad(source.padding, (1, 0)))
         return HiddenStates(hidden, source=(self.norm(encoded.hidden), predicted))
 
     def start(self, encoded: EncodedSource) -> State:

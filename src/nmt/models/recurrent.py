@@ -66,19 +66,6 @@ def run_packed(rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor) -> tuple[Tens
     return states.index_select(0, inverse), last
 
 
-def reverse_before_eos(sequence: Tensor, lengths: Tensor) -> Tensor:
-    """Reverse each row but for EOS and padding, which stay where they are: a b c EOS -> c b a EOS.
-
-    (B, S) or (B, S, M), lengths (B,) with EOS counted. Applied twice it changes nothing.
-    """
-    position = torch.arange(sequence.size(1), device=sequence.device)[None]
-    mirrored = lengths[:, None] - 2 - position
-    order = torch.where(mirrored >= 0, mirrored, position)
-    if sequence.dim() == 2:
-        return sequence.gather(1, order)
-    return torch.take_along_dim(sequence, order[..., None], 1)
-
-
 def init_orthogonal(rnn: nn.RNNBase) -> None:
     """Initialize recurrent matrices orthogonal, gate by gate, and biases zero.
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.dropout import Dropout
+from nmt.models.order import reverse_before_eos
 from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
     LinearMap,
@@ -14,7 +15,6 @@ from nmt.models.recurrent import (
     gates_from_embedding,
     init_orthogonal_lstm,
     linear_in_loop,
-    reverse_before_eos,
     run,
     run_packed,
 )

@@ -16,8 +16,9 @@ from nmt.device import autocast
 from nmt.models import recurrent
 from nmt.models.build import build
 from nmt.models.experts import Experts, squared_variation
+from nmt.models.order import reverse_before_eos
 from nmt.models.protocol import EOS, PAD
-from nmt.models.recurrent import linear_in_loop, reverse_before_eos
+from nmt.models.recurrent import linear_in_loop
 from nmt.models.recurrent_attention import SCORE_FUNCTIONS, Memory
 from tests.support.families import (
     FAMILIES,
