@@ -99,6 +99,17 @@ def test_scores_of_the_families_are_those_of_the_runs(row):
     assert cells == [*expected, f"{minutes:.1f}"]
 
 
+def test_scores_by_length_are_those_of_the_runs():
+    header, rows = table("words (sentences)")
+    for column, system in enumerate(header[1:], start=1):
+        run = RUNS / f"multi30k-small-{SYSTEMS[system]}" / "seed-1"
+        scores = read_json(run / "test_2016_flickr.scores.json")
+        parts = [*scores["bleu_by_source_length"][:4], scores["bleu_by_source_rank"][-1]]
+        assert [row[column] for row in rows] == [f"{part['lowercased_bleu']:.1f}" for part in parts]
+        sentences = [f"({part['sentences']})" for part in parts[:4]]
+        assert [row[0].split()[-1] for row in rows[:4]] == sentences
+
+
 def score(run: Path, split: str, metric: str) -> str:
     return f"{read_json(run / f'{split}.scores.json')[metric]['score']:.2f}"
 
