@@ -1,7 +1,7 @@
 """Start the processes of one training: by srun in a SLURM job, by torchrun elsewhere.
 
-Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they may be on
-several nodes, and the first of them is on this one.
+Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they
+may be on several nodes, and the first of them is on this one.
 """
 
 import argparse
@@ -18,9 +18,10 @@ AS_RANK = 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS
 
 def main(args: argparse.Namespace) -> None:
     """Become srun or torchrun."""
-    if slurm.in_job():
+    if slurm.in_job() and not slurm.in_step():
         job = int(os.environ["SLURM_JOB_ID"])
-        os.environ.update(MASTER_ADDR=socket.gethostname(), MASTER_PORT=str(20000 + job % 20000))
+        # Below the ports that systems give away by themselves
+        os.environ.update(MASTER_ADDR=socket.gethostname(), MASTER_PORT=str(20000 + job % 12000))
         start = [
             "srun",
             "--kill-on-bad-exit=1",

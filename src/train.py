@@ -91,7 +91,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         except Stopped as stopped:
             group.barrier()  # torchrun ends all ranks with one, and the first may still be writing
             logging.info(stopped)
-            if slurm.in_job():
+            if slurm.in_job() and not stopped.by_hand:
                 slurm.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:

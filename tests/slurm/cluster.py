@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from nmt.training.slurm import seconds
+
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "squeue", "scontrol", "scancel")
 CLIENTS = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo", "sacct", "sacctmgr")
 NODES = ("node1", "node2")
@@ -186,10 +188,9 @@ class Cluster:
         """Return the node that a job runs on, nothing where it does not run."""
         return self.run("squeue", "-h", f"-j{job}", "-tR", "-o%N")
 
-    def elapsed(self, job: str) -> str:
-        """Return how long a job has run, as hours:minutes:seconds."""
-        minutes = self.run("squeue", "-h", f"-j{job}", "-o%M")
-        return minutes if minutes.count(":") == 2 else f"0:{minutes}"
+    def seconds_left(self, job: str) -> float:
+        """Return the seconds until a job's time limit."""
+        return seconds(self.run("squeue", "-h", f"-j{job}", "-o%L"))
 
     def cut_power(self, node: str) -> None:
         """Kill the node's daemon and all that its jobs have started, and tell the controller."""

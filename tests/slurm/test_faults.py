@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 
+from nmt.training import slurm
 from tests.slurm.workplace import UPDATES
 from tests.support.workflows import snakemake
 
@@ -39,17 +40,14 @@ def kill_snakemake(process):
 
 def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     place = workplace()
-    place.write_profile(slurm_extra="'--signal=TERM@5 --requeue --open-mode=append'")
+    place.write_profile(runtime=3)
     place.train()
     place.wait_for_updates()
     (trainer,) = place.trainers()
-    os.kill(trainer, signal.SIGSTOP)  # or it would finish before; SLURM wakes it up
-    # Limits are whole minutes, and SLURM looks twice in one: the job is told in time where it has
-    # another 40 seconds.
+    os.kill(trainer, signal.SIGSTOP)  # or it would finish before
     number = place.job()
-    hours, minutes, seconds = map(int, cluster.elapsed(number).split(":"))
-    limit = (3600 * hours + 60 * minutes + seconds + 40) // 60 + 1
-    cluster.run("scontrol", "update", f"jobid={number}", f"timelimit={limit}")
+    place.wait(lambda: cluster.seconds_left(number) < slurm.SECONDS_BEFORE_LIMIT)
+    os.kill(trainer, signal.SIGCONT)
     place.wait(lambda: f"SLURM is asked to run job {number} again" in place.training_log)
     # The next one has time, however busy this machine is.
     place.wait(lambda: [number, "PENDING"] in place.queue())
@@ -205,17 +203,26 @@ def test_a_gpu_that_is_not_there_is_an_error_before_any_work(workplace, cluster)
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     place = workplace()
-    place.write_profile(nodes=2, gpu=4)
+    place.write_profile(nodes=2, gpu=4, slurm_extra="'--gpus-per-node=2'")
     place.train()
     place.wait(lambda: place.queue())
     job = cluster.run("scontrol", "show", "job", place.job())
     assert "NumNodes=2" in job
     assert "NumTasks=4" in job  # a process for each GPU
-    assert "TresPerJob=gres:gpu:4" in job
+    assert "TresPerNode=gres:gpu:2" in job
     assert place.exit_code() == 1
     assert "error: a GPU was asked for and torch can use none" in place.training_log
     assert place.log.count("has been submitted") == 1  # a second time would be no better
     assert place.metrics() == []
+
+
+def test_nodes_that_might_get_different_numbers_of_gpus_are_refused(workplace):
+    place = workplace(with_corpus=False)
+    place.write_profile(nodes=2, gpu=4)
+    place.train()
+    assert place.exit_code() == 1
+    assert "add --gpus-per-node=2 to train's slurm_extra" in place.log
+    assert "has been submitted" not in place.log
 
 
 def test_an_environment_that_no_job_can_start_is_an_error_before_any_work(workplace):

@@ -2,11 +2,12 @@
 whole workflows.
 """
 
+import os
 import re
 
 import pytest
 
-from tests.support.killed_trainings import KILL, TERM, Point, Trainings, log_of
+from tests.support.killed_trainings import INT, KILL, TERM, Point, Trainings, log_of
 
 ROW = "tiny-transformer"
 
@@ -42,3 +43,21 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(
     record_property("printed", re.findall("going on from update .*", log)[-1])
     assert (ended, calls) == (ending, 2)
     assert equal
+
+
+@pytest.mark.parametrize(("signal", "is_queued"), [(TERM, True), (INT, False)])
+def test_ctrl_c_does_not_queue_a_slurm_job_again(
+    trainings, tmp_path, monkeypatch, signal, is_queued
+):
+    """The job may be an interactive one, in which more than the training runs."""
+    for program, text in {
+        "squeue": 'case "$*" in *%T*) echo RUNNING;; *) echo 1:00:00;; esac',
+        "scontrol": f"echo $* > '{tmp_path}/asked'; exit 1",
+    }.items():
+        (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    _, ended, _, equal = trainings.interrupted(ROW, 100 + signal, Point("", signal, update=20))
+    assert (ended, equal) == (75, True)
+    assert (tmp_path / "asked").exists() is is_queued

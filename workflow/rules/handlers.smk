@@ -42,6 +42,12 @@ def check_cluster():
             f"Jobs of a cluster cannot start '{sys.executable}': its path must be without spaces"
             " and signs of the shell. Make the environment in such a folder."
         )
+    extra = SET_FOR_TRAINING.get("slurm_extra")
+    if NODES > 1 and GPUS and (extra is None or "--gpus-per-node" not in str(extra.raw)):
+        raise WorkflowError(
+            f"SLURM may give one of the {NODES} nodes more of the {GPUS} GPUs than another: add"
+            f" --gpus-per-node={GPUS // NODES} to train's slurm_extra."
+        )
     refuse_to_start_twice()
 
 
@@ -61,8 +67,9 @@ def refuse_to_start_twice():
         number, comment, folder = (line.split(maxsplit=2) + ["", ""])[:3]
         if folder == str(Path.cwd()) and comment.startswith(("rule_", "group_")):
             raise WorkflowError(
-                f"SLURM job {number} of an earlier call still runs here: wait until it has ended,"
-                f" or `scancel {number}`, then start again."
+                f"SLURM job {number} of an earlier call still runs here: wait until it has ended, or,"
+                f" where that snakemake was killed, `scancel {number}`, then start again. Two that"
+                " run at a time need two clones."
             )
 
 

@@ -15,7 +15,7 @@ rule plan:
     resources:
         mem_mb=memory(6000),
         runtime=minutes(60),
-        gpu=GPUS,
+        gpu=min(1, GPUS),
     params:
         catalog=in_repository(REPRODUCTION.catalog),
         report=f"results/{REPRODUCTION.name}/plan.md",

@@ -68,10 +68,13 @@ def training_memory(wildcards, input, attempt):
     return math.ceil(SNAKEMAKE_MB + attempt * needed * math.ceil(PROCESSES / NODES))
 
 
+# What the command line or a profile sets for training, as in set-resources
+SET_FOR_TRAINING = workflow.resource_settings.overwrite_resources.get("train", {})
+
+
 def training_resource(name, default):
-    """Return what the command line or a profile sets for training, as in set-resources."""
-    settings = workflow.resource_settings.overwrite_resources.get("train", {})
-    return settings[name].value if name in settings else default
+    """Return a number that is set for training, or the default."""
+    return SET_FOR_TRAINING[name].value if name in SET_FOR_TRAINING else default
 
 
 # The GPUs of a training on all of its nodes, and its processes: one for each GPU, at least one

@@ -4,11 +4,13 @@ import logging
 import math
 import time
 from dataclasses import replace
+from signal import SIGINT
 
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.errors import UserError
 from nmt.progress import Progress
+from nmt.training import slurm
 from nmt.training.counters import Counters
 from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics
@@ -25,7 +27,14 @@ TIME_FOR_STATES = 0.01  # fraction at most: a large state, which takes long, is 
 
 
 class Stopped(Exception):
-    """A signal asked training to stop; its state is on disk."""
+    """A signal asked training to stop; its state is on disk.
+
+    by_hand: whether it was Ctrl-C, and not a service that ends the job.
+    """
+
+    def __init__(self, message: str, by_hand: bool):
+        super().__init__(message)
+        self.by_hand = by_hand
 
 
 class TrainingLoop:
@@ -87,13 +96,15 @@ class TrainingLoop:
                     # Paid for, but training was no slower for it
                     self.spend(counters, self.logged)
                 due = self.group.is_main and time.monotonic() >= self.next_state
-                stopping, due = self.group.any(bool(stop), due)
+                ends = self.group.is_main and self.is_out_of_time()
+                stopping, by_hand, due = self.group.any(bool(stop) or ends, SIGINT in stop, due)
                 if stopping or due or at_interval:
                     self.save()
                 if stopping and not counters.is_finished(self.settings):
                     raise Stopped(
                         f"stopped at update {counters.update}, all saved: run the same command to"
-                        " go on."
+                        " go on.",
+                        by_hand,
                     )
                 self.progress.update()
         return counters
@@ -121,6 +132,8 @@ class TrainingLoop:
         )
         self.clock = now()
         self.next_state = time.monotonic() + SECONDS_BETWEEN_STATES
+        self.state_seconds = 0.0  # what writing the last one took
+        self.end = slurm.end_of_training() if self.group.is_main else math.inf
         return counters
 
     def require_same_update(self, update: int) -> None:
@@ -131,6 +144,13 @@ class TrainingLoop:
                 f"the processes found the states of updates {-earliest} to {latest} in"
                 f" {self.folder.state_folder}: all nodes must see the same files there."
             )
+
+    def is_out_of_time(self) -> bool:
+        """Return whether a job's time limit is so near that the state has to be written now."""
+        if time.monotonic() + 2 * self.state_seconds < self.end:
+            return False
+        self.end = slurm.end_of_training()  # the limit may have been changed
+        return time.monotonic() + 2 * self.state_seconds >= self.end
 
     def at_interval(self) -> bool:
         """Return whether the model is validated and kept after this update."""
@@ -259,8 +279,9 @@ class TrainingLoop:
         self.check_gradients()
         self.metrics.flush_to_disk()
         save_state(self.folder.state, self.trainer, self.counters, self.folder.fingerprint)
-        saved = time.monotonic()
-        self.next_state = saved + max(SECONDS_BETWEEN_STATES, (saved - begun) / TIME_FOR_STATES)
+        self.state_seconds = time.monotonic() - begun
+        pause = max(SECONDS_BETWEEN_STATES, self.state_seconds / TIME_FOR_STATES)
+        self.next_state = time.monotonic() + pause
 
 
 def now() -> tuple[float, float]:

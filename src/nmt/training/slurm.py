@@ -1,7 +1,9 @@
 """What a training asks of SLURM: to be run again, where a time limit or a preemption stopped it."""
 
 import logging
+import math
 import os
+import re
 import subprocess
 import time
 from contextlib import suppress
@@ -9,11 +11,45 @@ from contextlib import suppress
 from nmt.training.distributed import ProcessGroup
 
 SECONDS_TO_BE_KILLED = 600
+SECONDS_BEFORE_LIMIT = 120
+LARGEST_STEP = 0xFFFFFFF0
 
 
 def in_job() -> bool:
     """Return whether this process belongs to a SLURM job."""
     return "SLURM_JOB_ID" in os.environ
+
+
+def in_step() -> bool:
+    """Return whether this process belongs to a step of a job, as in `srun --pty bash`.
+
+    A step that it started would wait for this one's CPUs. The batch script's has no number, and
+    that of an interactive `salloc` one of SLURM's largest.
+    """
+    return int(os.environ.get("SLURM_STEP_ID", LARGEST_STEP)) < LARGEST_STEP
+
+
+def end_of_training() -> float:
+    """Return until when this process may train, by time.monotonic(): two minutes before the limit.
+
+    Infinity where there is no job or no limit. Training asks by itself, because SLURM's signal of a
+    coming limit does not reach what a job's own process has started: with proctrack/cgroup, the
+    usual one, it goes to that process alone.
+    """
+    if not in_job():
+        return math.inf
+    job = os.environ["SLURM_JOB_ID"]
+    left = output_of("squeue", "--noheader", f"--jobs={job}", "--format=%L")
+    return time.monotonic() + seconds(left or "") - SECONDS_BEFORE_LIMIT
+
+
+def seconds(text: str) -> float:
+    """Return SLURM's 1-02:03:04, 2:03:04 or 3:04 in seconds; UNLIMITED is infinite."""
+    fields = re.fullmatch(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)", text)
+    if not fields:
+        return math.inf
+    days, hours, minutes, rest = (int(field or 0) for field in fields.groups())
+    return 86400 * days + 3600 * hours + 60 * minutes + rest
 
 
 def go_on_later(group: ProcessGroup) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -264,6 +265,17 @@ def test_ranks_go_on_from_the_same_update(tmp_path, largest, agree):
     loop.folder = SimpleNamespace(state_folder=tmp_path)
     with nullcontext() if agree else pytest.raises(UserError, match="must see the same files"):
         loop.require_same_update(20)
+
+
+def test_a_limit_that_was_changed_is_asked_for_again(tmp_path, monkeypatch):
+    loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
+    loop.state_seconds, loop.end = 5.0, time.monotonic() + 20
+    assert not loop.is_out_of_time()
+    loop.state_seconds = 20.0  # two such states would not fit before the limit
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: loop.end)
+    assert loop.is_out_of_time()
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: time.monotonic() + 1000)
+    assert not loop.is_out_of_time()
 
 
 def test_a_checkpoint_with_two_names_takes_room_once(tmp_path, monkeypatch):
