@@ -52,7 +52,7 @@ class Workplace:
         training = profile["set-resources"]["train"]
         training |= {"runtime": 30, "slurm_partition": "gpu", **of_training}
         profile["set-threads"] = {"train": 1}
-        profile |= {"latency-wait": 5, "slurm-init-seconds-before-status-checks": 1}
+        profile |= {"cores": 2, "latency-wait": 5, "slurm-init-seconds-before-status-checks": 1}
         folder = self.folder / "profile"
         folder.mkdir(exist_ok=True)
         (folder / "config.yaml").write_text(yaml.safe_dump(profile))
