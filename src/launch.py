@@ -1,7 +1,7 @@
 """Start the processes of one training: by srun in a SLURM job, by torchrun elsewhere.
 
-Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they
-may be on several nodes, and the first of them is on this one.
+Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they may be on
+several nodes, and the first of them is on this one.
 """
 
 import argparse

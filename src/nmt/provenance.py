@@ -22,21 +22,20 @@ def commit() -> str:
 
 
 @cache
-def files_changed_since(commit_hash: str, paths: tuple[str, ...], but: str) -> list[str]:
+def files_changed_since(commit_hash: str, paths: tuple[str, ...], ignore: str) -> list[str]:
     """Return the files below some paths of the repository that differ from those of a commit.
 
     There are none where git does not know the commit, or where it had changes itself (`+`).
 
-    but: a regular expression of a line of commit messages: what such commits alone changed does not
-    count.
+    ignore: a regular expression of a line of commit messages: changes of such commits do not count.
     """
     if not re.fullmatch("[0-9a-f]{7,40}", commit_hash):
         return []
-    counts = ["--invert-grep", "--extended-regexp", f"--grep={but}"]
+    other_commits = ["--invert-grep", "--extended-regexp", f"--grep={ignore}"]
     try:
         differ = git("diff", "--name-only", commit_hash, "--", *paths).splitlines()
         since = f"{commit_hash}...HEAD"
-        committed = git("log", "--format=", "--name-only", *counts, since, "--", *paths)
+        committed = git("log", "--format=", "--name-only", *other_commits, since, "--", *paths)
         uncommitted = git("diff", "--name-only", "HEAD", "--", *paths)
     except (OSError, subprocess.CalledProcessError):
         return []

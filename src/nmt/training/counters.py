@@ -19,6 +19,9 @@ class Counters:
     source_tokens: int = 0
     target_tokens: int = 0
     positions: int = 0  # tokens of both sides, padding included
+    # Tokens of both sides, without padding and with it, at the last line of metrics.jsonl
+    logged_tokens: int = 0
+    logged_positions: int = 0
     flops: float = 0.0  # as nmt.models.flops counts them
     seconds: float = 0.0
     device_seconds: float = 0.0  # seconds times the number of ranks

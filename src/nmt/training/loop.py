@@ -137,19 +137,21 @@ class TrainingLoop:
         return counters
 
     def require_same_update(self, update: int) -> None:
-        """Raise UserError where ranks go on from different updates, as their states are others."""
+        """Raise UserError where ranks would resume from different updates."""
         latest, earliest = self.group.max(update, -update)
         if latest != -earliest:
             raise UserError(
-                f"the processes found the states of updates {-earliest} to {latest} in"
-                f" {self.folder.state_folder}: all nodes must see the same files there."
+                f"ranks would resume from different updates, {-earliest} to {latest}:"
+                f" {self.folder.state_folder} must be on a file system that all nodes share."
             )
 
     def is_out_of_time(self) -> bool:
         """Return whether a job's time limit is so near that the state has to be written now."""
         if time.monotonic() + 2 * self.state_seconds < self.end:
             return False
-        self.end = slurm.end_of_training()  # the limit may have been changed
+        # The limit may have been changed; a squeue that does not answer changes nothing.
+        end = slurm.end_of_training()
+        self.end = end if math.isfinite(end) else self.end
         return time.monotonic() + 2 * self.state_seconds >= self.end
 
     def at_interval(self) -> bool:
@@ -210,7 +212,9 @@ class TrainingLoop:
                 "nll": nll / tokens,
                 "perplexity": perplexity(nll / tokens),
             }
-        real_tokens = target_tokens + counters.source_tokens - before.source_tokens
+        real_tokens = counters.source_tokens + counters.target_tokens
+        tokens_since = real_tokens - counters.logged_tokens
+        positions_since = counters.positions - counters.logged_positions
         self.metrics.write(
             update=counters.update,
             epoch=counters.epoch,
@@ -224,11 +228,12 @@ class TrainingLoop:
             cpu_seconds=round(counters.cpu_seconds, 2),
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
-            padding=1 - real_tokens / (counters.positions - before.positions),
+            padding=1 - tokens_since / positions_since,
             memory=self.machine.memory(),
         )
         shown = {name: f"{value:.3f}" for name, value in means.items()}
         self.progress.update(0, **shown, tokens_per_second=speed)
+        counters.logged_tokens, counters.logged_positions = real_tokens, counters.positions
         self.logged = replace(counters)
 
     def validate(self) -> None:

@@ -12,7 +12,7 @@ from nmt.training.distributed import ProcessGroup
 
 SECONDS_TO_BE_KILLED = 600
 SECONDS_BEFORE_LIMIT = 120
-LARGEST_STEP = 0xFFFFFFF0
+FIRST_RESERVED_STEP = 0xFFFFFFF0
 
 
 def in_job() -> bool:
@@ -23,10 +23,10 @@ def in_job() -> bool:
 def in_step() -> bool:
     """Return whether this process belongs to a step of a job, as in `srun --pty bash`.
 
-    A step that it started would wait for this one's CPUs. The batch script's has no number, and
-    that of an interactive `salloc` one of SLURM's largest.
+    A step started inside one waits for its CPUs. A batch script has no step number, and the step of
+    an interactive `salloc` has one of SLURM's reserved numbers.
     """
-    return int(os.environ.get("SLURM_STEP_ID", LARGEST_STEP)) < LARGEST_STEP
+    return int(os.environ.get("SLURM_STEP_ID", FIRST_RESERVED_STEP)) < FIRST_RESERVED_STEP
 
 
 def end_of_training() -> float:

@@ -24,9 +24,9 @@ class Trainer:
     """A model with its optimizer and gradient scaler: everything an update changes but counters.
 
     Only `pop_gradient_norms` synchronizes with a GPU, and what docs/performance.md lists of some
-    families. Random numbers depend on seed, update and
-    micro-batch, and on nothing that came before. So there is no generator's state to save, and
-    dropout is the same on any number of ranks that compute the same micro-batches.
+    families. Random numbers depend on seed, update and micro-batch, and on nothing that came
+    before. So there is no generator's state to save, and dropout is the same on any number of ranks
+    that compute the same micro-batches.
     """
 
     def __init__(self, model: Model, settings: Training, group: ProcessGroup, seed: int):

@@ -157,7 +157,7 @@ def test_a_run_on_other_data_than_the_first_is_stale(made):
 
 def test_a_run_of_other_code_is_stale(made, monkeypatch):
     changed = ["src/nmt/models/attention.py", "src/train.py"]
-    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths, but: changed)
+    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths, ignore: changed)
     stale = "trained at commit abcdef0123, since when src/nmt/models/attention.py and 1 more files"
     assert [run.stale for run in runs_of(made, [ROW])] == [f"{stale} changed"] * 2
 
@@ -173,8 +173,8 @@ def test_a_run_of_other_code_is_stale(made, monkeypatch):
     ],
 )
 def test_code_whose_updates_are_the_same_makes_no_run_stale(monkeypatch, device, message, counts):
-    def changed(commit, paths, but):
-        return [] if re.search(but, message) else ["src/train.py"]
+    def changed(commit, paths, ignore):
+        return [] if re.search(ignore, message) else ["src/train.py"]
 
     monkeypatch.setattr(results, "files_changed_since", changed)
     training = {"made_by": [{"commit": "abcdef0123", "device": device}]}

@@ -215,6 +215,22 @@ def test_rates_are_those_since_the_last_line(tmp_path):
     assert line["seconds"] == 12.0
 
 
+def test_padding_is_that_since_the_last_line_also_where_training_went_on_between(tmp_path):
+    counters = Counters(update=20, source_tokens=400, target_tokens=400, positions=1000)
+    counters.seconds = counters.device_seconds = 1.0
+    loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, counters)
+    loop.logged = Counters()
+    loop.progress = Progress("training", None, "updates")
+    loop.log(RATE, norm=1.0)
+    counters = replace(counters, update=21, target_tokens=450, positions=1100)  # is saved here
+    loop.counters, loop.logged = replace(counters, update=40, positions=1200), counters
+    loop.counters.seconds = loop.counters.device_seconds = 2.0
+    loop.log(RATE, norm=1.0)
+    first, second = read_metrics(tmp_path / "metrics.jsonl")
+    assert first["padding"] == pytest.approx(1 - 800 / 1000)
+    assert second["padding"] == pytest.approx(1 - 50 / 200)
+
+
 @pytest.mark.parametrize("family", ["gnmt", "seq2seq"])
 def test_what_torch_cannot_do_is_said_before_it_fails(family):
     message = "cannot train an LSTM in float16 on a CPU: set precision to bfloat16"
@@ -263,7 +279,7 @@ def test_ranks_go_on_from_the_same_update(tmp_path, largest, agree):
     loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
     loop.group = SimpleNamespace(max=lambda *_: largest)
     loop.folder = SimpleNamespace(state_folder=tmp_path)
-    with nullcontext() if agree else pytest.raises(UserError, match="must see the same files"):
+    with nullcontext() if agree else pytest.raises(UserError, match="all nodes share"):
         loop.require_same_update(20)
 
 
@@ -274,6 +290,8 @@ def test_a_limit_that_was_changed_is_asked_for_again(tmp_path, monkeypatch):
     loop.state_seconds = 20.0  # two such states would not fit before the limit
     monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: loop.end)
     assert loop.is_out_of_time()
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: math.inf)
+    assert loop.is_out_of_time()  # squeue did not answer
     monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: time.monotonic() + 1000)
     assert not loop.is_out_of_time()
 
