@@ -2,20 +2,21 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile
 
 from nmt.configuration import Decoding, Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.decoding.translator import translate_tokens
-from nmt.errors import UserError
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import Model
@@ -28,10 +29,11 @@ from nmt.training.state import load_state, save_state
 from nmt.training.trainer import Trainer
 
 CPU = torch.device("cpu")
-LARGEST_DIFFERENCE = 1e-3  # of gradients in float32, relative to their norm
-LARGEST_RATIO = 2  # of the errors of gradients in bfloat16, the device's to the CPU's
+LARGEST_ERROR = 1e-3  # of gradients in float32, relative to their norm
+LARGEST_RATIO = 2  # of a gradient's error, the device's to the CPU's
 RATE = 1e-3
 WARM_UP_UPDATES = 3
+PROFILED_UPDATES = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Workload:
     """What is checked: small experiments of all families, and large ones at the paper's batch.
 
     device: where. predicted_for: the GPU that predictions are for, None for none. sentences: how
-    many search translates. seconds: for which each speed is measured.
+    many search translates. seconds: for which each speed is measured, after as long a warm-up.
+    least_tokens: the sizes of groups with which speed is measured (nmt.data.grouping).
     """
 
     families: list[Experiment]
@@ -60,22 +63,25 @@ class Workload:
     predicted_for: Device | None
     sentences: int
     seconds: float
+    least_tokens: list[int]
 
 
 def checks(work: Workload) -> Iterator[Row]:
     """Yield the lines of the table, the most valuable first."""
     for experiment in work.families:
-        yield tried(agreement, "gradient beside the CPU's", experiment, work)
-    for experiment in work.families:
-        yield tried(agreement_in_bfloat16, "error of the gradient in bfloat16", experiment, work)
+        yield tried(agreement, "error of the gradient", experiment, work)
     for experiment in work.families:
         yield tried(resuming, "resumed after 2 of 4 updates", experiment, work)
     for experiment in work.large:
-        yield tried(grouped, "training, in groups", experiment, work)
-        yield tried(ungrouped, "training, micro-batches as they are", experiment, work)
-        if work.device.type != "cpu":  # where compiling takes minutes
-            yield tried(compiled, "training, in groups, compiled", experiment, work)
+        for least in work.least_tokens:
+            check = partial(training_speed, least=least)
+            yield tried(check, f"training, groups of {least:,} tokens", experiment, work)
     yield tried(search_speed, "beam search, 4 hypotheses", work.large[-1], work)
+    if work.device.type != "cpu":  # where compiling takes minutes
+        for experiment in work.large:
+            for least in work.least_tokens[1:]:
+                check = partial(training_speed, least=least, compiled=True)
+                yield tried(check, f"the same compiled, {least:,} tokens", experiment, work)
 
 
 def tried(
@@ -87,8 +93,9 @@ def tried(
     """Return a check's line; an error is its state, and the next check goes on."""
     try:
         return Row(name, experiment.title, *check(experiment, work))
-    except (RuntimeError, UserError) as error:
-        return Row(name, experiment.title, "", "", f"FAILED: {str(error).splitlines()[0]}")
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or repr(error)
+        return Row(name, experiment.title, "", "", f"FAILED: {reason}")
 
 
 def make_trainer(experiment: Experiment, work: Workload, device: torch.device) -> Trainer:
@@ -109,18 +116,26 @@ def updates(
 def gradient(
     experiment: Experiment, work: Workload, device: torch.device, precision: str = "float32"
 ) -> Tensor:
-    """Return the gradient of an update without dropout and noise, on the CPU."""
+    """Return the gradient of an update without dropout and noise, on the CPU.
+
+    precision: one of training's, or float64.
+    """
+    exact = precision == "float64"
     model = experiment.model.model_copy(update={"dropout": 0.0})
-    training = experiment.training.model_copy(update={"precision": precision})
-    exact = experiment.model_copy(update={"model": model, "training": training})
-    trainer = make_trainer(exact, work, device)
+    training = experiment.training.model_copy(
+        update={"precision": "float32" if exact else precision}
+    )
+    experiment = experiment.model_copy(update={"model": model, "training": training})
+    trainer = make_trainer(experiment, work, device)
     for module in trainer.model.modules():
         if isinstance(module, Experts):  # as gates start, all are equal, and the choice is chance
             module.gate.data.copy_(torch.randn(module.gate.shape))
+    if exact:
+        trainer.model.double()
     # Experts are without noise only in evaluation, in which cuDNN has no gradients.
     noisy = model.has_loss_of_batches
     trainer.objective.train(not noisy)
-    batch = next(updates(exact, work, device))
+    batch = next(updates(experiment, work, device))
     with torch.backends.cudnn.flags(enabled=not noisy, allow_tf32=False):
         for micro_batch in batch.micro_batches.values():
             total, _ = trainer.objective(micro_batch, 0.0)
@@ -130,22 +145,19 @@ def gradient(
 
 
 def agreement(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
-    """Compare the gradient of an update with the CPU's."""
-    expected = gradient(experiment, work, CPU)
-    difference = relative(gradient(experiment, work, work.device), expected)
-    return f"{difference:.1e}", "", "right" if difference < LARGEST_DIFFERENCE else "WRONG"
-
-
-def agreement_in_bfloat16(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
-    """Compare the error of a gradient in bfloat16 with that on the CPU.
+    """Compare the error of an update's gradient with that on the CPU, where float64 is exact.
 
     Both are large where an untrained model is chaotic: it differs by family.
     """
-    exact = gradient(experiment, work, CPU)
-    on_cpu = relative(gradient(experiment, work, CPU, "bfloat16"), exact)
-    difference = relative(gradient(experiment, work, work.device, "bfloat16"), exact)
-    state = "right" if difference < LARGEST_RATIO * on_cpu else "WRONG"
-    return f"{difference:.1e}, on the CPU {on_cpu:.1e}", "", state
+    exact = gradient(experiment, work, CPU, "float64")
+    measured, right = [], True
+    for precision in ("float32", "bfloat16"):
+        on_cpu = relative(gradient(experiment, work, CPU, precision), exact)
+        error = relative(gradient(experiment, work, work.device, precision), exact)
+        largest = max(LARGEST_RATIO * on_cpu, LARGEST_ERROR if precision == "float32" else 0)
+        right = right and error < largest
+        measured.append(f"{precision} {error:.1e} (CPU {on_cpu:.1e})")
+    return ", ".join(measured), "", "right" if right else "WRONG"
 
 
 def relative(computed: Tensor, expected: Tensor) -> float:
@@ -174,50 +186,67 @@ def resuming(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
     return "", "", "same" if all(torch.equal(one, other) for one, other in pairs) else "OTHER"
 
 
-def grouped(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
-    """Measure training as train.py does it, beside its prediction."""
-    measured = speed(experiment, work, least_tokens(work.device, experiment.model))
-    if work.predicted_for is None:
+def training_speed(
+    experiment: Experiment, work: Workload, least: int, compiled: bool = False
+) -> tuple[str, str, str]:
+    """Measure training in groups of a size; beside that of train.py stands its prediction."""
+    measured = speed(experiment, work, least, compiled)
+    chosen = least == least_tokens(work.device, experiment.model)
+    if compiled or not chosen or work.predicted_for is None:
         return measured, "", ""
     prediction = predict_training(experiment, work.texts, work.predicted_for)
     rate = f"{prediction.tokens_per_second:,.0f} tokens/s"
     return measured, f"{rate}, bound by {prediction.bound}", ""
 
 
-def ungrouped(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
-    """Measure training with the experiment's own micro-batches."""
-    return speed(experiment, work, least=0), "", ""
+def speed(experiment: Experiment, work: Workload, least: int, compiled: bool) -> str:
+    """Measure target tokens a second, MFU, kernels an update, and memory.
 
-
-def compiled(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
-    """Measure training with torch's compiler."""
-    least = least_tokens(work.device, experiment.model)
-    return speed(experiment, work, least, compiled=True), "", ""
-
-
-def speed(experiment: Experiment, work: Workload, least: int, compiled: bool = False) -> str:
-    """Measure target tokens a second, MFU and memory of training."""
+    The share of the time in which the device has work says whether it waits for the host. compiled:
+    whether torch compiles each layer.
+    """
     device = work.device
     machine = Machine.of(device, experiment, make_trainer(experiment, work, CPU).model)
     trainer = make_trainer(experiment, work, device)
     if compiled:
-        trainer.model.compile(dynamic=True)
+        for module in trainer.model.modules():
+            for layer in module if isinstance(module, nn.ModuleList) else ():
+                layer.compile(dynamic=True)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     stream = updates(experiment, work, device, least)
-    for number in range(1, WARM_UP_UPDATES + 1):
-        trainer.train_step(next(stream), RATE, number)
-    trainer.pop_gradient_norms()  # waits for the device
-    tokens, flops = 0, 0.0
+    train(trainer, islice(stream, WARM_UP_UPDATES))
+    train(trainer, until(time.monotonic() + work.seconds, stream))  # first calls load kernels
     begun = time.monotonic()
-    while not tokens or time.monotonic() < begun + work.seconds:
-        batch = next(stream)
-        trainer.train_step(batch, RATE, WARM_UP_UPDATES + 1)
-        tokens += batch.target_tokens
-        flops += machine.flops(batch, source_too=False)
-    trainer.pop_gradient_norms()
+    batches = train(trainer, until(begun + work.seconds, stream))
     seconds = time.monotonic() - begun
-    memory = f"{machine.memory() / 1e9:.1f} GB"
+    tokens = sum(batch.target_tokens for batch in batches)
+    flops = sum(machine.flops(batch, source_too=False) for batch in batches)
     mfu = flops / seconds / machine.peak
-    return f"{tokens / seconds:,.0f} tokens/s, MFU {mfu:.0%}, {memory}"
+    parts = [f"{tokens / seconds:,.0f} tokens/s", f"MFU {mfu:.0%}"]
+    if device.type == "cuda":
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+            profiled = train(trainer, islice(stream, PROFILED_UPDATES))
+        kernels = profiler.key_averages()
+        busy = sum(kernel.self_device_time_total for kernel in kernels) / 1e6
+        busy *= tokens / sum(batch.target_tokens for batch in profiled) / seconds
+        count = sum(kernel.count for kernel in kernels if kernel.self_device_time_total)
+        parts += [f"busy {busy:.0%}", f"{count / len(profiled):,.0f} kernels an update"]
+    return ", ".join([*parts, f"{machine.memory() / 1e9:.1f} GB"])
+
+
+def until(end: float, batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
+    """Yield batches until a time, but at least one."""
+    yield next(batches)
+    while time.monotonic() < end:
+        yield next(batches)
+
+
+def train(trainer: Trainer, batches: Iterable[UpdateBatch]) -> list[UpdateBatch]:
+    """Train on batches, wait for the device, and return them."""
+    for number, batch in enumerate(batches, start=1):
+        trainer.train_step(batch, RATE, number)
+    return [batch for batch, _ in trainer.pop_gradient_norms()]
 
 
 def search_speed(experiment: Experiment, work: Workload) -> tuple[str, str, str]:
