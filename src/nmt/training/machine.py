@@ -17,9 +17,9 @@ from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit
 
-# Tokens of both sides for which a GPU takes as long as for fewer: by the model of nmt.planning, the
-# paper's updates take least time in groups of about this size (docs/performance.md).
-GPU_LEAST_TOKENS = 8192
+# Tokens of both sides for which a GPU takes as long as for fewer: on an H200 larger groups than these
+# have more to compute in the paper's updates, and smaller ones more kernels (docs/performance.md).
+GPU_LEAST_TOKENS = 16384
 AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
