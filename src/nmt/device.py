@@ -50,7 +50,7 @@ def choose_device(gpus: int = 0) -> torch.device:
                 f" yours already: let fewer run at a time (snakemake --resources gpu={len(names)})."
             )
         index = int(os.environ.get("LOCAL_RANK", 0)) % len(names)
-        logging.warning(f"all {len(names)} GPUs have work already: GPU {index} gets more.")
+        logging.warning(f"every GPU here has work already: GPU {index} gets more.")
     device = torch.device("cuda", index)
     torch.cuda.set_device(device)
     allow_tf32("float32")  # torch allows it to cuDNN
