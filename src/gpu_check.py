@@ -1,9 +1,9 @@
 """Check what training and search do on this machine's GPU, in order of worth; write one table.
 
-The gradient of every family against the CPU's, resuming bit for bit, speed of large models at their
-own batch by the size of groups, with the roofline's prediction, beam search, and torch's compiler.
-The table is written after every line, so that whatever ends the command leaves what was known.
-Without a GPU all of it runs on the CPU.
+The gradient of every family against the CPU's, states loaded bit for bit, speed of large models at
+their own batch by the size of groups, with the roofline's prediction, beam search, and the time of
+kernels. The table is written after every line, so that whatever ends the command leaves what was
+known. Without a GPU all of it runs on the CPU.
 """
 
 import argparse
@@ -44,7 +44,6 @@ def main(args: argparse.Namespace) -> int:
         predicted_for=predicted_for[0] if predicted_for else None,
         sentences=args.sentences,
         seconds=args.seconds,
-        least_tokens=args.least_tokens,
     )
     rows: list[Row] = []
     for row in checks(work):
@@ -85,14 +84,6 @@ if __name__ == "__main__":
     parser.add_argument("--vocabulary", type=command.whole_number(8), default=37_000)
     parser.add_argument("--sentences", type=command.whole_number(1), default=3_000)
     parser.add_argument("--seconds", type=command.number(0), default=15, help="of each speed")
-    parser.add_argument(
-        "--least-tokens",
-        nargs="+",
-        type=command.whole_number(0),
-        metavar="N",
-        default=[8_192, 16_384, 32_768, 65_536],
-        help="sizes of groups of sentences; 0: micro-batches as they are",
-    )
     parser.add_argument("--output", type=Path, default=Path("results/gpu.md"), metavar="FILE")
     command.add_gpus(parser)
     command.run(main, parser)

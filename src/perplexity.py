@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> None:
         "tokens": int(batches.target_lengths.sum()),
     }
     write_json(args.output, result)
-    logging.info(f"perplexity {result['perplexity']:.5g} over {result['tokens']} subwords")
+    logging.info(f"perplexity {result['perplexity']:.5g} over {result['tokens']} tokens")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ OPTIONS = (
     "--sentences=3",
     "--seconds=0",
     "--large=tiny-transformer",
-    "--least-tokens=0",
 )
 
 

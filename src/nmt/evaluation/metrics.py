@@ -112,8 +112,9 @@ METRICS = {
     "perplexity": Metric(
         label="perplexity",
         description=(
-            "exp of the mean negative log-likelihood of a subword, end of sentence counted, without"
-            " smoothing; comparable only between rows with the same vocabulary; lower is better."
+            "exp of the mean negative log-likelihood of a token (a subword, or a character where"
+            " these are the vocabulary), end of sentence counted, without smoothing; comparable"
+            " only between rows with the same vocabulary; lower is better."
         ),
         scorer=None,
     ),

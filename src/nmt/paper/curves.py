@@ -48,7 +48,7 @@ def learning_curves(drawing: Drawing) -> Picture:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.align_ylabels()
     note = (
-        "Loss is the negative log-likelihood of a subword in nats, without label smoothing; it and"
+        "Loss is the negative log-likelihood of a token in nats, without label smoothing; it and"
         " perplexity compare only rows with the same vocabulary. FLOPs: 6 N D plus attention."
     )
     if points.seeds.max() > 1:

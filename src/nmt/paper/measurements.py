@@ -60,7 +60,7 @@ def score_columns(run: Run, split: str, metric: str) -> dict:
         if not run.has("dev.perplexity.json"):
             return {}
         perplexity = run.perplexity()
-        signature = f"{perplexity['tokens']} subwords"
+        signature = f"{perplexity['tokens']} tokens"
         return {metric: perplexity["perplexity"], f"{metric}_signature": signature}
     if not run.has("scores.json", f"{split}."):
         return {}

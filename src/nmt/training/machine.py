@@ -17,8 +17,8 @@ from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit
 
-# Tokens of both sides for which a GPU takes as long as for fewer: on an H200 larger groups had more
-# to compute in the paper's updates, and smaller ones more kernels (docs/performance.md).
+# Tokens of both sides for which a GPU takes about as long as for fewer. A compromise: larger groups
+# have more padding, smaller ones more kernels, for which an H200 waited (docs/performance.md).
 GPU_LEAST_TOKENS = 16384
 AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

@@ -85,7 +85,7 @@ def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / "dev.perplexity.json"
     write_json(path, read_json(path) | {"tokens": 4321})
     text = markdown(table((tmp_path, reproduction, catalog), "dev"))
-    assert "(4321 subwords, 5000 subwords)" in text
+    assert "(4321 tokens, 5000 tokens)" in text
     # Its metric has no column.
     assert "Another split" not in text
 
