@@ -13,7 +13,7 @@ compare() {
     shift 5
     references=results/corpora/$corpus/raw/$split.$language
     test -e "$references" || return 0
-    translations=$(echo $runs/"$corpus"/*/seed-*/"$split".translations.txt)
+    translations=$(ls $runs/"$corpus"/*/seed-*/"$split".translations.txt | grep -v +)
     names=$(for path in $translations; do basename "$(dirname "$(dirname "$path")")"; done)
     python src/compare.py --translations $translations --names $names --references "$references" \
         --target-language "$language" --metrics "$@" --output "$significance"
@@ -48,3 +48,10 @@ for table in families dev best; do
     typeset multi30k-families $table
 done
 plot multi30k-families families learning-curves bleu-by-length cost
+typeset multi30k-en-de table3
+compare demo-families families demo test de bleu chrf ter
+compare demo-families dev demo dev de bleu
+for table in families dev gnmt; do
+    typeset demo-families $table
+done
+plot demo-families families learning-curves bleu-by-length

@@ -99,6 +99,16 @@ def test_scores_of_the_families_are_those_of_the_runs(row):
     assert cells == [*expected, f"{minutes:.1f}"]
 
 
+def test_rows_of_table_3_are_as_printed():
+    """Of the rows that were trained: perplexity and BLEU, with their differences."""
+    text = (DATA.parents[1] / "tables" / "multi30k-en-de.table3.md").read_text(encoding="utf-8")
+    differences = next(part for part in text.split("\n\n") if "Δ base" in part)
+    _, *printed = cells(differences)
+    columns = (0, 1, 2, 4, 5, 6, 8)
+    trained = [[row[column] for column in columns] for row in printed if row[1] != "not run"]
+    assert table("system | perplexity | Δ base")[1] == trained
+
+
 def test_scores_by_length_are_those_of_the_runs():
     header, rows = table("words (sentences)")
     for column, system in enumerate(header[1:], start=1):
