@@ -13,7 +13,7 @@ compare() {
     shift 5
     references=results/corpora/$corpus/raw/$split.$language
     test -e "$references" || return 0
-    translations=$(ls $runs/"$corpus"/*/seed-*/"$split".translations.txt | grep -v +)
+    translations=$(ls $runs/"$corpus"/*/*/"$split".translations.txt | grep -v +)
     names=$(for path in $translations; do basename "$(dirname "$(dirname "$path")")"; done)
     python src/compare.py --translations $translations --names $names --references "$references" \
         --target-language "$language" --metrics "$@" --output "$significance"
@@ -54,4 +54,4 @@ compare demo-families dev demo dev de bleu
 for table in families dev gnmt; do
     typeset demo-families $table
 done
-plot demo-families families learning-curves bleu-by-length
+plot demo-families families learning-curves

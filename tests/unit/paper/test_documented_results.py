@@ -1,5 +1,7 @@
 """Numbers of docs/results.md are those of docs/results/data."""
 
+import gzip
+import json
 import re
 from pathlib import Path
 
@@ -107,6 +109,34 @@ def test_rows_of_table_3_are_as_printed():
     columns = (0, 1, 2, 4, 5, 6, 8)
     trained = [[row[column] for column in columns] for row in printed if row[1] != "not run"]
     assert table("system | perplexity | Δ base")[1] == trained
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        ("system | BLEU (sacreBLEU) | interval", "families"),
+        ("system | perplexity | BLEU (sacreBLEU)", "dev"),
+    ],
+)
+def test_columns_of_generated_text_are_as_printed(start, name):
+    text = (DATA.parents[1] / "tables" / f"demo-families.{name}.md").read_text(encoding="utf-8")
+    printed_header, *printed = cells(text.split("\n\n")[1])
+    header, rows = table(start)
+    columns = [printed_header.index(label) for label in header]
+    assert rows == [[row[column] for column in columns] for row in printed]
+
+
+@pytest.mark.parametrize("row", table("seed | BLEU")[1], ids=lambda row: row[0])
+def test_what_gnmt_learns_is_that_of_the_runs(row):
+    """BLEU, dev perplexity at the end, and from which update it was below 3."""
+    expected = []
+    for name in ("demo-small-gnmt", "demo-small-gnmt+context-current"):
+        run = DATA / "demo" / name / f"seed-{row[0]}"
+        with gzip.open(run / "metrics.jsonl.gz", "rt") as metrics:
+            lines = [json.loads(line) for line in metrics]
+        below = next(line["update"] for line in lines if line.get("dev_perplexity", 3) < 3)
+        expected += [score(run, "test", "bleu"), perplexity(run), f"{below:,}"]
+    assert row[1:] == expected
 
 
 def test_scores_by_length_are_those_of_the_runs():
