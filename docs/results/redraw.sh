@@ -13,8 +13,14 @@ compare() {
     shift 5
     references=results/corpora/$corpus/raw/$split.$language
     test -e "$references" || return 0
-    translations=$(ls $runs/"$corpus"/*/*/"$split".translations.txt | grep -v +)
-    names=$(for path in $translations; do basename "$(dirname "$(dirname "$path")")"; done)
+    translations= names=
+    for compressed in $(ls $runs/"$corpus"/*/*/"$split".translations.txt.gz | grep -v +); do
+        run=$(dirname "$compressed")
+        row=$(basename "$(dirname "$run")")
+        path=$scratch/$row.$(basename "$run").$split
+        gzip -dc "$compressed" >"$path"
+        translations="$translations $path" names="$names $row"
+    done
     python src/compare.py --translations $translations --names $names --references "$references" \
         --target-language "$language" --metrics "$@" --output "$significance"
 }

@@ -1,5 +1,7 @@
 """What gpu_checks calls right and wrong."""
 
+import math
+
 import pytest
 import torch
 
@@ -18,6 +20,8 @@ DEVICE = torch.device("meta")
         # Luong's gradient is chaotic before training.
         ({"float32": 0.06, "bfloat16": 2.6}, {"float32": 0.05, "bfloat16": 9.0}, "right"),
         ({"float32": 0.06, "bfloat16": 2.6}, {"float32": 0.13, "bfloat16": 2.6}, "WRONG"),
+        ({"float32": 0.06, "bfloat16": 2.6}, {"float32": 0.05, "bfloat16": math.nan}, "WRONG"),
+        ({"float32": math.nan, "bfloat16": 1e-2}, {"float32": 1e-6, "bfloat16": 1e-2}, "WRONG"),
     ],
 )
 def test_a_gradient_is_wrong_whose_error_is_larger_than_the_cpu_s(

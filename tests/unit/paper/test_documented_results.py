@@ -1,7 +1,5 @@
 """Numbers of docs/results.md are those of docs/results/data."""
 
-import gzip
-import json
 import re
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from nmt.paper.cells import result_sheet
 from nmt.paper.markup import markdown
 from nmt.paper.notes import MARK
 from nmt.paper.tables import make_table
+from nmt.training.metrics import read_metrics
 from tests.support.files import ROOT
 
 DATA = ROOT / "docs" / "results" / "data" / "runs"
@@ -132,8 +131,7 @@ def test_what_gnmt_learns_is_that_of_the_runs(row):
     expected = []
     for name in ("demo-small-gnmt", "demo-small-gnmt+context-current"):
         run = DATA / "demo" / name / f"seed-{row[0]}"
-        with gzip.open(run / "metrics.jsonl.gz", "rt") as metrics:
-            lines = [json.loads(line) for line in metrics]
+        lines = read_metrics(run / "metrics.jsonl.gz")
         below = next(line["update"] for line in lines if line.get("dev_perplexity", 3) < 3)
         expected += [score(run, "test", "bleu"), perplexity(run), f"{below:,}"]
     assert row[1:] == expected
