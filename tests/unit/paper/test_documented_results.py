@@ -148,6 +148,17 @@ def test_scores_by_length_are_those_of_the_runs():
         assert [row[0].split()[-1] for row in rows[:4]] == sentences
 
 
+@pytest.mark.parametrize("system", table("words (sentences of 1,000)")[0][1:])
+def test_generated_text_by_length_is_the_mean_of_both_seeds(system):
+    header, rows = table("words (sentences of 1,000)")
+    runs = [DATA / "demo" / f"demo-small-{SYSTEMS[system]}" / f"seed-{seed}" for seed in (1, 2)]
+    by_seed = [read_json(run / "test.scores.json")["bleu_by_source_length"] for run in runs]
+    for row, *parts in zip(rows, *by_seed, strict=False):
+        first = parts[0]
+        assert row[0] == f"{first['from'] or 1} to {first['to'] - 1} ({first['sentences']})"
+        assert row[header.index(system)] == f"{np.mean([part['bleu'] for part in parts]):.1f}"
+
+
 def score(run: Path, split: str, metric: str) -> str:
     return f"{read_json(run / f'{split}.scores.json')[metric]['score']:.2f}"
 
