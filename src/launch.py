@@ -31,9 +31,14 @@ def main(args: argparse.Namespace) -> None:
             *["sh", "-c", AS_RANK, sys.executable],
         ]
     else:
+        # After a signal torchrun kills the processes that have not ended in 30 seconds, in which an
+        # update may not be done. torch 2.11 does not know the variable.
+        os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(slurm.SECONDS_TO_BE_KILLED))
         start = [
             *[sys.executable, "-m", "torch.distributed.run", "--standalone"],
             f"--nproc-per-node={args.processes}",
+            # SIGUSR1 too, which would end torchrun alone and leave the processes running
+            "--signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1",
         ]
     os.execvp(start[0], [*start, *args.command])
 

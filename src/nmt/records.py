@@ -143,8 +143,8 @@ def described(path: Path, entry: dict | None) -> dict[str, list]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return a file alone, or all files in a folder."""
-    return sorted(inner for inner in path.rglob("*") if inner.is_file()) or [path]
+    """Return a file alone, or all files in a folder: none of one that is empty."""
+    return [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
 
 
 def digests(files: dict[str, list]) -> dict[str, str]:

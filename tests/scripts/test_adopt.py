@@ -136,6 +136,15 @@ def test_a_changed_output_is_recorded_again(results, copy, run_script):
     assert f"Edited since Snakemake used or made them: {LONG}, data/text." in process.stderr
 
 
+def test_a_folder_that_was_emptied_is_no_fault(recorded, run_script):
+    (recorded / "results" / "folder" / "file").unlink()
+    copy = copied(recorded, ".snakemake")
+    for folder, script in ((recorded, "record"), (copy, "adopt")):
+        process = run_script(script, cwd=folder)
+        assert (process.returncode, "Traceback" in process.stderr) == (0, False)
+    assert "Edited since" not in run_script("adopt", cwd=recorded).stderr
+
+
 def test_nothing_made_leaves_nothing(tmp_path, run_script):
     process = run_script("record", cwd=tmp_path)
     assert (process.returncode, process.stderr) == (0, "")

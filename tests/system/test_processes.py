@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,8 +38,11 @@ def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, 
 
 @contextmanager
 def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Popen]:
-    """Stop train.py, run by two processes, half way through its updates."""
-    script = [*torchrun(2), root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
+    """Start train.py with two processes, and yield half way through its updates."""
+    script = [
+        *[sys.executable, root / "src" / "launch.py", "--processes=2", "--"],
+        *[root / "src" / "train.py", *arguments(folder, run, device_tokens=500)],
+    ]
     with subprocess.Popen(
         script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -57,15 +61,18 @@ def folder(tmp_path_factory, run_script):
 
 
 # A service's stop signals all processes of a job.
-@pytest.mark.parametrize("to_all", [False, True])
+@pytest.mark.parametrize(
+    ("number", "to_all"),
+    [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGUSR1, False)],
+)
 def test_another_number_of_processes_may_go_on(
-    folder, root, run_script, tmp_path, record_property, to_all
+    folder, root, run_script, tmp_path, record_property, number, to_all
 ):
     run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
         for worker in [number_of(run, rank) for rank in (0, 1) if to_all]:
-            os.kill(worker, signal.SIGTERM)
-        process.send_signal(signal.SIGTERM)
+            os.kill(worker, number)
+        process.send_signal(number)
         output, _ = process.communicate(timeout=60)
     (printed,) = re.findall(".*all saved: run the same command to go on.", output)
     record_property("printed", printed)
