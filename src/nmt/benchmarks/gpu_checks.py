@@ -244,9 +244,12 @@ def until(end: float, batches: Iterator[UpdateBatch]) -> Iterator[UpdateBatch]:
 
 def train(trainer: Trainer, batches: Iterable[UpdateBatch]) -> list[UpdateBatch]:
     """Train on batches, wait for the device, and return them."""
+    trained = []
     for number, batch in enumerate(batches, start=1):
         trainer.train_step(batch, RATE, number)
-    return [batch for batch, _ in trainer.pop_gradient_norms()]
+        trained.append(batch)
+    trainer.pop_gradient_norms()
+    return trained
 
 
 def search_speed(experiment: Experiment, work: Workload) -> tuple[str, str, str]:

@@ -21,7 +21,7 @@ from nmt.models.recurrent_attention import Memory, context_vectors, masked_softm
 # B sentences, S source length, T target length, E embedding width, C channels, C' channels of the
 # layer before, V vocabulary, R = B * beam rows
 
-SQRT_HALF = math.sqrt(0.5)  # a sum of two keeps the variance of each (section 3.5)
+SQRT_HALF = math.sqrt(0.5)  # a sum of two keeps the variance of each (section 3.4)
 
 
 def linear(inputs: int, outputs: int, dropout: float = 0.0) -> nn.Linear:
@@ -94,7 +94,8 @@ class Stack(nn.Module):
 class MultiStepAttention(nn.Module):
     """The attention of one decoder layer (equations 1 and 2).
 
-    d = W h + b + g is compared with the encoder's z; the context is a sum of z + e.
+    d = sqrt(1/2) (W h + b + g) is compared with the encoder's z; the context is a sum of
+    sqrt(1/2) (z + e), and its sum with h is scaled too. The paper's equations have no such factors.
     """
 
     def __init__(self, channels: int, width: int):
@@ -109,7 +110,7 @@ class MultiStepAttention(nn.Module):
         """
         query = (self.query(h) + embedded) * SQRT_HALF  # (B, T, E)
         weights = masked_softmax(query @ memory.keys.mT, memory.padding[:, None])
-        # A mean of m vectors has 1/m of their variance: sqrt(m) restores it (section 3.5).
+        # A mean of m vectors has 1/m of their variance: sqrt(m) restores it (section 3.4).
         length = (~memory.padding).sum(1)[:, None, None].to(h.dtype)
         context = context_vectors(weights, memory) * length.sqrt()  # (B, T, E)
         return (h + self.out(context)) * SQRT_HALF, weights
@@ -174,7 +175,8 @@ class ConvS2S(Model):
         layers = zip(self.encoder.convolutions, self.encoder.projections, strict=True)
         for convolution, project in layers:
             x = (convolution(x * real) + project(x)) * SQRT_HALF
-        # Every attention adds to the gradient, so the sum of these is scaled down (section 3.5).
+        # Every attention adds to the gradient, so the sum of these is scaled down (section 3.4, by
+        # the number of attentions; here by twice that number).
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
         return Memory((z + embedded) * SQRT_HALF, z, padding)
 
@@ -232,5 +234,5 @@ class ConvS2S(Model):
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:
-    """Return x, but multiply its gradient by the factor."""
+    """Return x, up to rounding, but multiply its gradient by the factor."""
     return x * factor + x.detach() * (1 - factor)

@@ -41,8 +41,8 @@ class Experts(nn.Module):
         top_logits, chosen = noisy.topk(self.top_k)  # (N, K)
         gates = top_logits.softmax(-1)
         # Tokens are sorted by expert: each expert processes its own in one product.
-        order = chosen.flatten().argsort(stable=True)
-        tokens_of_expert = chosen.flatten().bincount(minlength=len(self.inner)).tolist()
+        sorted_experts, order = chosen.flatten().sort(stable=True)
+        tokens_of_expert = counts(sorted_experts, len(self.inner))
         inputs = x[order // self.top_k].split(tokens_of_expert)
         weights = zip(self.inner, self.inner_bias, self.outer, self.outer_bias, strict=True)
         outputs = []
@@ -69,6 +69,15 @@ class Experts(nn.Module):
         threshold = torch.where(noisy > ranked[:, -1:], ranked[:, -1:], ranked[:, -2:-1])
         load = torch.special.ndtr((logits - threshold) / noise_std).sum(0)
         return squared_variation(importance) + squared_variation(load)
+
+
+def counts(sorted_experts: Tensor, experts: int) -> list[int]:
+    """Return how many of N * K tokens go to each expert, with one wait for a GPU.
+
+    bincount would wait twice more, for the smallest and the largest number.
+    """
+    bounds = torch.arange(experts + 1, device=sorted_experts.device)
+    return torch.searchsorted(sorted_experts, bounds).diff().tolist()
 
 
 def squared_variation(x: Tensor) -> Tensor:

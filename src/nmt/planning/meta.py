@@ -35,9 +35,9 @@ class MadeUpValues(TorchFunctionMode):
         if on_meta and func is Tensor.__getitem__ and is_mask(args[1]):
             self.asked.append("which tokens are real")
             return args[0].flatten(0, args[1].dim() - 1)
-        if on_meta and func is Tensor.bincount:
+        if on_meta and func is torch.searchsorted:
             self.asked.append("how many tokens go to each expert")
-            return evenly(args[0].numel(), kwargs["minlength"])
+            return bounds_of_equal_parts(args[0].numel(), args[1].numel() - 1)
         return func(*args, **kwargs)
 
 
@@ -46,11 +46,9 @@ def is_mask(index: Any) -> bool:
     return isinstance(index, Tensor) and index.dtype == torch.bool
 
 
-def evenly(total: int, parts: int) -> Tensor:
-    """Return whole numbers with this sum, as equal as can be: (parts,), on the CPU."""
-    counts = torch.full((parts,), total // parts)
-    counts[: total % parts] += 1
-    return counts
+def bounds_of_equal_parts(total: int, parts: int) -> Tensor:
+    """Return where parts begin, as equal as can be, and the total: (parts + 1,), on the CPU."""
+    return torch.arange(parts + 1) * total // parts
 
 
 @contextmanager

@@ -40,7 +40,8 @@ class Stopped(Exception):
 class TrainingLoop:
     """One run's updates, with all that is logged, kept and measured on the way.
 
-    The state is written every minute, at every interval and when a signal (SIGINT, SIGTERM,
+    The state is written every minute, or less often where writing it would take more than
+    TIME_FOR_STATES of the time, at every interval and when a signal (SIGINT, SIGTERM,
     SIGUSR1) asks to stop. Interrupted and resumed equals uninterrupted: on a CPU bit for bit, with
     one rank, the same threads and the same machine.
     """
@@ -93,10 +94,9 @@ class TrainingLoop:
                     self.log(rate, norm)
                 if at_interval:
                     self.validate()
-                    # Paid for, but training was no slower for it
-                    self.spend(counters, self.logged)
+                    self.spend_beside_training()
                 due = self.group.is_main and time.monotonic() >= self.next_state
-                ends = self.group.is_main and self.is_out_of_time()
+                ends = self.group.is_main and self.is_out_of_time(due)
                 stopping, by_hand, due = self.group.any(bool(stop) or ends, SIGINT in stop, due)
                 if stopping or due or at_interval:
                     self.save()
@@ -133,6 +133,8 @@ class TrainingLoop:
         self.clock = now()
         self.next_state = time.monotonic() + SECONDS_BETWEEN_STATES
         self.state_seconds = 0.0  # what writing the last one took
+        self.longest_update = 0.0  # in seconds, with the validation and the state after it
+        self.updated = time.monotonic()
         self.end = slurm.end_of_training() if self.group.is_main else math.inf
         return counters
 
@@ -145,14 +147,20 @@ class TrainingLoop:
                 f" {self.folder.state_folder} must be on a file system that all nodes share."
             )
 
-    def is_out_of_time(self) -> bool:
-        """Return whether a job's time limit is so near that the state has to be written now."""
-        if time.monotonic() + 2 * self.state_seconds < self.end:
-            return False
-        # The limit may have been changed; a squeue that does not answer changes nothing.
-        end = slurm.end_of_training()
-        self.end = end if math.isfinite(end) else self.end
-        return time.monotonic() + 2 * self.state_seconds >= self.end
+    def is_out_of_time(self, due: bool) -> bool:
+        """Return whether a job's time limit is so near that the state has to be written now.
+
+        Called after each update. due: whether the state is written in any case; then squeue, where
+        it has not answered yet, is asked for the limit again.
+        """
+        moment = time.monotonic()
+        self.longest_update = max(self.longest_update, moment - self.updated)
+        self.updated = moment
+        ready = moment + self.longest_update + 2 * self.state_seconds
+        if due if self.end is None else ready >= self.end:
+            # The limit may have been changed; a squeue that does not answer changes nothing.
+            self.end = slurm.end_of_training() or self.end
+        return self.end is not None and ready >= self.end
 
     def at_interval(self) -> bool:
         """Return whether the model is validated and kept after this update."""
@@ -167,6 +175,10 @@ class TrainingLoop:
             counter.spend(seconds, cpu_seconds, self.group.world_size)
         self.clock = clock
 
+    def spend_beside_training(self) -> None:
+        """Count the time since the last call as paid for, but not as slower training."""
+        self.spend(self.counters, self.logged)
+
     def check_gradients(self) -> float:
         """Wait for the device, count skipped updates, and return the last gradient's norm.
 
@@ -175,13 +187,13 @@ class TrainingLoop:
         counters = self.counters
         gradient_norms = self.trainer.pop_gradient_norms()
         first_update = counters.update - len(gradient_norms) + 1
-        for update, (batch, norm) in enumerate(gradient_norms, start=first_update):
+        for update, (sentences, norm) in enumerate(gradient_norms, start=first_update):
             if math.isfinite(norm):
                 counters.skipped_in_a_row = 0
                 continue
             counters.skipped += 1
             counters.skipped_in_a_row += 1
-            ids = batch.sentences.tolist()
+            ids = sentences.tolist()
             self.metrics.write(update=update, skipped_sentences=ids)
             if counters.skipped_in_a_row >= self.settings.most_skipped:
                 more = f" and {len(ids) - 10} more" if len(ids) > 10 else ""
@@ -287,6 +299,7 @@ class TrainingLoop:
         self.state_seconds = time.monotonic() - begun
         pause = max(SECONDS_BETWEEN_STATES, self.state_seconds / TIME_FOR_STATES)
         self.next_state = time.monotonic() + pause
+        self.spend_beside_training()
 
 
 def now() -> tuple[float, float]:

@@ -66,7 +66,7 @@ class CrossEntropy(torch.autograd.Function):
             prob_dtype = exact_dtype if dtype == torch.float16 else dtype
             cast_weight = weight.to(dtype)
             share = smoothing / len(weight)  # s / V
-            weight_sum = weight.sum(0)  # (D,)
+            weight_sum = weight.sum(0) if smoothing else None  # (D,)
             bias_sum = None if bias is None else bias.sum()
             # Padding gets the loss 0, and its states are 0: so it adds nothing to the gradients of
             # the weights. Removing it would make a GPU wait until its number is known.
@@ -87,14 +87,16 @@ class CrossEntropy(torch.autograd.Function):
                     logits = state @ cast_weight.T  # (n, V)
                 else:
                     logits = torch.addmm(bias.to(dtype), state, cast_weight.T)
-                target_logit = logits.gather(1, target).to(exact_dtype)
                 p = logits.softmax(1, dtype=prob_dtype)
                 target_nll = negative_log(p.gather(1, target), exact_dtype)
                 nll += target_nll.where(is_real, 0).sum()
-                logit_sum = state.to(exact_dtype) @ weight_sum.to(exact_dtype)  # (n,)
-                if bias_sum is not None:
-                    logit_sum = logit_sum + bias_sum
-                chunk_loss = target_nll + smoothing * target_logit - share * logit_sum[:, None]
+                chunk_loss = target_nll
+                if weight_sum is not None:
+                    target_logit = logits.gather(1, target).to(exact_dtype)
+                    logit_sum = state.to(exact_dtype) @ weight_sum.to(exact_dtype)  # (n,)
+                    if bias_sum is not None:
+                        logit_sum = logit_sum + bias_sum
+                    chunk_loss = target_nll + smoothing * target_logit - share * logit_sum[:, None]
                 loss += chunk_loss.where(is_real, 0).sum()
                 if grads:
                     # scatter_add_ would copy all of a bfloat16 p.
@@ -102,7 +104,9 @@ class CrossEntropy(torch.autograd.Function):
                     p = p.to(dtype)
                     grads.add(chunk, p, state, is_real, cast_weight)
             if grads:
-                grads.subtract_smoothing(share, weight_sum, states, real)
+                if weight_sum is not None:
+                    grads.subtract_smoothing(share, weight_sum, states, real)
+                grads.hidden *= real[:, None]
                 ctx.save_for_backward(grads.hidden.to(hidden.dtype), grads.weight, grads.bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll
@@ -155,7 +159,6 @@ class Gradients:
         """
         exact_dtype = torch.promote_types(states.dtype, torch.float32)
         self.hidden -= (share * weight_sum).to(states.dtype)
-        self.hidden *= real[:, None]
         self.weight -= share * states.sum(0, dtype=exact_dtype)
         if self.bias is not None:
             self.bias -= share * real.sum(dtype=exact_dtype)

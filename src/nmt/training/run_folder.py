@@ -84,8 +84,7 @@ class RunFolder:
         there was begun with other defaults.
         """
         with locked(self.state_folder, wait):
-            leftovers = [*self.state_folder.rglob(".*.partial"), *self.output.glob(".*.partial")]
-            for leftover in leftovers:
+            for leftover in self.state_folder.rglob(".*.partial"):
                 remove(leftover)
             record_settings(self.state_folder, self.settings)
             yield
@@ -111,12 +110,12 @@ class RunFolder:
     def keep_checkpoint(self, trainer: Trainer, counters: Counters) -> None:
         """Keep the last `average` checkpoints and, as best-<update>, the best one so far.
 
-        The one that was the best before stays beside it: until the state is written, it is still
-        the best of that state.
+        The first one stands for it until a dev loss is finite. The one that was the best before
+        stays beside it: until the state is written, it is still the best of that state.
         """
         path = self.state_folder / "checkpoints" / f"{counters.update:08d}.safetensors"
         save_tensors(path, parameters(trainer.model))
-        if counters.intervals_since_best == 0:
+        if counters.intervals_since_best == 0 or not self.checkpoints("best-*"):
             best = path.with_name(f"best-{path.name}")
             remove(best)
             link(path, best)

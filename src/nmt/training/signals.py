@@ -9,8 +9,8 @@ from contextlib import contextmanager
 def stop_signals() -> Iterator[list[int]]:
     """Yield a list that is filled when a signal asks to stop.
 
-    A second Ctrl-C ends the process at once; a second SIGTERM does not: where all processes of a
-    job are signaled, torchrun passes on its own as well.
+    A second Ctrl-C ends a training of one process at once; a second SIGTERM does not: where all
+    processes of a job are signaled, torchrun passes on its own as well, and that for any Ctrl-C.
     """
     received: list[int] = []
 

@@ -12,6 +12,7 @@ from nmt.training.distributed import ProcessGroup
 
 SECONDS_TO_BE_KILLED = 600
 SECONDS_BEFORE_LIMIT = 120
+PAUSES = (5, 20)  # seconds, before a squeue that does not answer is asked once more
 FIRST_RESERVED_STEP = 0xFFFFFFF0
 
 
@@ -29,25 +30,29 @@ def in_step() -> bool:
     return int(os.environ.get("SLURM_STEP_ID", FIRST_RESERVED_STEP)) < FIRST_RESERVED_STEP
 
 
-def end_of_training() -> float:
+def end_of_training() -> float | None:
     """Return until when this process may train, by time.monotonic(): two minutes before the limit.
 
-    Infinity where there is no job or no limit. Training asks by itself, because SLURM's signal of a
-    coming limit does not reach what a job's own process has started: with proctrack/cgroup, the
-    usual one, it goes to that process alone.
+    Infinity where there is no job or no limit, None where squeue does not answer. Training asks by
+    itself, because SLURM's signal of a coming limit does not reach what a job's own process has
+    started: with proctrack/cgroup, the usual one, it goes to that process alone.
     """
     if not in_job():
         return math.inf
-    job = os.environ["SLURM_JOB_ID"]
-    left = output_of("squeue", "--noheader", f"--jobs={job}", "--format=%L")
-    return time.monotonic() + seconds(left or "") - SECONDS_BEFORE_LIMIT
+    left = seconds(of_job("%L") or "")
+    return None if left is None else time.monotonic() + left - SECONDS_BEFORE_LIMIT
 
 
-def seconds(text: str) -> float:
-    """Return SLURM's 1-02:03:04, 2:03:04 or 3:04 in seconds; UNLIMITED is infinite."""
+def seconds(text: str) -> float | None:
+    """Return SLURM's 1-02:03:04, 2:03:04 or 3:04 in seconds, None for what is no time.
+
+    UNLIMITED is infinite.
+    """
+    if text == "UNLIMITED":
+        return math.inf
     fields = re.fullmatch(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)", text)
     if not fields:
-        return math.inf
+        return None
     days, hours, minutes, rest = (int(field or 0) for field in fields.groups())
     return 86400 * days + 3600 * hours + 60 * minutes + rest
 
@@ -72,7 +77,11 @@ def requeue() -> bool:
     again.
     """
     job = os.environ["SLURM_JOB_ID"]
-    state = output_of("squeue", "--noheader", f"--jobs={job}", "--format=%T")
+    state = of_job("%T")
+    for pause in PAUSES:
+        if state is None:
+            time.sleep(pause)
+            state = of_job("%T")
     if state != "RUNNING":
         logging.info(f"SLURM job {job} is {state or 'not known'}: it is not run again.")
         return False
@@ -82,6 +91,12 @@ def requeue() -> bool:
         logging.warning(f"SLURM does not run job {job} again: submit it anew to go on.")
         return False
     return True
+
+
+def of_job(field: str) -> str | None:
+    """Return a field of this process's job in squeue's format, or None without an answer."""
+    job = os.environ["SLURM_JOB_ID"]
+    return output_of("squeue", "--noheader", f"--jobs={job}", f"--format={field}")
 
 
 def output_of(*command: str) -> str | None:

@@ -50,8 +50,9 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     set_parameters(trainer.model, groups["model"])
     for name, parameter in trainer.model.named_parameters():
         trainer.optimizer.state[parameter] = {
-            # Fused Adam keeps its step count on the device too.
-            key.rpartition(".")[2]: value.to(parameter.device)
+            # Fused Adam keeps its step count on the device too. A view of the file would keep its
+            # room on the disk taken after the next state has replaced it.
+            key.rpartition(".")[2]: value.to(parameter.device, copy=True)
             for key, value in groups["optimizer"].items()
             if key.rpartition(".")[0] == name
         }

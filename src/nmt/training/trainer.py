@@ -1,6 +1,5 @@
 """One update: the gradient of a batch, summed over micro-batches and ranks, and a step."""
 
-import math
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 
@@ -51,8 +50,8 @@ class Trainer:
         # This rank's loss, negative log-likelihood and target tokens since the last line of
         # metrics.jsonl
         self.sums = torch.zeros(3, dtype=torch.float64, device=group.device)
-        # The batch and gradient norm of each update since the last call of pop_gradient_norms
-        self.gradient_norms: list[tuple[UpdateBatch, Tensor]] = []
+        # The sentences and gradient norm of each update since the last call of pop_gradient_norms
+        self.gradient_norms: list[tuple[np.ndarray, Tensor]] = []
 
     def train_step(self, batch: UpdateBatch, learning_rate: float, update: int) -> None:
         """Take one step along the gradient of the mean loss per target token.
@@ -77,7 +76,7 @@ class Trainer:
         with memory_for(micro_batch):  # the first step allocates the optimizer's moments
             norm = self.optimizer_step()
         self.sums += sums.where(norm.isfinite(), 0)
-        self.gradient_norms.append((batch, norm))
+        self.gradient_norms.append((batch.sentences, norm))
 
     def no_sync(self) -> AbstractContextManager[None]:
         """Return a context in which a rank adds up its gradients without averaging over ranks."""
@@ -87,8 +86,10 @@ class Trainer:
     def optimizer_step(self) -> Tensor:
         """Step unless the gradient is NaN or infinite; return its norm before clipping."""
         self.scaler.unscale_(self.optimizer)
-        limit = self.settings.gradient_clip or math.inf
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        parameters = list(self.model.parameters())
+        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if self.settings.gradient_clip:
+            nn.utils.clip_grads_with_norm_(parameters, self.settings.gradient_clip, norm)
         if not self.scaler.is_enabled():
             # The scaler sets this where it is enabled: a fused optimizer then skips the step.
             found_inf = (~norm.isfinite()).float()
@@ -98,13 +99,16 @@ class Trainer:
         self.optimizer.zero_grad()
         return norm
 
-    def pop_gradient_norms(self) -> list[tuple[UpdateBatch, float]]:
-        """Return batch and gradient norm (before clipping) of each update since the last call."""
+    def pop_gradient_norms(self) -> list[tuple[np.ndarray, float]]:
+        """Return the sentences and gradient norm of each update since the last call.
+
+        Norms are those before clipping.
+        """
         if not self.gradient_norms:
             return []
-        batches, norms = zip(*self.gradient_norms, strict=True)
+        sentences, norms = zip(*self.gradient_norms, strict=True)
         self.gradient_norms = []
-        return list(zip(batches, torch.stack(norms).tolist(), strict=True))
+        return list(zip(sentences, torch.stack(norms).tolist(), strict=True))
 
 
 class Objective(nn.Module):

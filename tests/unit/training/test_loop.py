@@ -73,6 +73,8 @@ def make_loop(trainer: Trainer, folder, counters: Counters) -> TrainingLoop:
     loop = TrainingLoop(trainer, None, None, None, machine, None, RATE)
     loop.counters = counters
     loop.metrics = Metrics(folder / "metrics.jsonl", 0)
+    loop.state_seconds = loop.longest_update = 0.0
+    loop.updated = time.monotonic()
     return loop
 
 
@@ -286,14 +288,45 @@ def test_ranks_go_on_from_the_same_update(tmp_path, largest, agree):
 def test_a_limit_that_was_changed_is_asked_for_again(tmp_path, monkeypatch):
     loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
     loop.state_seconds, loop.end = 5.0, time.monotonic() + 20
-    assert not loop.is_out_of_time()
+    assert not loop.is_out_of_time(due=True)
     loop.state_seconds = 20.0  # two such states would not fit before the limit
     monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: loop.end)
-    assert loop.is_out_of_time()
-    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: math.inf)
-    assert loop.is_out_of_time()  # squeue did not answer
+    assert loop.is_out_of_time(due=False)
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: None)
+    assert loop.is_out_of_time(due=False)  # squeue did not answer
     monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: time.monotonic() + 1000)
-    assert not loop.is_out_of_time()
+    assert not loop.is_out_of_time(due=False)
+
+
+def test_a_limit_that_squeue_did_not_tell_is_asked_for_with_the_next_state(tmp_path, monkeypatch):
+    loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
+    loop.end = None
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: time.monotonic() - 1)
+    assert not loop.is_out_of_time(due=False)
+    assert loop.is_out_of_time(due=True)
+
+
+def test_the_longest_update_fits_before_the_limit(tmp_path, monkeypatch):
+    loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, Counters())
+    loop.end = time.monotonic() + 100
+    monkeypatch.setattr("nmt.training.slurm.end_of_training", lambda: loop.end)
+    assert not loop.is_out_of_time(due=False)
+    loop.updated -= 200  # as if this update had taken so long
+    assert loop.is_out_of_time(due=False)
+
+
+def test_the_first_checkpoint_is_the_best_until_a_loss_is_finite(tmp_path):
+    trainer = make_trainer(random_model("transformer"), settings(checkpoint="best"))
+    folder = RunFolder(
+        tmp_path, SimpleNamespace(model=FAMILIES["transformer"], training=settings()), {}
+    )
+    kept = []
+    counters = Counters()
+    for counters.update, nll in enumerate([math.nan, math.inf, 5.0, math.nan], start=1):
+        counters.record_dev_nll(nll)
+        folder.keep_checkpoint(trainer, counters)
+        kept.append(folder.checkpoints("best-*")[-1].stem)
+    assert kept == ["best-00000001", "best-00000001", "best-00000003", "best-00000003"]
 
 
 def test_a_checkpoint_with_two_names_takes_room_once(tmp_path, monkeypatch):

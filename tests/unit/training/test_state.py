@@ -1,11 +1,19 @@
-"""The settings that identify a training, and how its folder records them."""
+"""The settings that identify a training, how its folder records them, and its state."""
+
+from pathlib import Path
 
 import pytest
+import torch
 
-from nmt.configuration import Seq2Seq, Transformer
+from nmt.configuration import Seq2Seq, Training, Transformer
 from nmt.errors import UserError
 from nmt.files import read_json
+from nmt.training.counters import Counters
+from nmt.training.distributed import ProcessGroup
 from nmt.training.run_folder import record_settings
+from nmt.training.state import load_state, save_state
+from nmt.training.trainer import Trainer
+from tests.support.families import random_model
 
 SETTINGS = {
     "model": {"layers": 2},
@@ -34,3 +42,16 @@ def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
     with pytest.raises(UserError, match=message):
         record_settings(tmp_path, SETTINGS | {"training": {"warmup": 20}})
     assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10
+
+
+def test_a_state_that_is_replaced_frees_its_room_on_the_disk(tmp_path):
+    settings = Training(updates=9, batch_tokens=99, warmup=1, interval=9)
+    trainer = Trainer(random_model("transformer"), settings, ProcessGroup(torch.device("cpu")), 1)
+    for parameter in trainer.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    trainer.optimizer_step()
+    path = tmp_path / "state.safetensors"
+    for update in (1, 2):
+        save_state(path, trainer, Counters(update=update), "fingerprint")
+        load_state(path, trainer, "fingerprint")
+    assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")
