@@ -90,7 +90,7 @@ class Training(Strict):
     batch_tokens: Count
     """Largest number of source tokens, and of target tokens, of one update, padding included. It is
     the total over all micro-batches and processes, unlike fairseq's `--max-tokens`, which is per
-    GPU."""
+    GPU. A GPU takes several micro-batches as one, with more padding."""
     micro_batches: Count = 1
     """Number of micro-batches that share batch_tokens, each with sentences of nearly one length;
     fairseq's `--update-freq` times its number of GPUs. An update of a single length bucket trains

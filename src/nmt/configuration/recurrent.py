@@ -19,7 +19,7 @@ class Seq2Seq(Architecture):
     d_hidden: Width
     """Number of LSTM cells of each layer."""
     dropout: Fraction
-    """Dropout on embeddings, between layers and before the output."""
+    """Dropout on embeddings, between layers, on what attention reads and before the output."""
     attention: Literal["none", "global", "local-p"] = "none"
     """Attention: none, global (Luong, section 3.1), or local-p (section 3.2), which attends to
     words at most `window` away from a predicted position."""
@@ -75,7 +75,7 @@ class RNNSearch(Architecture):
     d_hidden: Several
     """Width of the recurrent states."""
     dropout: Fraction
-    """Dropout on embeddings and before the output."""
+    """Dropout on embeddings, on the encoder's states and before the output."""
     attention: Literal["additive", "none"] = "additive"
     """Attention: additive (RNNsearch) or none (RNNencdec)."""
     init_std: Positive | None = 0.01
@@ -90,7 +90,7 @@ class RNNSearch(Architecture):
     @property
     def embedding_width(self) -> int:
         """The largest width of an embedding or of the output's matrix."""
-        return self.d_embedding
+        return max(self.d_embedding, self.d_hidden // 2)
 
     @property
     def layer_weights(self) -> int:
@@ -114,7 +114,7 @@ class GNMT(Architecture):
     """Number of LSTM cells of a layer, projected to d_model; d_model cells without projection if
     not given."""
     dropout: Fraction
-    """Dropout on the input of each layer."""
+    """Dropout on the input of each layer, on the output of each stack and on that of experts."""
     context: Literal["previous", "current"] = "previous"
     """Step whose attention context the upper decoder layers get: previous (the query is the bottom
     layer's output of the previous step, as printed) or current (of the current step, as in Google's

@@ -7,7 +7,7 @@ from nmt.configuration.experiments import Experiment, Training, Vocabulary
 
 
 def parameters_at_most(experiment: Experiment, vocabulary: Vocabulary) -> int:
-    """Return an upper bound of the number of parameters; it is less than twice that number."""
+    """Return an upper bound of the number of parameters, of the catalog's rows below twice it."""
     target_size = vocabulary.size
     source_size = vocabulary.source_size or target_size
     model = experiment.model

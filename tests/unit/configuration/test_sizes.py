@@ -10,7 +10,7 @@ from nmt.models.size import size
 CATALOG = load_catalog(Path(__file__).parents[3] / "config")
 
 
-@pytest.mark.parametrize("name", CATALOG.experiments)
+@pytest.mark.parametrize("name", [*CATALOG.experiments, "rnnsearch+d_embedding-64"])
 def test_the_bound_is_at_least_the_count_and_at_most_twice_it(name):
     experiment = CATALOG.experiment(name)
     vocabulary = CATALOG.vocabulary(experiment.vocabulary)
