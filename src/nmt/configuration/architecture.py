@@ -28,12 +28,22 @@ class Architecture(Strict):
     @property
     def embedding_width(self) -> int:
         """The largest width of an embedding or of the output's matrix."""
-        raise NotImplementedError
+        return self.widest
 
     @property
     def layer_weights(self) -> int:
-        """About how many weights all layers have."""
-        raise NotImplementedError
+        """About how many weights all layers have; much, where the family does not say."""
+        return 100 * self.widest**2
+
+    @property
+    def widest(self) -> int:
+        """The largest width among the settings."""
+        widths = [
+            value
+            for name, value in self.model_dump().items()
+            if name.startswith("d_") and isinstance(value, int)
+        ]
+        return max(widths, default=1000)
 
     @property
     def learns_source(self) -> bool:
