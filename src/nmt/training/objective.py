@@ -67,13 +67,12 @@ class CrossEntropy(torch.autograd.Function):
             cast_weight = weight.to(dtype)
             share = smoothing / len(weight)  # s / V
             weight_sum = weight.sum(0) if smoothing else None  # (D,)
-            bias_sum = None if bias is None else bias.sum()
+            bias_sum = 0.0 if bias is None else bias.sum()
             # Padding gets the loss 0, and its states are 0: so it adds nothing to the gradients of
             # the weights. Removing it would make a GPU wait until its number is known.
             real = targets != PAD
             states = hidden.to(dtype) * real[:, None]
-            needed = any(ctx.needs_input_grad[:3])
-            grads = Gradients.begin(states, weight, bias) if needed else None
+            grads = Gradients.begin(states, weight, bias) if any(ctx.needs_input_grad[:3]) else None
             nll = torch.zeros((), dtype=exact_dtype, device=hidden.device)
             loss = torch.zeros_like(nll)
             chunk_size = rows_per_chunk(hidden.device, len(weight) * dtype.itemsize)
@@ -93,9 +92,7 @@ class CrossEntropy(torch.autograd.Function):
                 chunk_loss = target_nll
                 if weight_sum is not None:
                     target_logit = logits.gather(1, target).to(exact_dtype)
-                    logit_sum = state.to(exact_dtype) @ weight_sum.to(exact_dtype)  # (n,)
-                    if bias_sum is not None:
-                        logit_sum = logit_sum + bias_sum
+                    logit_sum = state.to(exact_dtype) @ weight_sum.to(exact_dtype) + bias_sum
                     chunk_loss = target_nll + smoothing * target_logit - share * logit_sum[:, None]
                 loss += chunk_loss.where(is_real, 0).sum()
                 if grads:
