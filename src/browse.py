@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import lookup, read_reproduction
+from nmt.configuration import lookup, present_spelling, read_reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, write_text
 from nmt.pages.translations import translations_page
@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> None:
         dict(zip(table.experiments, args.translations, strict=True)),
         args.source,
         args.references,
-        read_json(args.significance) if args.significance else {},
+        present_spelling(read_json(args.significance)) if args.significance else {},
     )
     write_text(args.output, page)
 

@@ -5,11 +5,13 @@ It is that per subword, with the end of sentence counted and without label smoot
 
 import argparse
 import logging
+import math
 from pathlib import Path
 
 from nmt import command
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
+from nmt.decoding.search import diverged
 from nmt.device import set_threads
 from nmt.files import write_json
 from nmt.serving.folder import TranslationModel
@@ -28,6 +30,8 @@ def main(args: argparse.Namespace) -> None:
     batches = Batches.for_evaluation(tokens)
     group = ProcessGroup(next(model.model.parameters()).device)
     nll = dev_nll(model.single, batches, settings, group)
+    if math.isnan(nll):
+        raise diverged()
     result = {
         "perplexity": perplexity(nll),
         "nll": nll,

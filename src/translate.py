@@ -120,7 +120,7 @@ if __name__ == "__main__":
         "--n-best",
         type=command.whole_number(1),
         metavar="N",
-        help="number of translations per line",
+        help="translations per line, fewer where search finds fewer",
     )
     parser.add_argument("--scores", action="store_true", help="print each translation's score")
     parser.add_argument("--alignments", action="store_true", help="with words linked by attention")
@@ -143,7 +143,9 @@ if __name__ == "__main__":
         help="when nothing better can come, or as soon as BEAM are finished",
     )
     parser.add_argument("--sample", action="store_true", help="draw at random instead of searching")
-    parser.add_argument("--temperature", type=command.number(1e-6), help="of sampling, default 1")
+    parser.add_argument(
+        "--temperature", type=command.number(1e-6, 1e6), help="of sampling, default 1"
+    )
     parser.add_argument(
         "--top-k", type=command.whole_number(1), metavar="K", help="sample from the K likeliest"
     )

@@ -208,6 +208,8 @@ def is_utf8(argument: str) -> bool:
 def check_outputs(values: dict) -> None:
     """Raise UserError when an output would overwrite a file that another argument names.
 
+    Raises it for the name of a compressed file, too: only archives are compressed.
+
     values: the parsed arguments by name.
     """
     paths = []
@@ -216,6 +218,11 @@ def check_outputs(values: dict) -> None:
         paths += [(name, path) for path in candidates if isinstance(path, Path)]
     outputs = [(name, path) for name, path in paths if name in OUTPUTS]
     for output, output_path in outputs:
+        if output_path.suffix == ".gz" and not output_path.name.endswith(".tar.gz"):
+            raise UserError(
+                f"--{output.replace('_', '-')} {output_path} would not be compressed: leave out"
+                " .gz, and compress the file afterwards."
+            )
         for name, path in paths:
             if name != output and resolved(path) == resolved(output_path):
                 option, other = (key.replace("_", "-") for key in (output, name))

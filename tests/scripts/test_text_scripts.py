@@ -219,6 +219,8 @@ def test_clean_refuses_unusable_input(folder, run_failing):
     assert "text.en would overwrite the file of --source: choose another path" in error
     error = run_failing(*clean(folder, "--output-target", folder / "out" / "en"))
     assert "out/en would overwrite the file of --output-" in error
+    error = run_failing(*clean(folder, "--output-target", folder / "out" / "de.gz"))
+    assert "out/de.gz would not be compressed: leave out .gz" in error
     assert nothing_written(folder)
 
 

@@ -1,12 +1,14 @@
 """Forced decoding: the scores that a model gives to translations from elsewhere."""
 
+import math
+
 import torch
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.data.batch import pad
 from nmt.data.source import Source
-from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
+from nmt.decoding.search import Hypothesis, diverged, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences, S source length, T longest target, R rows of a chunk, V vocabulary
@@ -20,7 +22,7 @@ def force(
     """Return the target of each source, scored as search scores: one hypothesis a list.
 
     The model takes a step for each token, as in search, so that this works with all models that
-    search works with, ensembles too.
+    search works with, ensembles too. Raises UserError where log probabilities are NaN.
     """
     target_out = pad([[*target, EOS] for target in targets]).to(source.device)  # (B, T)
     state = model.start(model.encode(source))
@@ -34,7 +36,10 @@ def force(
         ]
         totals += torch.cat(step_log_probs).where(next_tokens != PAD, 0.0)
         last_tokens = next_tokens
+    log_probs = totals.tolist()
+    if any(map(math.isnan, log_probs)):
+        raise diverged()
     return [
         [make_hypothesis(target, log_prob, decoding)]
-        for target, log_prob in zip(targets, totals.tolist(), strict=True)
+        for target, log_prob in zip(targets, log_probs, strict=True)
     ]

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import Hypothesis, log_prob_chunks, make_hypothesis
+from nmt.decoding.search import Hypothesis, diverged, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
 
 # B sentences still open, N samples of each, R = B * N rows, D width of hidden states, V vocabulary
@@ -121,6 +121,8 @@ def draw_tokens(
         allowed = log_probs.clone()
         allowed[:, [PAD, BOS]] = -torch.inf
         p = (allowed / sampling.temperature).softmax(1).double()
+        if p.isnan().any():
+            raise diverged()
         p, order = p.topk(min(sampling.top_k or p.size(1), p.size(1)))  # the most probable first
         p = p.where(p.cumsum(1) - p < sampling.top_p, 0.0)
         cumulative = p.cumsum(1)

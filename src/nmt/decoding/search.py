@@ -96,10 +96,7 @@ def search(
         if len(still_open):
             state.reorder(rows)
     if not all(finished.hypotheses):
-        raise UserError(
-            "the model gives log probabilities that are NaN: its training has diverged, or its"
-            " files are damaged."
-        )
+        raise diverged()
     return [
         sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best]
         for hypotheses in finished.hypotheses
@@ -293,6 +290,14 @@ def log_prob_chunks(
     splits = [tensor.split(size) for tensor in (hidden, *row_tensors)]
     for hidden_chunk, *chunks in zip(*splits, strict=True):
         yield log_softmax(output(hidden_chunk)), *chunks
+
+
+def diverged() -> UserError:
+    """Return the error of log probabilities that are NaN."""
+    return UserError(
+        "the model gives log probabilities that are NaN: its training has diverged, or its files"
+        " are damaged."
+    )
 
 
 def log_softmax(logits: Tensor) -> Tensor:

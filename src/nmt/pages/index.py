@@ -10,7 +10,7 @@ from markupsafe import Markup
 from nmt.configuration import Catalog, Reproduction
 from nmt.pages.captions import caption
 from nmt.pages.render import is_wide, picture, render
-from nmt.pages.runs import described_rows
+from nmt.pages.runs import Row, described_rows
 from nmt.pages.tables import linked_table
 
 # Figures by AIAYN's sections; those of no section come last.
@@ -46,12 +46,11 @@ def index_page(
     captions: the folder of the figures' captions.
     """
     rows = described_rows(runs, reproduction, catalog, folder)
-    anchors = {row.title: row.anchor for row in rows}
     tables = [
         {
             "name": path.stem,
             "title": table_title(path),
-            "content": linked_table(path, anchors),
+            "content": linked_table(path, anchors(path.stem, reproduction, rows)),
             "translations": (folder / f"translations-{path.stem}.html").exists(),
         }
         for path in tables_in_order(folder, reproduction)
@@ -79,6 +78,12 @@ def index_page(
         rows=rows,
         explorer=(folder / "explorer.html").exists(),
     )
+
+
+def anchors(table: str, reproduction: Reproduction, rows: list[Row]) -> dict[str, str]:
+    """Return the place of each row of a table by its title, which is unique within the table."""
+    named = reproduction.tables.get(table)
+    return {row.title: row.anchor for row in rows if not named or row.name in named.experiments}
 
 
 def requested(reproduction: Reproduction) -> list[tuple[str, str]]:

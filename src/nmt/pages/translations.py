@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sacrebleu.metrics import CHRF
 
-from nmt.configuration import Catalog, Reproduction
+from nmt.configuration import Catalog, Reproduction, lookup
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import check_parallel, check_scorable
 from nmt.files import read_lines
@@ -97,7 +97,7 @@ def tests(systems: list[System], significance: dict) -> list[dict]:
             }
             for name, values in comparison["systems"].items()
         ]
-        label = METRICS[metric].label
+        label = lookup(METRICS, metric, "metric").label
         compared.append({"label": label, "lines": lines, "signatures": comparison["signatures"]})
     return compared
 

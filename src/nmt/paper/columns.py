@@ -40,6 +40,7 @@ def number_columns(
         scores = None if results is None else results[column]
         mean = None if scores is None or scores.isna().all() else scores.mean()
         columns[column] = mean
+        columns[f"{column}_scored"] = 0 if scores is None else int(scores.count())
         columns[f"{column}_sd"] = None if scores is None or scores.count() < 2 else scores.std()
         columns[f"{column}_published"] = None if entry is None else entry.value
         columns[f"{column}_source"] = None if entry is None else entry.source
@@ -49,13 +50,16 @@ def number_columns(
     return columns
 
 
-def row_state(results: pd.DataFrame) -> str:
+def row_state(metrics: list[str], results: pd.DataFrame) -> str:
     """Return whether a row is stale or not complete, and "" when it is as configured."""
     trained = int(results.is_trained.sum())
     if not trained:
         return "not run"
     if results.stale.any():
         return f"stale: {join_distinct(results.stale[results.stale != ''])}"
+    scored = int(results[metrics].notna().all(axis="columns").sum())
+    if 0 < scored < trained:
+        return f"{scored} of {len(results)} seeds scored"
     return "" if trained == len(results) else f"{trained} of {len(results)} seeds run"
 
 

@@ -39,7 +39,8 @@ def learning_curves(drawing: Drawing) -> Picture:
         for axes, key in zip(row, axes_drawn, strict=True):
             draw_curves(axes, drawing, points[points.metric == metric], key)
         row[0].set_ylabel(label)
-        if metric == "dev_perplexity":
+        finite = np.isfinite(points["mean"][points.metric == metric])
+        if metric == "dev_perplexity" and finite.any():
             set_logarithmic(row[0])
     for axes, label in zip(grid[-1], axes_drawn.values(), strict=True):
         axes.set_xlabel(label)

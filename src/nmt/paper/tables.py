@@ -56,11 +56,12 @@ def make_table(
     significance: what compare.py wrote of the table's rows; empty when they were not compared.
 
     Each number (the table's metrics, parameters_millions and flops_6nd) has columns: its own name
-    for the mean over seeds, _sd for the sample standard deviation (empty with one seed), _published
-    and _source for what a paper prints and where, _difference for ours minus the published. There
-    is no difference of FLOPs: papers count them otherwise. Metrics that were compared have
-    _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in Comparison. With several
-    seeds the numbers of each are in _seed_1 and so on. A table with a base has the SETTINGS, and in
+    for the mean over seeds, _scored for their number, _sd for the sample standard deviation (empty
+    with one seed), _published and _source for what a paper prints and where, _difference for ours
+    minus the published. There is no difference of FLOPs: papers count them otherwise. Metrics that
+    were compared have _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in
+    Comparison. With several seeds the numbers of each are in _seed_1 and so on. A table with a base
+    has the SETTINGS, and in
     _to_base and _published_to_base the differences to the base's numbers. Where the base has
     several seeds, _may_be_chance tells whether ours is inside the 95% interval that their standard
     deviation and Student's t give for the difference of two means over seeds. What is published of
@@ -185,7 +186,7 @@ def our_rows(
         row_results = results[results.experiment == name]
         entries = [entry for entry in published if entry.experiment == name]
         row: dict = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
-        row["state"] = row_state(row_results)
+        row["state"] = row_state(table.metrics, row_results)
         if table.base:
             row |= setting_columns(catalog.rows[name])
         row |= number_columns(table.metrics, row_results, entries)
@@ -208,12 +209,13 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
             difference = numbers - numbers[is_base].iloc[0]
             is_variation = (rows.kind == "run") & ~is_base
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
-    base_seeds = rows.runs[is_base].iloc[0]
     for metric in table.metrics:
+        seeds = rows[f"{metric}_scored"].where(rows[f"{metric}_scored"] > 0)
+        base_seeds = seeds[is_base].iloc[0]
         sd = rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]
         if base_seeds > 1:
             quantile = STUDENT_T[min(int(base_seeds) - 2, len(STUDENT_T) - 1)]
-            band = quantile * sd * (1 / base_seeds + 1 / rows.runs) ** 0.5
+            band = quantile * sd * (1 / base_seeds + 1 / seeds) ** 0.5
         else:
             band = float("nan")
         differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= band

@@ -38,7 +38,7 @@ def clean(corpus: Corpus, text: Paths, tests: list[Paths], files: Paths, jobs: i
     """Write the pairs that pass the corpus's filters to two open files, and return the counts.
 
     tests: dev and test sets. The text is read twice: duplicates are known at its end only. That
-    takes 32 bytes of memory a pair at most. `jobs` processes filter.
+    takes some 55 bytes of memory a pair. `jobs` processes filter.
 
     Returns the counts of `raw` and `kept` pairs, and those `dropped` by the name of the first
     filter that drops them. Raises UserError when the sides' line counts differ.

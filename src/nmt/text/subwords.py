@@ -209,7 +209,11 @@ def learn(
         )
     step = max(1, math.ceil(total / MAX_LINES))
     if vocabulary.kind == "wordpiece":
-        return learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
+        model = learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
+        largest = WordPieces(model).size
+        if largest < vocabulary.size:
+            raise too_large(vocabulary.size, largest)
+        return model
     # The unigram model learns from whole lines; a tab would end a word before its count, and
     # sentencepiece would take its own mark for a space.
     if vocabulary.kind == "unigram" or counts["\t"] or counts["▁"]:
@@ -260,18 +264,23 @@ def train_sentencepiece(
             eos_id=EOS,
         )
     except RuntimeError as error:
-        too_large = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
-        if too_large is None:
+        largest = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
+        if largest is None:
             raise
-        raise UserError(
-            f"a vocabulary of {vocabulary.size} is larger than the text supports: "
-            f"the largest possible is {too_large[1]}."
-        ) from None
+        raise too_large(vocabulary.size, int(largest[1])) from None
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
     # As in models of earlier versions, whose sentencepiece chose the lines
     proto.trainer_spec.ClearField("input_format")
     proto.trainer_spec.input_sentence_size = MAX_LINES
     return proto.SerializeToString(deterministic=True)
+
+
+def too_large(size: int, largest: int) -> UserError:
+    """Return the error of a vocabulary for which the text has too few subwords."""
+    return UserError(
+        f"a vocabulary of {size} is larger than the text supports: the largest possible is"
+        f" {largest}."
+    )
 
 
 def smallest_size(vocabulary: Vocabulary, characters: int) -> int:

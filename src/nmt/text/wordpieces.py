@@ -3,6 +3,7 @@
 GNMT used them, and so did the paper for English-French.
 """
 
+import json
 from collections.abc import Iterator
 
 from tokenizers import Tokenizer
@@ -15,7 +16,7 @@ from nmt.errors import UserError
 PAD, UNK, BOS, EOS = range(4)
 SYMBOLS = ["<pad>", "<unk>", "<s>", "</s>"]
 CONTROL = (PAD, BOS, EOS)
-INSIDE = "##"  # with which tokenizers marks a piece inside a word
+INSIDE = "▁▁"  # marks a piece inside a word; preprocessed text has no "▁"
 
 
 class WordPieces:
@@ -33,14 +34,23 @@ class WordPieces:
         name: what the message calls it.
         """
         try:
-            self.tokenizer = Tokenizer.from_str(model.decode())
+            settings = json.loads(model)
+            ids = settings["model"]["vocab"]
+            self.inside: str = settings["model"]["continuing_subword_prefix"]
+            if sorted(ids, key=ids.__getitem__)[: len(SYMBOLS)] != SYMBOLS:
+                raise ValueError(f"its first four pieces must be {SYMBOLS}")
+            # Words of the text that are spelled as symbols are words: no word has a space.
+            symbols = [f" {symbol}" for symbol in SYMBOLS]
+            settings["model"]["vocab"] = dict(zip(symbols, range(len(symbols)), strict=True)) | {
+                piece: token_id for piece, token_id in ids.items() if token_id >= len(symbols)
+            }
+            settings["model"]["unk_token"] = symbols[UNK]
+            self.tokenizer = Tokenizer.from_str(json.dumps(settings))
         except Exception as error:  # tokenizers raises plain Exception
             raise UserError(
                 f"{name} is not a word-piece model ({error}): delete it and learn it again."
             ) from None
         self.size: int = self.tokenizer.get_vocab_size()
-        if [self.tokenizer.id_to_token(token_id) for token_id in range(4)] != SYMBOLS:
-            raise UserError(f"{name}: the first four pieces must be {SYMBOLS}: learn it again.")
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line; the library chooses the number of threads."""
@@ -62,12 +72,12 @@ class WordPieces:
 
     def piece(self, token_id: int) -> str:
         """Return one word-piece as sentencepiece would write it."""
+        if token_id < len(SYMBOLS):
+            return SYMBOLS[token_id]
         token = self.tokenizer.id_to_token(token_id)
         assert token is not None
-        if token in SYMBOLS:
-            return token
-        if token.startswith(INSIDE):
-            return token.removeprefix(INSIDE)
+        if token.startswith(self.inside):
+            return token.removeprefix(self.inside)
         return "▁" + token
 
 
@@ -89,7 +99,12 @@ def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> 
     trained.pre_tokenizer = WhitespaceSplit()
     trained.train_from_iterator(lines, trainer)
     ids_by_piece = dict(sorted(trained.get_vocab().items(), key=lambda item: item[1]))
-    model = WordPiece(ids_by_piece, unk_token=SYMBOLS[UNK], max_input_chars_per_word=1000)
+    model = WordPiece(
+        ids_by_piece,
+        unk_token=SYMBOLS[UNK],
+        max_input_chars_per_word=1000,
+        continuing_subword_prefix=INSIDE,
+    )
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = WhitespaceSplit()
     return tokenizer.to_str().encode()

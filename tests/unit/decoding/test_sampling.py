@@ -8,6 +8,7 @@ from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, draw_tokens, sample
 from nmt.decoding.search import search
 from nmt.decoding.translator import in_order, sample_tokens
+from nmt.errors import UserError
 from nmt.models.protocol import BOS, EOS, PAD
 from tests.support.families import FAMILIES, random_model, random_sentences, sources
 
@@ -33,6 +34,14 @@ def test_only_the_most_probable_token_is_greedy_search(model, sampling):
     for (best,), samples in zip(greedy, draw_samples(model, sampling, 3), strict=True):
         assert [hypothesis.tokens for hypothesis in samples] == 3 * [best.tokens]
         assert samples[0].log_prob == pytest.approx(best.log_prob, abs=1e-9)
+
+
+def test_log_probabilities_that_are_nan_are_an_error(model):
+    next(iter(model.output.parameters())).data.fill_(torch.nan)
+    with pytest.raises(UserError, match="log probabilities that are NaN"):
+        draw_samples(model, Sampling(), 2)
+    with pytest.raises(UserError, match="log probabilities that are NaN"):
+        force(model, sources([[5, 6]]), [[7]], Decoding())
 
 
 def test_scores_are_those_of_forced_decoding(model):

@@ -6,10 +6,12 @@ import shutil
 import pytest
 from matplotlib.figure import Figure
 
+from nmt.configuration import Table
 from nmt.errors import UserError
 from nmt.files import write_text
-from nmt.pages.index import distinct_figures, index_page
+from nmt.pages.index import anchors, distinct_figures, index_page
 from nmt.pages.render import is_wide
+from nmt.pages.runs import Row, anchor
 from nmt.pages.tables import linked_table
 from nmt.paper.drawing import COLUMN, PAGE, STYLE
 from tests.support import paper_runs
@@ -43,6 +45,17 @@ def test_a_number_leads_to_its_run(browser, made, width):
             assert fact in text
         place.get_by_text("Configuration and command").first.click()
         assert '"d_hidden"' in place.inner_text()
+
+
+def test_rows_of_one_title_in_two_tables_have_links_of_their_own(root):
+    tables = {
+        name: Table(title=name, experiments=[experiment], split="test", metrics=["bleu"])
+        for name, experiment in (("systems", "one"), ("deep", "two"))
+    }
+    reproduction = paper_runs.reproduction((1,), "demo", **tables)
+    rows = [Row(name, "Transformer", anchor(name), [], []) for name in ("one", "two")]
+    assert anchors("systems", reproduction, rows) == {"Transformer": "row-one"}
+    assert anchors("deep", reproduction, rows) == {"Transformer": "row-two"}
 
 
 def test_sections_are_in_the_papers_order(made):

@@ -144,6 +144,13 @@ def test_learning_curves_without_dev_bleu_have_no_empty_panel(made):
     assert len(draw("learning-curves", drawing).axes) == 2 * 4
 
 
+def test_learning_curves_of_trainings_that_diverged_at_once_are_drawn(made, tmp_path):
+    drawing = made(seeds=[1])
+    for path in drawing.folder.rglob("metrics.jsonl"):
+        path.write_text('{"update": 10, "dev_nll": 1e3, "dev_perplexity": Infinity}\n')
+    save(draw("learning-curves", drawing), tmp_path / "pdf", tmp_path / "png", "")
+
+
 def test_a_training_of_few_updates_has_only_dev_losses(made):
     drawing = made(seeds=[1])
     for path in drawing.folder.rglob("metrics.jsonl"):

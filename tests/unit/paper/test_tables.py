@@ -121,6 +121,14 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert r"$\dagger$" in latex(systems, "x")
 
 
+def test_a_row_with_a_seed_that_was_not_scored_says_so(made):
+    folder, reproduction, catalog = made()
+    (folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json").unlink()
+    systems = table((folder, reproduction, catalog))
+    assert systems.rows.set_index("experiment").state["demo-rnnsearch"] == "1 of 2 seeds scored"
+    assert "RNN with attention †: 1 of 2 seeds scored." in markdown(systems)
+
+
 def test_a_row_that_was_not_run_says_what_would_fill_it(made):
     folder, reproduction, catalog = made()
     for path in (folder / "runs" / "demo" / "demo-rnnsearch").glob("*/training.json"):

@@ -22,7 +22,7 @@ KINDS = {
     "unigram": {"size": 28},
     "char": {"size": 60},
     "word": {"size": 9},
-    "wordpiece": {"size": 90},
+    "wordpiece": {"size": 70},
     "bytes": {"kind": "bpe", "byte_fallback": True, "size": 320},
 }
 

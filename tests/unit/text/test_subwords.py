@@ -152,12 +152,29 @@ def test_load_refuses_other_files(tmp_path, text):
     assert Subwords.load(path).size == 120
 
 
+def test_symbols_and_marks_in_a_text_are_word_pieces_like_others(tmp_path):
+    line = "the </s> cat <pad>x <s> <unk> ## a##b ##x"
+    (tmp_path / "text").write_text(50 * f"{line}\n")
+    (tmp_path / "model").write_bytes(
+        learn(Vocabulary(kind="wordpiece", size=50), [tmp_path / "text"], 1)
+    )
+    subwords = Subwords.load(tmp_path / "model")
+    [ids] = subwords.encode([line])
+    assert not {PAD, UNK, BOS, EOS} & set(ids)
+    assert subwords.decode(ids) == line
+
+
+def test_a_text_with_too_few_word_pieces_is_an_error(text):
+    with pytest.raises(UserError, match=r"larger than the text supports: the largest .* is \d+"):
+        learn(Vocabulary(kind="wordpiece", size=5000), [text], 1)
+
+
 KINDS = {
     "bpe": {},
     "unigram": {"size": 60},
     "char": {"size": 60},
     "word": {"size": 40},
-    "wordpiece": {"size": 200},
+    "wordpiece": {"size": 160},
     "bytes": {"kind": "bpe", "byte_fallback": True, "size": 400},
 }
 
