@@ -48,7 +48,10 @@ if __name__ == "__main__":
     parser.add_argument("--processes", type=command.whole_number(1), required=True)
     parser.add_argument("--nodes", type=command.whole_number(1), default=1)
     parser.add_argument(
-        "--threads", type=command.whole_number(1), default=1, help="CPU cores of each process"
+        "--threads",
+        type=command.whole_number(1, command.MOST_THREADS),
+        default=1,
+        help="CPU cores of each process",
     )
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, help="train.py and its arguments, after --"

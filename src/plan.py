@@ -138,7 +138,10 @@ if __name__ == "__main__":
         help="for which updates are timed on this machine, by default 60 in all",
     )
     parser.add_argument(
-        "--threads", type=command.whole_number(1), default=1, help="CPU threads per training"
+        "--threads",
+        type=command.whole_number(1, command.MOST_THREADS),
+        default=1,
+        help="CPU threads per training",
     )
     command.add_gpus(parser)
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn, cast
 
 from nmt.errors import UserError
@@ -77,6 +77,12 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
         yield path
     finally:
         remove(path)
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path, joined to a folder, stays inside it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def resolved(path: Path) -> Path:

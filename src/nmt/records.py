@@ -15,7 +15,7 @@ from base64 import urlsafe_b64decode
 from pathlib import Path
 
 from nmt.errors import UserError
-from nmt.files import read_json, sha256, write_json, write_text
+from nmt.files import is_inside, read_json, sha256, write_json, write_text
 from nmt.progress import progress
 
 RECORD = Path("results/record.json")
@@ -114,6 +114,9 @@ def read_record() -> dict:
     for entry in entries.values():
         if not isinstance(entry, dict) or not {"metadata", "files"} <= entry.keys():
             raise UserError(f"{RECORD} is damaged: {remedy}.")
+        for name in [*(entry["metadata"] or [])[:1], *entry["files"]]:
+            if not is_inside(name):
+                raise UserError(f"{RECORD} names {name!r}, which is outside this folder: {remedy}.")
     return entries
 
 

@@ -7,6 +7,8 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
+from nmt.files import write_json
+
 LONG = "results/" + "long/" * 60 + "name"
 
 
@@ -154,6 +156,14 @@ def test_nothing_made_leaves_nothing(tmp_path, run_script):
 def test_without_a_record_nothing_is_adopted(tmp_path, run_script):
     process = run_script("adopt", cwd=tmp_path)
     assert (process.returncode, process.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil"])
+def test_a_record_that_names_a_file_outside_the_folder_is_refused(tmp_path, run_failing, name):
+    for entry in ({"metadata": [name, {}], "files": {}}, {"metadata": None, "files": {name: []}}):
+        write_json(tmp_path / "results" / "record.json", {"results/a": entry})
+        error = run_failing("adopt", cwd=tmp_path)
+        assert f"results/record.json names '{name}', which is outside this folder" in error
 
 
 @pytest.mark.parametrize("content", [b"[]", b"\xff", b'{"results/a": []}', b'{"results/a": {}}'])

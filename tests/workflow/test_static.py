@@ -273,6 +273,11 @@ def test_the_workflow_is_formatted(clone):
             "[demo-rnnencdek,",
             "unknown experiment 'demo-rnnencdek': did you mean 'demo-rnnencdec'?",
         ),
+        (
+            "    split: test",
+            "    on_request: true\n    split: test",
+            "systems comes first, which is drawn without being asked for: it cannot be on_request",
+        ),
         ("split: test", "split: tset", "unknown split 'tset'"),
         ("[bleu,", "[blue,", "unknown metric 'blue': did you mean 'bleu'?"),
         ("corpus: demo", "corpus: demo\ncatalog: nowhere", "nowhere/corpora.yaml is not there."),

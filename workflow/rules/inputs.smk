@@ -197,13 +197,15 @@ def titles(wildcards):
 
 
 def published_digest():
-    """Return a digest of the published numbers for this corpus.
+    """Return a digest of the published numbers for this corpus and for the rows' counterparts.
 
     Snakemake's report shows parameters: the numbers themselves would fill pages of it.
     """
+    tables = REPRODUCTION.tables.values()
+    counterparts = {name for table in tables for name in table.counterparts.values()}
     numbers = [
         entry.model_dump_json()
         for entry in CATALOG.published
-        if entry.corpus == REPRODUCTION.corpus
+        if entry.corpus == REPRODUCTION.corpus or entry.experiment in counterparts
     ]
     return hashlib.sha256("".join(numbers).encode()).hexdigest()[:12]

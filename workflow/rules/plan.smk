@@ -21,7 +21,7 @@ rule plan:
         report=f"results/{REPRODUCTION.name}/plan.md",
         hours=f"results/{REPRODUCTION.name}/plan.csv",
         threads=threads_of_a_run(),
-        devices=GPUS or max(1, (workflow.cores or 1) // threads_of_a_run()),
+        devices=trainings_at_once(),
     shell:
         f"python {SCRIPTS}/plan.py --reproduction {{input}} --catalog {{params.catalog:q}}"
         " --threads {params.threads} --devices {params.devices} --gpus {resources.gpu}"

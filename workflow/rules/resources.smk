@@ -84,6 +84,14 @@ NODES = training_resource("nodes", 1)
 PROCESSES = max(training_resource("processes", 1), GPUS, NODES)
 
 
+def trainings_at_once():
+    """Return how many trainings run side by side on the GPUs, or without any on the cores."""
+    if GPUS:
+        available = workflow.global_resources.get("gpu")
+        return max(1, available.value // GPUS) if available else 1
+    return max(1, (workflow.cores or 1) // threads_of_a_run())
+
+
 def launcher():
     """Return the command that starts train.py: python, or launch.py for several processes."""
     if PROCESSES == 1:

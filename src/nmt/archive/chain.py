@@ -15,8 +15,8 @@ from nmt.configuration import Catalog, Reproduction
 TRAINED = ("training.json", "metrics.jsonl", "checkpoints/")
 # Figures of attention
 ATTENTION = ("attention", "encoder-self-attention", "decoder-self-attention", "alignment")
-# Files of a reproduction that may be made after the others
-LATER = ("manifest.json", "article.pdf", "article.tex")
+# Files of a reproduction that may be made after the others, or again
+LATER = ("manifest.json", "article.pdf", "article.tex", "plan.csv", "plan.md")
 
 
 @dataclass(frozen=True)

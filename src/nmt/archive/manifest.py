@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from importlib.metadata import distributions
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import torch
 
@@ -15,7 +15,7 @@ from nmt.archive.chain import Chain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS
-from nmt.files import read_json, sha256, write_text
+from nmt.files import is_inside, read_json, sha256, write_text
 
 SIGNED = "sha256_of_the_rest"
 
@@ -156,7 +156,8 @@ def write_manifest(path: Path, manifest: dict) -> None:
 def read_manifest(path: Path) -> dict:
     """Return a manifest.
 
-    Raises UserError when any byte of it was changed, or it names a file outside the results.
+    Raises UserError when any byte of it was changed, or it names a file of another reproduction, or
+    outside the results.
     """
     manifest = read_json(path)
     if SIGNED not in manifest or "files" not in manifest:
@@ -167,13 +168,9 @@ def read_manifest(path: Path) -> dict:
             f"{path} was changed after it was written: bring it back, or make it again with"
             " snakemake."
         )
-    for name in [manifest["reproduction"], *manifest["files"]]:
-        if not is_inside(name):
-            raise UserError(f"{path} names {name!r}, which is outside the folder of results.")
+    own, corpus = manifest["reproduction"], manifest["configuration"]["corpus"]
+    folders = (f"{own}/", f"corpora/{corpus}/", f"runs/{corpus}/")
+    for name in [f"{own}/", *manifest["files"]]:
+        if not is_inside(name) or not name.startswith(folders):
+            raise UserError(f"{path} names {name!r}, which is no file of this reproduction.")
     return manifest
-
-
-def is_inside(name: str) -> bool:
-    """Return whether a path, joined to a folder, stays inside it."""
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts

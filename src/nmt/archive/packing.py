@@ -8,11 +8,10 @@ import tarfile
 import time
 import zlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from nmt.archive.manifest import is_inside, read_manifest
+from nmt.archive.manifest import read_manifest
 from nmt.errors import UserError, nearest
-from nmt.files import atomic_write, read_json, sha256
+from nmt.files import atomic_write, is_inside, read_json, sha256, temporary_folder
 
 # What an archive has only when it is asked for, by where it is
 PARTS = {
@@ -111,8 +110,7 @@ def unpack_opened(
     if first is None or not begins or not is_inside(first.name):
         raise UserError(f"{archive} is no archive of pack.py: it does not begin with a manifest.")
     results.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=results, prefix=".unpacked-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder(results, "unpacked") as folder:
         copy(opened, first, folder)
         manifest = read_manifest(folder / first.name)
         names = [first.name]

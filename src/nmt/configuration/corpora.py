@@ -108,8 +108,8 @@ class Cleaning(Strict):
     """Whether pairs are dropped of which a side has more than half of its letters from another
     script than its language's."""
     overlap: bool = False
-    """Whether pairs are dropped of which a side is a sentence of a dev or test set, in lower or
-    upper case."""
+    """Whether pairs are dropped of which a side is a sentence, in lower or upper case, of the dev
+    set or of a test set that a table of the reproduction has by default (not on request)."""
     duplicates: bool = False
     """Whether all but the first of identical pairs are dropped."""
     max_length: Count = 250

@@ -62,8 +62,8 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     """Return the declared experiment with the overrides in its name.
 
     What is counted in updates is scaled with `updates`. Overrides of search, and of the checkpoints
-    that make the model, share the declared row's training if it keeps as many checkpoints. Raises
-    UserError for unknown rows and keys, keys without an effect, and values that are refused.
+    that make the model, share the training of the row without them if it keeps as many checkpoints.
+    Raises UserError for unknown rows and keys, keys without an effect, and values that are refused.
     """
     declared, overrides = split_name(name)
     experiment: Experiment = lookup(experiments, declared, "experiment")
@@ -83,16 +83,13 @@ def overridden_experiment(name: str, experiments: dict[str, Experiment]) -> Expe
     }
     overridden = validated(Experiment, groups | own, name)
     check_use(overrides, overridden, name)
-    trained_as = experiment.trained_as
-    shared = experiments[trained_as or declared]
-    if (
-        overrides.keys() <= Decoding.model_fields.keys() | CHECKPOINT_KEYS
-        and overridden.training.average <= shared.training.average
-    ):
-        trained_as = trained_as or declared
-    elif trained_as:
-        trained_as = with_overrides(trained_as, overrides, known)
-    return overridden.model_copy(update={"trained_as": trained_as})
+    shared = experiment.trained_as or declared
+    if overridden.training.average <= experiments[shared].training.average:
+        after_training = Decoding.model_fields.keys() | CHECKPOINT_KEYS
+        overrides = {key: overrides[key] for key in overrides.keys() - after_training}
+    trained_as = with_overrides(shared, overrides, known)
+    own_training = trained_as == with_overrides(*split_name(name), known)
+    return overridden.model_copy(update={"trained_as": None if own_training else trained_as})
 
 
 def scaled(training: Training, updates: object, where: str) -> dict[str, object]:

@@ -112,6 +112,12 @@ class Reproduction(Strict):
             if row not in self.experiments:
                 hint = nearest(row, self.experiments)
                 raise ValueError(f"seeds_of: no table has the row {row!r}: {hint}")
+        first = next(iter(self.tables))
+        if self.tables[first].on_request:
+            raise ValueError(
+                f"tables: {first} comes first, which is drawn without being asked for: it cannot be"
+                " on_request"
+            )
         if self.name in RESERVED:
             raise ValueError(
                 f"name: results/{self.name} is a folder of the workflow's own, choose another"

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
+import torch
 
 from nmt.configuration import (
     Catalog,
@@ -166,6 +167,8 @@ def plan(
         }
     else:
         calls = [(experiments[name], texts[name]) for name in timed.values()]
+        # Trainings on cores slow each other down; each on a GPU of its own does not.
+        workers = 1 if torch.cuda.is_available() else workers
         calibrated = dict(zip(timed, calibrate(calls, seconds, threads, workers), strict=True))
         predicted = {
             name: calibrated[cost_of(experiment, texts[name])].of_training(experiment)

@@ -12,7 +12,7 @@ def test_what_is_made_after_the_manifest_is_not_in_it(tmp_path, root):
     chain = Chain(folder.parent, paper_runs.reproduction(), catalog)
     before = list(chain.files())
     assert f"{folder.name}/tables/systems.csv" in before
-    for name in ("manifest.json", "article.pdf", "article.tex"):
+    for name in ("manifest.json", "article.pdf", "article.tex", "plan.csv", "plan.md"):
         write_text(folder / name, "later")
     assert list(chain.files()) == before
 

@@ -59,6 +59,14 @@ def test_a_shared_training_is_overridden_too(catalog):
     assert catalog.experiment("table3-base+updates-60").trained_as == "transformer-base+updates-60"
 
 
+def test_overrides_of_search_share_the_training_of_the_other_overrides(catalog):
+    row = catalog.experiment("demo-transformer+beam-2+updates-60")
+    assert row.trained_as == "demo-transformer+updates-60"
+    assert catalog.experiment(row.trained_as).trained_as is None
+    row = catalog.experiment("table3-base+checkpoint-best+updates-60")
+    assert row.trained_as == "transformer-base+updates-60"
+
+
 def test_more_checkpoints_than_the_row_keeps_need_a_training_of_their_own(catalog):
     assert catalog.experiment("demo-transformer").training.average < 10
     assert catalog.experiment("demo-transformer+average-10").trained_as is None
