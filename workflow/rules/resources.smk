@@ -88,7 +88,8 @@ def trainings_at_once():
     """Return how many trainings run side by side on the GPUs, or without any on the cores."""
     if GPUS:
         available = workflow.global_resources.get("gpu")
-        return max(1, available.value // GPUS) if available else 1
+        limit = available.value if available else None  # a cluster's profile sets none
+        return max(1, (limit or GPUS) // GPUS)
     return max(1, (workflow.cores or 1) // threads_of_a_run())
 
 
