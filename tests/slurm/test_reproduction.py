@@ -24,7 +24,7 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place = workplace(UPDATES, with_corpus=False)
     file = place.folder / TINY
     values = yaml.safe_load(file.read_text()) | {"attention": SENTENCE}
-    file.write_text(yaml.safe_dump(values))
+    file.write_text(yaml.safe_dump(values, sort_keys=False))
     place.snakemake()
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
