@@ -61,11 +61,10 @@ def make_table(
     minus the published. There is no difference of FLOPs: papers count them otherwise. Metrics that
     were compared have _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in
     Comparison. With several seeds the numbers of each are in _seed_1 and so on. A table with a base
-    has the SETTINGS, and in
-    _to_base and _published_to_base the differences to the base's numbers. Where the base has
-    several seeds, _may_be_chance tells whether ours is inside the 95% interval that their standard
-    deviation and Student's t give for the difference of two means over seeds. What is published of
-    a row's counterpart has no difference to ours.
+    has the SETTINGS, and in _to_base and _published_to_base the differences to the base's numbers.
+    Where the base has several seeds, _may_be_chance tells whether ours is inside the 95% interval
+    that their standard deviation and Student's t give for the difference of two means over seeds.
+    What is published of a row's counterpart has no difference to ours.
 
     Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
     Where plan.py has been asked, planned_hours and planned_device say what would fill them.
