@@ -361,7 +361,9 @@ def test_a_second_snakemake_in_the_folder_is_refused(made):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as first:
-        while not any((made / ".snakemake").glob("locks/*")):
+        # The lock of inputs comes first, and both are written after they are there.
+        locks = made / ".snakemake" / "locks"
+        while not any("dev.md" in lock.read_text() for lock in locks.glob("*.output.lock")):
             assert first.poll() is None
             time.sleep(0.01)
         first.send_signal(signal.SIGSTOP)
