@@ -21,7 +21,7 @@ from nmt.training.published import TRAINING_REMEDY, checkpoints_to_average
 
 
 def main(args: argparse.Namespace) -> None:
-    """Average the checkpoints, check that they are the experiment's, and write the folder."""
+    """Average the checkpoints, check that their shapes are the experiment's, write the folder."""
     catalog = load_catalog(args.catalog)
     corpus = catalog.corpus(args.corpus)
     experiment = catalog.experiment(args.experiment)

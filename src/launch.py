@@ -1,15 +1,16 @@
 """Start the processes of one training: by srun in a SLURM job, by torchrun elsewhere.
 
 Each gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. In a SLURM job they may be on
-several nodes, and the first of them is on this one.
+several nodes, and the first of them is on this one or, where this is not one of them but the node
+that `salloc` was called on, on the first of the job.
 """
 
 import argparse
 import os
-import socket
 import sys
 
 from nmt import command
+from nmt.errors import UserError
 from nmt.training import slurm
 
 # The numbers that srun gives each of its tasks, in torch's words
@@ -19,9 +20,10 @@ AS_RANK = 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS
 def main(args: argparse.Namespace) -> None:
     """Become srun or torchrun."""
     if slurm.in_job() and not slurm.in_step():
-        job = int(os.environ["SLURM_JOB_ID"])
-        # Below the ports that systems give away by themselves
-        os.environ.update(MASTER_ADDR=socket.gethostname(), MASTER_PORT=str(20000 + job % 12000))
+        # Below the ports that systems give away by themselves, and another one for each training of
+        # a job
+        port = 20000 + (int(os.environ["SLURM_JOB_ID"]) + os.getpid()) % 12000
+        os.environ.update(MASTER_ADDR=slurm.first_host(), MASTER_PORT=str(port))
         start = [
             "srun",
             "--kill-on-bad-exit=1",
@@ -31,6 +33,11 @@ def main(args: argparse.Namespace) -> None:
             *["sh", "-c", AS_RANK, sys.executable],
         ]
     else:
+        if args.nodes > 1:
+            raise UserError(
+                f"{args.nodes} nodes are only there in a SLURM job, outside its steps: leave out"
+                " --nodes, or snakemake's --set-resources train:nodes."
+            )
         # After a signal torchrun kills the processes that have not ended in 30 seconds, in which an
         # update may not be done. torch 2.11 does not know the variable.
         os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(slurm.SECONDS_TO_BE_KILLED))

@@ -64,7 +64,11 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     vocabulary = catalog.vocabulary(experiment.vocabulary)
     preprocessing = Preprocessing(vocabulary.preprocessing, catalog.corpus(args.corpus).target)
     validation = Validation.load(
-        args.dev_tokens, args.dev_reference, subwords.target, preprocessing
+        args.dev_tokens,
+        args.dev_reference,
+        subwords.target,
+        preprocessing,
+        experiment.decoding.max_extra,
     )
 
     tokens.require_vocabulary(subwords, args.tokens)

@@ -224,6 +224,9 @@ def test_tokens_of_another_vocabulary_are_refused(folder, run_failing, tokens):
     write_json(meta, read_json(meta) | {"vocabulary_sizes": [400, 300]})
     error = run_failing("train", *arguments(folder, folder / "run"))
     assert f"{folder / tokens} was made with vocabularies of [400, 300] subwords, not of" in error
+    write_json(meta, read_json(meta) | {"vocabulary_sizes": [300, 300], "vocabularies": ["", ""]})
+    error = run_failing("train", *arguments(folder, folder / "run"))
+    assert f"{folder / tokens} was made with other vocabularies of the same sizes: bin" in error
 
 
 def test_a_training_that_diverges_says_so_last(folder, run_script):

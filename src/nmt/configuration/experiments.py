@@ -149,7 +149,7 @@ class Training(Strict):
     source_loss: tuple[tuple[Whole, NotNegative], ...] = ()
     """Weight of the loss on source tokens, relative to that on target tokens, by update: [[0, 1.0],
     [9000, 0.0]] falls linearly and stays constant after the last point (Wang et al. 2021, lambda
-    L_AE + L_MT)."""
+    L_AE + L_MT). It is without label smoothing."""
 
     @model_validator(mode="after")
     def check(self) -> "Training":
@@ -168,8 +168,10 @@ class Training(Strict):
             raise ValueError(
                 f"halve_from {self.halve_from} is not before the last of {self.updates} updates"
             )
-        if self.peak_learning_rate and (self.final_learning_rate or 0) > self.peak_learning_rate:
-            raise ValueError(f"final_learning_rate {self.final_learning_rate} is above the peak")
+        if self.halve_from and self.halve_from <= self.warmup:
+            raise ValueError(
+                f"halve_from {self.halve_from} is not after the warmup of {self.warmup} updates"
+            )
         if self.bleu_interval % self.interval:
             raise ValueError(
                 f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}"
@@ -253,6 +255,11 @@ class Experiment(Strict):
         if self.training.peak_learning_rate is None and not self.training.warmup:
             raise ValueError(
                 "peak_learning_rate is missing: without a warmup the paper's is not defined"
+            )
+        if (self.training.final_learning_rate or 0) > self.peak_learning_rate:
+            raise ValueError(
+                f"final_learning_rate {self.training.final_learning_rate} is above the peak,"
+                f" {self.peak_learning_rate:.3g}"
             )
         if self.training.source_loss and not self.model.learns_source:
             raise ValueError(

@@ -12,7 +12,8 @@ class Partition:
     Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
     numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
     after the other. least_tokens: if not 0, a rank's sentences are regrouped into fewer, larger
-    micro-batches, where one costs at least this many tokens (nmt.data.grouping).
+    micro-batches, as is best where one of fewer tokens takes as long as one of this many
+    (nmt.data.grouping).
     """
 
     rank: int = 0

@@ -109,12 +109,20 @@ class ParallelTokens:
         return cls(source, target, meta)
 
     def require_vocabulary(self, subwords: SubwordPair, folder: Path) -> None:
-        """Raise UserError when the folder was made with vocabularies of other sizes than these."""
+        """Raise UserError when the folder was made with other vocabularies than these.
+
+        Folders of earlier versions tell only the sizes of theirs.
+        """
         sizes = [subwords.source.size, subwords.target.size]
         if self.meta["vocabulary_sizes"] != sizes:
             raise UserError(
                 f"{folder} was made with vocabularies of {self.meta['vocabulary_sizes']} subwords,"
                 f" not of {sizes}: binarize again with these."
+            )
+        if self.meta.get("vocabularies", subwords.checksums) != subwords.checksums:
+            raise UserError(
+                f"{folder} was made with other vocabularies of the same sizes: binarize again with"
+                " these."
             )
 
     def __len__(self) -> int:
@@ -187,6 +195,7 @@ def write_tokens(
         "target_unknown": target_writer.unknown,
         "dropped": dropped,
         "vocabulary_sizes": [subwords.source.size, subwords.target.size],
+        "vocabularies": subwords.checksums,
         "fingerprint": fingerprint(folder),
     }
     write_json(folder / "meta.json", meta)

@@ -3,8 +3,8 @@
 MoE (Shazeer et al. 2017, appendix E) is a shallower GNMT with wide cells projected to d_model, a
 layer of experts before the last encoder layer and before the last decoder layer, an attention of
 its own, whose context only the bottom decoder layer gets, and a residual connection around every
-layer. All layers get and give vectors of one width, by which the paper leaves open what becomes of
-the first layer's two directions: here they are added.
+layer. All layers get and give vectors of one width. The paper does not say how the two directions
+of the first layer become one such vector: here they are added.
 """
 
 import warnings

@@ -39,8 +39,9 @@ def gradient_norms(drawing: Drawing) -> Picture:
     grid[0].yaxis.set_minor_formatter(NullFormatter())
     grid[0].set_ylabel("gradient norm")
     note = (
-        "By layer: E of the encoder, D of the decoder; the loss of training's first batch, with"
-        " dropout and label smoothing, for a new model and for the averaged one. In training:"
+        "By layer: E of the encoder, D of the decoder; the loss of training's first update (of a"
+        " large one a part), with dropout and label smoothing, for a new model and for the averaged"
+        " one. In training:"
         " before clipping, as it was recorded. Means over seeds. As Xiong et al. 2020, figure 3."
     )
     small_print = drawing.small_print("Training set", drawing.single_runs, note)

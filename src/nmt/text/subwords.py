@@ -47,6 +47,7 @@ class Subwords:
 
     def __init__(self, model: bytes):
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.checksum = hashlib.sha256(model).hexdigest()
         self.size: int = self.processor.get_piece_size()
 
     @classmethod
@@ -126,6 +127,11 @@ class SubwordPair:
 
     source: Segmenter
     target: Segmenter
+
+    @property
+    def checksums(self) -> list[str]:
+        """SHA-256 of the model of source and of target."""
+        return [self.source.checksum, self.target.checksum]
 
     @classmethod
     def load(cls, folder: Path) -> "SubwordPair":

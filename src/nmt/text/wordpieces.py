@@ -3,6 +3,7 @@
 GNMT used them, and so did the paper for English-French.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 
@@ -33,6 +34,7 @@ class WordPieces:
 
         name: what the message calls it.
         """
+        self.checksum = hashlib.sha256(model).hexdigest()
         try:
             settings = json.loads(model)
             ids = settings["model"]["vocab"]

@@ -5,23 +5,29 @@ from dataclasses import dataclass, field
 from nmt.configuration import Training
 from nmt.data.batch import UpdateBatch
 
+FORMER = {
+    "position": "update_in_epoch",
+    "positions": "padded_tokens",
+    "logged_positions": "logged_padded_tokens",
+}
+
 
 @dataclass
 class Counters:
     """Counts since the first update; seconds are of training, validation included.
 
-    The names of the fields are keys of saved states.
+    The names of the fields are keys of saved states, which FORMER renames.
     """
 
     update: int = 0
     epoch: int = 1
-    position: int = 0  # updates done in this epoch
+    update_in_epoch: int = 0  # updates done in this epoch
     source_tokens: int = 0
     target_tokens: int = 0
-    positions: int = 0  # tokens of both sides, padding included
+    padded_tokens: int = 0  # of both sides, padding included
     # Tokens of both sides, without padding and with it, at the last line of metrics.jsonl
     logged_tokens: int = 0
-    logged_positions: int = 0
+    logged_padded_tokens: int = 0
     flops: float = 0.0  # as nmt.models.flops counts them
     seconds: float = 0.0
     device_seconds: float = 0.0  # seconds times the number of ranks
@@ -35,14 +41,19 @@ class Counters:
     # Code and machine of each call that made updates, in their order
     made_by: list[dict] = field(default_factory=list)
 
+    @classmethod
+    def of_state(cls, saved: dict) -> "Counters":
+        """Return the counters of a saved state, whose keys may be an earlier version's."""
+        return cls(**{FORMER.get(name, name): value for name, value in saved.items()})
+
     def begin(self, batch: UpdateBatch) -> None:
         """Count one more update, which learns from `batch`."""
         self.update += 1
         self.epoch = batch.epoch
-        self.position = batch.update_in_epoch
+        self.update_in_epoch = batch.update_in_epoch
         self.source_tokens += batch.source_tokens
         self.target_tokens += batch.target_tokens
-        self.positions += batch.padded_tokens
+        self.padded_tokens += batch.padded_tokens
 
     def spend(self, seconds: float, cpu_seconds: float, world_size: int) -> None:
         """Count time, of the wall clock and of this rank's CPU."""

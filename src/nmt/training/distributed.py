@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -12,6 +13,9 @@ from torch import Tensor
 
 from nmt.device import choose_device
 from nmt.errors import UserError
+
+# The first rank measures BLEU on the dev set while the others wait.
+LONGEST_WAIT = timedelta(hours=6)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
     if "LOCAL_RANK" not in os.environ:
         yield ProcessGroup(device)
         return
-    dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
+    # gloo for tensors on the CPU, NCCL for those on a GPU
+    dist.init_process_group(timeout=LONGEST_WAIT)
     group = ProcessGroup(device, dist.get_rank(), dist.get_world_size())
     if not group.is_main:
         logging.getLogger().setLevel(logging.ERROR)
@@ -74,6 +79,11 @@ def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
+        if "timed out" in str(error).lower():
+            raise UserError(
+                f"another process of this training has not answered for {LONGEST_WAIT}: look at"
+                " what it does, and run the same command to go on."
+            ) from error
         raise UserError(
             "another process of this training has ended: its message says why."
         ) from error

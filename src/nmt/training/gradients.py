@@ -1,5 +1,6 @@
 """The gradient norm of each layer, before and after training: Xiong et al. 2020, section 3."""
 
+import math
 import re
 from collections import defaultdict
 
@@ -7,11 +8,11 @@ from nmt.configuration import Training
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
-from nmt.models.protocol import Model
+from nmt.models.protocol import PAD, Model
 from nmt.training.schedule import source_weight
 from nmt.training.trainer import Objective, seed_random
 
-# The most tokens a side in the batch whose gradient is measured
+# About the most tokens a side whose gradient is measured, which fit where a CPU has little memory
 MOST_TOKENS = 4096
 # The rest of a model: embeddings, output and what stands between encoder and decoder
 REST = "rest"
@@ -33,20 +34,25 @@ def gradient_norms(
 ) -> dict[str, float]:
     """Return the norm of the gradient of each layer's parameters, in the model's order.
 
-    The loss is that of training's first batch, which has at most MOST_TOKENS tokens here, dropout
-    and label smoothing included.
+    The loss is that of training's first update, dropout and label smoothing included: the mean over
+    its target tokens. An update of more than MOST_TOKENS is represented by every n-th sentence of
+    each of its micro-batches.
     """
     device = next(model.parameters()).device
-    size = min(settings.batch_tokens, MOST_TOKENS)
-    settings = settings.model_copy(update={"batch_tokens": size, "micro_batches": 1})
     batches = Batches.for_training(tokens, settings, seed)
-    batch = next(batches.updates(1, 0, Partition.coarsest(settings, 0, 1), device))
+    chunks = math.ceil(settings.batch_tokens / MOST_TOKENS)
+    batch = next(batches.updates(1, 0, Partition(chunks=chunks), device))
+    # Each micro-batch's first chunk
+    measured = {
+        number: chunk for number, chunk in batch.micro_batches.items() if number % chunks == 0
+    }
+    target_tokens = sum(int((chunk.target_out != PAD).sum()) for chunk in measured.values())
     objective = Objective(model, settings).train()
     model.zero_grad()
-    for number, micro_batch in batch.micro_batches.items():
+    for number, micro_batch in measured.items():
         seed_random(seed, 1, number)
         total, _ = objective(micro_batch, source_weight(1, settings.source_loss))
-        (total / batch.target_tokens).backward()
+        (total / target_tokens).backward()
     squares: dict[str, float] = defaultdict(float)
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:

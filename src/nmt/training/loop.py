@@ -75,7 +75,7 @@ class TrainingLoop:
         """
         counters = self.resume(made_by)
         stream = self.batches.stream(
-            counters.epoch, counters.position, self.partition, self.group.device
+            counters.epoch, counters.update_in_epoch, self.partition, self.group.device
         )
         with stop_signals() as stop, self.progress:
             while not counters.is_finished(self.settings):
@@ -200,8 +200,9 @@ class TrainingLoop:
                 raise UserError(
                     f"the gradient is NaN or infinite at update {update} and in the"
                     f" {counters.skipped_in_a_row - 1} before it: lower the learning rate (the last"
-                    f" batch has the training sentences {', '.join(map(str, ids[:10]))}{more}, see"
-                    f" metrics.jsonl; {counters.skipped} updates were skipped in all)."
+                    f" batch has the training pairs {', '.join(map(str, ids[:10]))}{more}, counted"
+                    " from 0 after cleaning, see metrics.jsonl;"
+                    f" {counters.skipped} updates were skipped in all)."
                 )
         return gradient_norms[-1][1] if gradient_norms else math.nan
 
@@ -226,7 +227,7 @@ class TrainingLoop:
             }
         real_tokens = counters.source_tokens + counters.target_tokens
         tokens_since = real_tokens - counters.logged_tokens
-        positions_since = counters.positions - counters.logged_positions
+        padded_since = counters.padded_tokens - counters.logged_padded_tokens
         self.metrics.write(
             update=counters.update,
             epoch=counters.epoch,
@@ -240,12 +241,13 @@ class TrainingLoop:
             cpu_seconds=round(counters.cpu_seconds, 2),
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
-            padding=1 - tokens_since / positions_since,
+            padding=1 - tokens_since / padded_since,
             memory=self.machine.memory(),
         )
         shown = {name: f"{value:.3f}" for name, value in means.items()}
         self.progress.update(0, **shown, tokens_per_second=speed)
-        counters.logged_tokens, counters.logged_positions = real_tokens, counters.positions
+        counters.logged_tokens = real_tokens
+        counters.logged_padded_tokens = counters.padded_tokens
         self.logged = replace(counters)
 
     def validate(self) -> None:

@@ -43,7 +43,10 @@ class Machine:
         allow_tf32(training.precision)
         dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
         source_too = multiply_adds(model, source_too=True) if training.source_loss else None
-        return cls(device, matrix_product_rate(device, dtype), multiply_adds(model), source_too)
+        peak = matrix_product_rate(device, dtype)
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)  # not of the measured products
+        return cls(device, peak, multiply_adds(model), source_too)
 
     def flops(self, batch: UpdateBatch, source_too: bool) -> float:
         """Return the FLOPs of one update, summed over ranks."""
@@ -60,7 +63,7 @@ class Machine:
 
 
 def least_tokens(device: torch.device, config: configuration.Model) -> int:
-    """Return the tokens for which a device takes as long as for fewer (nmt.data.grouping).
+    """Return up to how many tokens a device's time does not grow with them (nmt.data.grouping).
 
     0: micro-batches stay as they are, as on a CPU, where every token costs, and where a part of the
     loss depends on them.

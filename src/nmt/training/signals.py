@@ -9,20 +9,21 @@ from contextlib import contextmanager
 def stop_signals() -> Iterator[list[int]]:
     """Yield a list that is filled when a signal asks to stop.
 
-    A second Ctrl-C ends a training of one process at once; a second SIGTERM does not: where all
-    processes of a job are signaled, torchrun passes on its own as well, and that for any Ctrl-C.
+    A second Ctrl-C ends a training of one process at once. A second SIGTERM does not: where all
+    processes of a job are signaled, torchrun passes its own on as well, as it does after a second
+    Ctrl-C.
     """
     received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    handlers_before = {number: signal.getsignal(number) for number in numbers}
 
     def stop(number: int, _: object) -> None:
         received.append(number)
         if number == signal.SIGINT:
             signal.signal(number, handlers_before[signal.SIGINT])
 
-    handlers_before = {
-        number: signal.signal(number, stop)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    }
+    for number in numbers:
+        signal.signal(number, stop)
     try:
         yield received
     finally:

@@ -4,6 +4,7 @@ import logging
 import math
 import os
 import re
+import socket
 import subprocess
 import time
 from contextlib import suppress
@@ -28,6 +29,18 @@ def in_step() -> bool:
     an interactive `salloc` has one of SLURM's reserved numbers.
     """
     return int(os.environ.get("SLURM_STEP_ID", FIRST_RESERVED_STEP)) < FIRST_RESERVED_STEP
+
+
+def first_host() -> str:
+    """Return the host of a job's first task: this one, or the first node's of an allocation.
+
+    Only on the nodes of a job SLURM names the node.
+    """
+    if "SLURMD_NODENAME" in os.environ:
+        return socket.gethostname()
+    command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
+    hosts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return hosts[0]
 
 
 def end_of_training() -> float | None:

@@ -59,6 +59,6 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     trainer.scaler.load_state_dict(metadata["scaler"])
     if trainer.group.is_main:
         trainer.sums.copy_(sums)
-    counters = Counters(**metadata["counters"])
+    counters = Counters.of_state(metadata["counters"])
     logging.info(f"going on from update {counters.update}")
     return counters

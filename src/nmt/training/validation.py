@@ -31,19 +31,29 @@ class Validation:
     references: list[str]
     subwords: Segmenter  # of the target
     preprocessing: Preprocessing  # of the target
+    greedy: Decoding
 
     @classmethod
     def load(
-        cls, tokens: Path, reference: Path, subwords: Segmenter, preprocessing: Preprocessing
+        cls,
+        tokens: Path,
+        reference: Path,
+        subwords: Segmenter,
+        preprocessing: Preprocessing,
+        max_extra: int,
     ) -> "Validation":
-        """Raise UserError when tokens and text differ in their number of sentences."""
+        """Raise UserError when tokens and text differ in their number of sentences.
+
+        max_extra: how many subwords a translation may have more than its source.
+        """
         parallel, references = ParallelTokens.load(tokens), list(read_lines(reference))
         if len(references) != len(parallel):
             raise UserError(
                 f"{reference} has {len(references)} lines, {tokens} {len(parallel)} sentences:"
                 " give the text that these were made from."
             )
-        return cls(parallel, references, subwords, preprocessing)
+        greedy = Decoding(beam=1, max_extra=max_extra)
+        return cls(parallel, references, subwords, preprocessing, greedy)
 
     def batches(self) -> Batches:
         """Return the batches that the loss is measured on."""
@@ -61,7 +71,7 @@ class Validation:
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
         sources = self.tokens.source.lists()
-        hypotheses = in_order(translate_tokens(model, sources, Decoding(beam=1)), len(sources))
+        hypotheses = in_order(translate_tokens(model, sources, self.greedy), len(sources))
         translations = [
             self.preprocessing.undo(self.subwords.decode(best.tokens)) for (best,) in hypotheses
         ]

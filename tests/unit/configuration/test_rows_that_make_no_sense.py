@@ -149,9 +149,19 @@ def test_what_the_cases_change_makes_sense_itself(family):
             "halve_from 10 is not before the last of 10 updates",
         ),
         (
+            "transformer",
+            HALVING | {"warmup": 5, "halve_from": 5},
+            "halve_from 5 is not after the warmup of 5 updates",
+        ),
+        (
             "seq2seq",
             COSINE | {"final_learning_rate": 0.2},
             "final_learning_rate 0.2 is above the peak",
+        ),
+        (
+            "transformer",
+            COSINE | {"final_learning_rate": 2.0, "peak_learning_rate": None},
+            "final_learning_rate 2.0 is above the peak",
         ),
         ("transformer", {"bleu_interval": 8}, "bleu_interval 8 is no multiple of interval 5"),
         (

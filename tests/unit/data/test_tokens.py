@@ -65,6 +65,7 @@ def test_meta_counts(write, subwords):
     assert meta["target_tokens"] == sum(map(len, subwords.encode(TARGET)))
     assert (meta["source_unknown"], meta["target_unknown"]) == (1, 0)
     assert meta["vocabulary_sizes"] == [subwords.size, subwords.size]
+    assert meta["vocabularies"] == [subwords.checksum, subwords.checksum]
     assert meta["dropped"] == {}
 
 

@@ -10,9 +10,10 @@ from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
+from nmt.training import gradients
 from nmt.training.distributed import ProcessGroup
 from nmt.training.gradients import REST, gradient_norms, layer_of
-from nmt.training.trainer import Trainer
+from nmt.training.trainer import Objective, Trainer
 from tests.support import tiny_training
 from tests.support.families import FAMILIES, VOCABULARY
 
@@ -24,7 +25,7 @@ def test_layers_add_up_to_the_gradient_of_the_first_update(tmp_path, row):
     experiment = load_catalog(folder / "catalog").experiment(row)
     torch.manual_seed(1)
     model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
-    settings = experiment.training.model_copy(update={"micro_batches": 1})
+    settings = experiment.training.model_copy(update={"micro_batches": 3})
     norms = gradient_norms(model, tokens, settings, seed=1)
 
     device = torch.device("cpu")
@@ -34,6 +35,28 @@ def test_layers_add_up_to_the_gradient_of_the_first_update(tmp_path, row):
     trainer.train_step(batch, learning_rate=0.1, update=1)
     [(_, norm)] = trainer.pop_gradient_norms()
     assert math.hypot(*norms.values()) == pytest.approx(norm, rel=1e-4)
+
+
+def test_of_a_large_update_a_part_of_each_micro_batch_is_measured(tmp_path, monkeypatch):
+    folder = tiny_training.prepare(tmp_path)
+    tokens = ParallelTokens.load(folder / "tokens-train")
+    experiment = load_catalog(folder / "catalog").experiment("tiny-transformer")
+    model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
+    settings = experiment.training.model_copy(update={"micro_batches": 2})
+    monkeypatch.setattr(gradients, "MOST_TOKENS", settings.batch_tokens / 4)
+    sizes = []
+
+    class Recorded(Objective):
+        def forward(self, batch, source_weight):
+            sizes.append(batch.target_out.shape[0])
+            return super().forward(batch, source_weight)
+
+    monkeypatch.setattr(gradients, "Objective", Recorded)
+    norms = gradients.gradient_norms(model, tokens, settings, seed=1)
+    assert all(map(math.isfinite, norms.values()))
+
+    order = Batches.for_training(tokens, settings, 1).epoch(1)
+    assert sizes == [math.ceil(len(micro_batch) / 4) for micro_batch in order[0]]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

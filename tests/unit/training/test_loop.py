@@ -187,7 +187,7 @@ def test_too_many_updates_without_a_gradient_stop_training(batch, tmp_path):
         counters.update += 1
         model.target_mixture.weight = weight
         trainer.train_step(update_batch(batch), RATE, counters.update)
-    message = r"at update 5 and in the 2 before it.* the training sentences 7, 9"
+    message = r"at update 5 and in the 2 before it.* the training pairs 7, 9, counted from 0 after"
     with pytest.raises(UserError, match=message) as error:
         loop.check_gradients()
     assert "4 updates were skipped in all" in str(error.value)
@@ -205,7 +205,7 @@ def test_rates_are_those_since_the_last_line(tmp_path):
         flops=5e6,
         seconds=12.0,
         device_seconds=24.0,
-        positions=1,
+        padded_tokens=1,
     )
     loop = make_loop(trainer, tmp_path, counters)
     loop.logged = before
@@ -218,14 +218,14 @@ def test_rates_are_those_since_the_last_line(tmp_path):
 
 
 def test_padding_is_that_since_the_last_line_also_where_training_went_on_between(tmp_path):
-    counters = Counters(update=20, source_tokens=400, target_tokens=400, positions=1000)
+    counters = Counters(update=20, source_tokens=400, target_tokens=400, padded_tokens=1000)
     counters.seconds = counters.device_seconds = 1.0
     loop = make_loop(make_trainer(random_model("transformer"), settings()), tmp_path, counters)
     loop.logged = Counters()
     loop.progress = Progress("training", None, "updates")
     loop.log(RATE, norm=1.0)
-    counters = replace(counters, update=21, target_tokens=450, positions=1100)  # is saved here
-    loop.counters, loop.logged = replace(counters, update=40, positions=1200), counters
+    counters = replace(counters, update=21, target_tokens=450, padded_tokens=1100)  # is saved here
+    loop.counters, loop.logged = replace(counters, update=40, padded_tokens=1200), counters
     loop.counters.seconds = loop.counters.device_seconds = 2.0
     loop.log(RATE, norm=1.0)
     first, second = read_metrics(tmp_path / "metrics.jsonl")

@@ -44,6 +44,12 @@ def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
     assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10
 
 
+def test_counters_of_an_earlier_version_are_read():
+    saved = {"update": 7, "position": 3, "positions": 90, "logged_positions": 80}
+    expected = Counters(update=7, update_in_epoch=3, padded_tokens=90, logged_padded_tokens=80)
+    assert Counters.of_state(saved) == expected
+
+
 def test_a_state_that_is_replaced_frees_its_room_on_the_disk(tmp_path):
     settings = Training(updates=9, batch_tokens=99, warmup=1, interval=9)
     trainer = Trainer(random_model("transformer"), settings, ProcessGroup(torch.device("cpu")), 1)
