@@ -8,7 +8,6 @@ on a GPU of its own where there are GPUs.
 """
 
 import argparse
-import logging
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -93,8 +92,6 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         try:
             counters = loop.run(made_by(group.device, group.world_size))
         except Stopped as stopped:
-            group.barrier()  # torchrun ends all ranks with one, and the first may still be writing
-            logging.info(stopped)
             if slurm.in_job() and not stopped.by_hand:
                 slurm.go_on_later(group)
             return EXIT_STOPPED

@@ -5,6 +5,8 @@ import os
 # Small tensors gain nothing from threads, and threads that wait for a busy core lose much. Read
 # when torch loads.
 os.environ["OMP_NUM_THREADS"] = "1"
+# One is what all would share, and results on it are not those of a CPU bit for bit.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Users' output is buffered, and may fail late.
 os.environ.pop("PYTHONUNBUFFERED", None)
 

@@ -132,7 +132,7 @@ def test_a_loss_that_stays_flat_is_pointed_out(folder, run_script):
 
 
 def test_a_disk_without_room_is_refused_at_the_start(folder, run_failing):
-    change(folder, "tiny", average=10**9)
+    change(folder, "tiny", average=10**15)
     error = run_failing("train", *arguments(folder, folder / "run"))
     assert "training takes up to" in error
     assert "GB are free there: make room." in error
@@ -203,7 +203,15 @@ def test_what_cannot_begin(folder, run_failing, changes, message):
         positions="learned",
         max_positions=3,
     )
-    change(folder, "tiny-too-wide", base="tiny-transformer", title="Wide", layers=1000, d_ff=10**6)
+    change(
+        folder,
+        "tiny-too-wide",
+        base="tiny-transformer",
+        title="Wide",
+        layers=1000,
+        d_model=4096,
+        d_ff=10**6,
+    )
     assert message in run_failing("train", *arguments(folder, folder / "run", **changes))
     assert not list(folder.glob("run/state-*/*"))
 
@@ -380,6 +388,7 @@ def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
     """A limit on the size of files stands for the full disk: writing a checkpoint fails in the same
     way.
     """
+    change(folder, "tiny", updates=160)  # time for the signal
     whole, run = folder / "whole", folder / "run"
     assert run_script("train", *arguments(folder, whole)).returncode == 0
 
@@ -405,5 +414,5 @@ def test_a_full_disk_costs_nothing_that_was_saved(folder, root, run_script):
     assert run_script("train", *arguments(folder, run)).returncode == 0
     assert contents(run) == contents(whole)
     assert os.path.samefile(
-        next(run.glob("state-*/checkpoints/*40*")), next(run.glob("checkpoints/*40*"))
+        next(run.glob("state-*/checkpoints/*160.*")), next(run.glob("checkpoints/*160.*"))
     )

@@ -246,13 +246,17 @@ def end_process(pid: int, number: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one_socket in sockets:
-        one_socket.bind(("127.0.0.1", 0))
-    ports = [one_socket.getsockname()[1] for one_socket in sockets]
-    for one_socket in sockets:
-        one_socket.close()
+    """Return ports that nobody listens on, and no connection takes by itself.
+
+    Each process begins at others, so that clusters started at once get different ones.
+    """
+    ports: list[int] = []
+    port = 10000 + os.getpid() * 10 % 9000
+    while len(ports) < count:
+        port += 1
+        with socket.socket() as one_socket, contextlib.suppress(OSError):
+            one_socket.bind(("127.0.0.1", port))
+            ports.append(port)
     return ports
 
 

@@ -40,7 +40,7 @@ def kill_snakemake(process):
 
 def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     place = workplace()
-    place.write_profile(runtime=3)
+    place.write_profile(runtime=4)
     place.train()
     place.wait_for_updates()
     (trainer,) = place.trainers()

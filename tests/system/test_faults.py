@@ -292,7 +292,7 @@ def test_text_is_utf8_in_every_locale(copied_model, start_script, tmp_path):
 
 
 def test_a_beam_that_does_not_fit_the_memory_is_one_sentence(model, run_failing):
-    error = run_failing("translate", f"--model={model}", "--beam=1000000000000", input=SENTENCE)
+    error = run_failing("translate", f"--model={model}", "--beam=1000000000000000", input=SENTENCE)
     assert error.startswith("error: there is not enough memory for a batch of 1 x ")
 
 

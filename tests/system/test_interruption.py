@@ -15,7 +15,7 @@ ROW = "tiny-transformer"
 @pytest.fixture(scope="module")
 def trainings(tmp_path_factory):
     made = Trainings(
-        tmp_path_factory.mktemp("trainings"), updates=60, interval=10, bleu_interval=30, average=3
+        tmp_path_factory.mktemp("trainings"), updates=150, interval=10, bleu_interval=30, average=3
     )
     made.run(ROW)
     return made
@@ -58,6 +58,7 @@ def test_ctrl_c_does_not_queue_a_slurm_job_again(
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    _, ended, _, equal = trainings.interrupted(ROW, 100 + signal, Point("", signal, update=20))
+    point = Point("a checkpoint is there", signal, at="after checkpoints/00000020.safetensors")
+    _, ended, _, equal = trainings.interrupted(ROW, 100 + signal, point)
     assert (ended, equal) == (75, True)
     assert (tmp_path / "asked").exists() is is_queued

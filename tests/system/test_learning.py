@@ -149,4 +149,4 @@ def test_learns(family, task):
         best.tokens == TASKS[task](tokens)
         for (best,), tokens in zip(hypotheses, unseen, strict=True)
     )
-    assert correct / len(unseen) > 0.99
+    assert correct / len(unseen) >= 0.98

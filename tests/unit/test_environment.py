@@ -201,7 +201,7 @@ def set_up(clone: Path, python: Path | None = None, *, asked: Path | None = None
 def run(clone: Path, *command: str, python: Path | None = None, **variables: str):
     ours = {"PYTHON", "CORES", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV"}
     environment = {key: value for key, value in os.environ.items() if key not in ours}
-    environment |= {"PWD": str(clone)} | variables
+    environment |= {"PWD": str(clone), "LC_ALL": "C"} | variables
     if python:
         environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
     return subprocess.run(

@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Folders whose pages are the project's own; of results, only its README is.
 FOLDERS = ("docs", "config", "envs", "src", "tests", "workflow")
-PAGES = [*ROOT.glob("*.md"), ROOT / "results/README.md"]
-PAGES += [page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "results/README.md"]
+PAGES += [page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md"))]
 
 BLOCK_OF_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"`[^`\n]*`")

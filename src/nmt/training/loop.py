@@ -32,8 +32,8 @@ class Stopped(Exception):
     by_hand: whether it was Ctrl-C, and not a service that ends the job.
     """
 
-    def __init__(self, message: str, by_hand: bool):
-        super().__init__(message)
+    def __init__(self, by_hand: bool):
+        super().__init__()
         self.by_hand = by_hand
 
 
@@ -101,11 +101,13 @@ class TrainingLoop:
                 if stopping or due or at_interval:
                     self.save()
                 if stopping and not counters.is_finished(self.settings):
-                    raise Stopped(
+                    # torchrun ends all ranks with one, and the first may still be writing.
+                    self.group.barrier()
+                    logging.info(
                         f"stopped at update {counters.update}, all saved: run the same command to"
-                        " go on.",
-                        by_hand,
+                        " go on."
                     )
+                    raise Stopped(by_hand)
                 self.progress.update()
         return counters
 

@@ -74,6 +74,7 @@ def test_files_of_processes_that_were_killed_are_removed(tmp_path):
     for name in (f"key.{ended.pid}", f".partial.{ended.pid}"):
         (tmp_path / name).mkdir()
     assert len(SharedArrays(tmp_path).get("key", make)) == 2
+    assert not list(tmp_path.glob(f"*.{ended.pid}"))
 
 
 @pytest.mark.parametrize("place", ["a file", "no room"])
