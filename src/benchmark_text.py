@@ -1,7 +1,7 @@
 """Measure the steps from archives to tokens on synthetic text like WMT's, beside other programs.
 
 The table has pairs a second, memory and disk of each step. Pairs with markers are looked for in the
-tokens: the last line says that those of both sides are together. Programs that are installed do the
+tokens: a line says that those of both sides are together. Programs that are installed do the
 same steps in turn, and their outputs are compared with ours.
 """
 
@@ -35,6 +35,8 @@ def main(args: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"made-{args.pairs}"
     if not made.exists():
+        for other in folder.glob("made-*"):  # of another number of pairs, in the same archive
+            other.unlink()
         write_archive(folder / "made.tgz", args.pairs, LANGUAGES)
         write_text(made, "")
     rivals = (

@@ -16,6 +16,7 @@ from nmt.pages.server import ExplorerServer
 from nmt.serving.attention import MOST_SUBWORDS
 from nmt.serving.folder import TranslationModel
 
+PORT = 8017
 MOST_PORT = 65_535
 
 
@@ -24,9 +25,11 @@ def main(args: argparse.Namespace) -> None:
     if args.recorded:
         if not args.output:
             raise UserError("--recorded makes a file: name it with --output.")
+        if args.port is not None:
+            raise UserError("--recorded makes a file, and serves none: leave --port out.")
         remedy = "delete it and run snakemake, or record_attention.py, which make it again"
         models = [read_json(path, ["title", "sentences"], remedy) for path in args.recorded]
-        write_text(args.output, explorer_page(args.title, models))
+        write_text(args.output, explorer_page(args.title or "Recorded sentences", models))
     else:
         serve(args)
 
@@ -35,13 +38,16 @@ def serve(args: argparse.Namespace) -> None:
     """Serve the page with the model."""
     if args.output:
         raise UserError("--model serves a page, and writes none: leave --output out.")
+    if args.title:
+        raise UserError("--title is of the page that is a file: with --model leave it out.")
+    port = PORT if args.port is None else args.port
     set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     try:
-        server = ExplorerServer(model, args.port)
+        server = ExplorerServer(model, port)
     except OSError as error:
         raise UserError(
-            f"port {args.port} cannot be had ({error.strerror}): give another with --port."
+            f"port {port} cannot be had ({error.strerror}): give another with --port."
         ) from None
     with server:
         print(f"Open {server.address} in a browser on this machine; Ctrl-C ends it.", flush=True)
@@ -61,10 +67,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "--port",
         type=command.whole_number(0, MOST_PORT),
-        default=8017,
-        help="of the served page; 0 takes a free one (default: %(default)s)",
+        help=f"of the served page; 0 takes a free one (default: {PORT})",
     )
-    parser.add_argument("--title", default="Recorded sentences", help="of the page that is a file")
+    parser.add_argument("--title", help="of the page that is a file")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page that is a file")
     command.add_threads(parser)
     command.add_gpus(parser)

@@ -27,6 +27,13 @@ from nmt.planning.texts import Texts
 from nmt.provenance import commit
 from nmt.training.machine import device_name
 
+# The GPUs of the data sheets, as torch names them; a PCIe card or half the memory is another.
+DATA_SHEETS = {
+    "NVIDIA A100-SXM4-80GB": "a100",
+    "NVIDIA H100 80GB HBM3": "h100",
+    "NVIDIA H200": "h200",
+}
+
 
 def main(args: argparse.Namespace) -> int:
     """Run the checks until the time is over; return 1 if one of them failed."""
@@ -35,13 +42,12 @@ def main(args: argparse.Namespace) -> int:
     catalog = load_catalog(args.catalog)
     device = choose_device(args.gpus)
     name = device_name(device)
-    predicted_for = [gpu for key, gpu in GPUS.items() if key.upper() in name]
     work = Workload(
         families=[catalog.experiment(name) for name in args.families],
         large=[catalog.experiment(name) for name in args.large],
         texts=Texts(Path("made"), (args.vocabulary, args.vocabulary), 256),
         device=device,
-        predicted_for=predicted_for[0] if predicted_for else None,
+        predicted_for=GPUS[DATA_SHEETS[name]] if name in DATA_SHEETS else None,
         sentences=args.sentences,
         seconds=args.seconds,
     )

@@ -16,7 +16,7 @@ import torch
 from nmt.benchmarks.layer_speed import BATCH, memory, seconds
 from nmt.device import choose_device, set_threads
 from nmt.files import write_text
-from nmt.paper.layer_types import LAYER_TYPES
+from nmt.paper.layer_types import HEADS, LAYER_TYPES
 from nmt.progress import progress
 from nmt.provenance import commit
 from nmt.training.machine import device_name
@@ -46,12 +46,20 @@ def main(args: argparse.Namespace) -> None:
     write_text(args.output, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
+def width(text: str) -> int:
+    """Return a width that the heads of attention divide."""
+    value = command.whole_number(1)(text)
+    if value % HEADS:
+        raise argparse.ArgumentTypeError(f"{value} is no multiple of {HEADS}, the number of heads")
+    return value
+
+
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     size = command.whole_number(1)
     parser.add_argument("--lengths", type=size, nargs="+", default=[64, 128, 256, 512, 1024])
-    parser.add_argument("--width", type=size, default=256, help="of all lengths")
-    parser.add_argument("--widths", type=size, nargs="+", default=[64, 128, 256, 512, 1024])
+    parser.add_argument("--width", type=width, default=256, help="of all lengths")
+    parser.add_argument("--widths", type=width, nargs="+", default=[64, 128, 256, 512, 1024])
     parser.add_argument("--length", type=size, default=256, help="of all widths")
     parser.add_argument("--rounds", type=size, default=5)
     command.add_threads(parser)

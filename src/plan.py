@@ -34,6 +34,8 @@ def main(args: argparse.Namespace) -> None:
     require_gpu(args.gpus)
     threads = args.threads
     devices = args.devices or (1 if gpu else max(1, (os.cpu_count() or 1) // threads))
+    if not gpu and torch.cuda.is_available():
+        devices = min(devices, torch.cuda.device_count())  # a training has a GPU of its own
     trainings = plan(reproduction, catalog, tables, args.runs, gpu, args.seconds, threads, devices)
     lines = [line(training) for training in trainings]
     table = pd.DataFrame([*lines, total(trainings)]).astype(object)

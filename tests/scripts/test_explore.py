@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -99,6 +100,22 @@ def test_bad_requests_get_a_sentence(port, method, path, body, headers, status, 
     assert sentence in json.loads(answer)["error"]
 
 
+@pytest.mark.parametrize(
+    "sentence", ["a dog\u00a0runs .", "a co\u00adoperative dog .", "👩\u200d💻 ."]
+)
+def test_spaces_and_joiners_of_text_are_text(port, sentence):
+    status, answer = ask(port, "POST", "/translate", json.dumps({"sentence": sentence}), JSON)
+    assert status == 200, answer
+
+
+def test_a_connection_that_waits_lets_others_pass(port):
+    with socket.create_connection(("127.0.0.1", port)) as waiting:
+        assert ask(port, "GET", "/")[0] == 200
+        waiting.setblocking(False)
+        with pytest.raises(BlockingIOError):  # it is still open
+            waiting.recv(1)
+
+
 def test_only_this_machine_is_served(port):
     if not os.path.exists("/proc/net/tcp"):
         pytest.skip("only Linux lists sockets in /proc.")
@@ -131,6 +148,8 @@ def test_a_port_that_is_taken_is_an_error(tmp_path, port, run_failing):
     folder = tiny_models.make_model(tmp_path, "rnnsearch")
     error = run_failing("explore", "--model", folder, "--port", port)
     assert f"port {port} cannot be had" in error
+    error = run_failing("explore", "--model", folder, "--title", "A title")
+    assert "--title is of the page that is a file" in error
 
 
 def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
@@ -154,6 +173,8 @@ def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
     assert process.returncode == 0, process.stderr
     assert "a dog runs ." in output.read_text(encoding="utf-8")
     assert "--output" in run_failing("explore", "--recorded", recorded)
+    error = run_failing("explore", "--recorded", recorded, "--output", output, "--port=0")
+    assert "leave --port out" in error
     for damage in ("{}", "[]", ""):
         recorded.write_text(damage)
         error = run_failing("explore", "--recorded", recorded, "--output", tmp_path / "other.html")

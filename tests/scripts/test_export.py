@@ -148,7 +148,7 @@ def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
     text = (folder / "README.md").read_text()
     assert "License of the data: free." in text
     if to != "safetensors":
-        assert f'("{tiny_models.SOURCE[1]}"' in text
+        assert f'text = "{tiny_models.SOURCE[1]}"' in text
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     process = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
@@ -225,7 +225,7 @@ def test_an_example_with_quotes_is_code(tmp_path):
     strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
     assert example in strings
     del configuration["provenance"]["training"]["example"]  # as earlier versions wrote it
-    assert 'tokenizer("...",' in export_card(configuration, "huggingface", "float32")
+    assert 'text = "..."' in export_card(configuration, "huggingface", "float32")
 
 
 def test_quantizing_leaves_the_model_as_it_was(tmp_path):

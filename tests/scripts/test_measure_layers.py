@@ -21,3 +21,9 @@ def test_every_layer_is_measured_at_every_size_once_a_round(tmp_path, run_script
     assert list(rows[["round", "layer", "n", "d"]].itertuples(index=False, name=None)) == expected
     columns = ["forward_seconds", "backward_seconds", "forward_bytes", "bytes"]
     assert (rows[columns] > 0).all(axis=None)
+
+
+def test_a_width_that_heads_do_not_divide_is_refused(tmp_path, run_script):
+    process = run_script("measure_layers", "--widths", "6", "--output", tmp_path / "layers.csv")
+    assert process.returncode == 2
+    assert "6 is no multiple of 4, the number of heads" in process.stderr

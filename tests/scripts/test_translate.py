@@ -442,6 +442,7 @@ def test_sides_of_different_lengths(models, tmp_path, run_script):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--penalty=none", "--alpha=1.8"], "there is none: leave it out"),
         (["--top-k=3"], "add --sample"),
         (["--sample", "--top-p=90"], "--top-p is a probability"),
         (["--n-best=9"], "add --beam 9"),

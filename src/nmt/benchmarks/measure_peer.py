@@ -51,7 +51,9 @@ def main(args: argparse.Namespace) -> None:
             with autocast(batch.source.device, AUTOCAST[settings.precision]):
                 loss = peer.loss(batch)
             (loss / target_tokens).backward()
-        norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip or float("inf"))
+        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if settings.gradient_clip:
+            nn.utils.clip_grads_with_norm_(parameters, settings.gradient_clip, norm)
         optimizer.step()
         optimizer.zero_grad()
         if not norm.isfinite():

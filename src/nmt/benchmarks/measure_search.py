@@ -2,8 +2,8 @@
 
 benchmark_search.py compares several toolkits. All have a Transformer of the sizes of MODEL: this
 project and CTranslate2 with its weights, the others with random ones. The same sources come in the
-same batches of similar lengths, and all translations of a batch are as long as its longest source,
-or each is as long as its reference: so all toolkits do the same work, whatever the weights are.
+same batches of similar lengths, and all translations of a batch are as long as its longest source:
+so all toolkits do the same work, whatever the weights are.
 """
 
 import argparse

@@ -2,8 +2,10 @@
 
 import json
 import logging
+import unicodedata
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
 
 from nmt.errors import UserError
 from nmt.pages.explorer import live_page
@@ -13,14 +15,19 @@ from nmt.serving.folder import TranslationModel
 LOOPBACK = "127.0.0.1"
 MOST_BYTES = 10_000  # of a request
 MOST_CHARACTERS = 1_000  # of a sentence
+NO_TEXT = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, ends of lines and paragraphs
 
 
-class ExplorerServer(HTTPServer):
-    """A server that translates one sentence at a time with its model."""
+class ExplorerServer(ThreadingHTTPServer):
+    """A server that translates one sentence at a time with its model.
+
+    Browsers open connections that they use later: each has a thread, so that none waits for it.
+    """
 
     def __init__(self, model: TranslationModel, port: int):
         super().__init__((LOOPBACK, port), ExplorerHandler)
         self.model = model
+        self.turn = Lock()
         self.page = live_page(model).encode()
         # A page from elsewhere may make a browser call this address under a name of its own: the
         # Host header then has that name.
@@ -46,17 +53,18 @@ class ExplorerServer(HTTPServer):
             raise UserError(
                 f"the sentence has {len(sentence)} characters: {MOST_CHARACTERS} are the most."
             )
-        if not sentence.isprintable():
+        if any(unicodedata.category(character) in NO_TEXT for character in sentence):
             raise UserError("the sentence has line ends or control characters: take one line.")
         beam = self.model.experiment.decoding.beam
-        return as_json(self.model, attend(self.model, sentence, beam))
+        with self.turn:
+            return as_json(self.model, attend(self.model, sentence, beam))
 
 
 class ExplorerHandler(BaseHTTPRequestHandler):
     """Answers GET / with the page, and POST /translate with JSON."""
 
     server: ExplorerServer
-    timeout = 30  # seconds that a request may take to arrive: others wait
+    timeout = 30  # seconds that a request may take to arrive
 
     def do_GET(self) -> None:
         """Answer with the page."""

@@ -15,6 +15,7 @@ from nmt.device import choose_device
 from nmt.models.build import build
 from nmt.planning.texts import Texts, middle
 from nmt.training.distributed import ProcessGroup
+from nmt.training.machine import least_tokens
 from nmt.training.trainer import Trainer
 from nmt.training.validation import dev_nll
 
@@ -80,14 +81,18 @@ def time_training(
     settings = experiment.training
     micro_batches = settings.micro_batches
     of_a_micro_batch = settings.batch_tokens // micro_batches
-    count = max(1, min(micro_batches, TOKENS_AT_A_TIME // of_a_micro_batch))
+    least = least_tokens(group.device, experiment.model)
+    # A GPU takes several micro-batches as one: whole updates are timed there.
+    few = micro_batches if least else TOKENS_AT_A_TIME // of_a_micro_batch
+    count = max(1, min(micro_batches, few))
     part = settings.model_copy(
         update={"batch_tokens": count * of_a_micro_batch, "micro_batches": count}
     )
     torch.manual_seed(1)
     model = build(experiment.model, *train.meta["vocabulary_sizes"])
     trainer = Trainer(model.to(group.device), part, group, seed=1)
-    updates = Batches.for_training(train, part, seed=1).updates(1, 0, Partition(), group.device)
+    partition = Partition(least_tokens=least)
+    updates = Batches.for_training(train, part, seed=1).updates(1, 0, partition, group.device)
 
     times: list[float] = []
     while len(times) <= WARM_UP_UPDATES or sum(times[WARM_UP_UPDATES:]) < seconds:

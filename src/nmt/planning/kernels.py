@@ -133,6 +133,8 @@ def counting(trainer: Trainer) -> Iterator[tuple[KernelCounter, list[int]]]:
     def begin(*_: Any) -> None:
         functions.cast_weights.clear()
         seen.clear()
+        # Weights are counted as such.
+        seen.update(p.untyped_storage()._cdata for p in trainer.model.parameters())
         kept.append(0)
 
     def keep(tensor: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import textwrap
 
 from nmt.configuration import Decoding, Vocabulary
 from nmt.evaluation.metrics import METRICS
+from nmt.serving.formats import MAX_POSITIONS
 
 # Code that runs in an export's folder
 USAGE = {
@@ -15,12 +16,13 @@ USAGE = {
         source = SentencePieceProcessor("source.model")
         target = SentencePieceProcessor("target.model")
         translator = ctranslate2.Translator(".")
-        pieces = source.encode({text}, out_type=str)
+        text = {text}
+        pieces = source.encode(" ".join(text.replace("▁", "_").split()), out_type=str)
         results = translator.translate_batch(
             [pieces],
             beam_size={beam},
             length_penalty={penalty:g},
-            max_decoding_length=len(pieces) + {extra},
+            max_decoding_length=min(len(pieces) + {extra}, {positions} - 1),
         )
         print(target.decode(results[0].hypotheses[0]))
         """,
@@ -29,7 +31,10 @@ USAGE = {
 
         tokenizer = MarianTokenizer.from_pretrained(".")
         model = MarianMTModel.from_pretrained(".")
-        outputs = model.generate(**tokenizer({text}, return_tensors="pt"))
+        text = {text}
+        inputs = tokenizer(" ".join(text.replace("▁", "_").split()), return_tensors="pt")
+        longest = min(inputs.input_ids.size(1) + {extra} + 1, {positions})
+        outputs = model.generate(**inputs, max_length=longest)
         print(tokenizer.decode(outputs[0], skip_special_tokens=True))
         """,
     "safetensors": """
@@ -145,6 +150,7 @@ def export_card(configuration: dict, to: str, precision: str) -> str:
         beam=decoding.beam,
         penalty=length_power(decoding),
         extra=decoding.max_extra,
+        positions=MAX_POSITIONS,
         # Trainings of earlier versions kept no example. As JSON, it is a string of Python too.
         text=json.dumps(training.get("example", "..."), ensure_ascii=False),
     )
@@ -201,13 +207,12 @@ def text_requirements(configuration: dict) -> str:
     if vocabulary.lowercase:
         steps.append("lower-cased")
     if vocabulary.normalize:
-        steps.append("with Moses's punctuation normalization")
+        steps.append("with Moses's punctuation normalization (sacremoses)")
+    steps.append('with single spaces and "_" for "▁"')
     if vocabulary.tokenize:
-        steps.append("tokenized by Moses")
-    if not steps:
-        return "Text goes in as it is, a sentence a line."
+        steps.append("tokenized by Moses (sacremoses)")
     afterwards = ", and detokenize what comes out" if vocabulary.tokenize else ""
     return (
-        f"Subwords are of text {', '.join(steps)} (sacremoses). translate.py sees to that; anything"
-        f" else has to do it before{afterwards}."
+        f"Subwords are of text {', '.join(steps)}, a sentence a line. translate.py sees to that;"
+        f" anything else has to do it before{afterwards}."
     )

@@ -33,6 +33,8 @@ def choose_method(
     each other.
     """
     decoding = model.experiment.decoding.model_copy(update=search_settings)
+    if decoding.penalty == "none" and "alpha" in search_settings:
+        raise UserError("--alpha is a length penalty's exponent, and there is none: leave it out.")
     sampling = Sampling(**sampling_settings)
     count = n_best or 1
     if not sample and sampling != Sampling():

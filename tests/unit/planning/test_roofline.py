@@ -77,6 +77,15 @@ def test_a_large_update_is_told_from_one_of_its_micro_batches():
     assert len(many.step) == len(few.step) < 30
 
 
+def test_weights_that_the_backward_pass_needs_are_counted_once():
+    small = experiment("transformer")
+    model = small.model.model_copy(update={"d_model": 256, "d_ff": 1024})
+    large = small.model_copy(update={"model": model})
+    weights = 4 * sum(p.numel() for p in build(large.model, *SIZES).parameters())
+    # With their gradients and two moments, beside the few numbers that six tokens keep
+    assert count_update(large, SIZES, update(1, 1)).memory == pytest.approx(4 * weights, rel=0.1)
+
+
 def test_autocast_halves_what_products_move():
     def moved(precision):
         count = count_update(experiment("transformer", precision=precision), SIZES, update(8, 8))
