@@ -54,7 +54,10 @@ for table in families dev best; do
     typeset multi30k-families $table
 done
 plot multi30k-families families learning-curves bleu-by-length cost
-typeset multi30k-en-de table3
+for table in table3 norms; do
+    typeset multi30k-en-de $table
+done
+plot multi30k-en-de norms learning-curves
 compare demo-families families demo test de bleu chrf ter
 compare demo-families dev demo dev de bleu
 for table in families dev gnmt; do

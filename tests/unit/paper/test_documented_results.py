@@ -110,6 +110,31 @@ def test_rows_of_table_3_are_as_printed():
     assert table("system | perplexity | Δ base")[1] == trained
 
 
+def test_norms_are_those_of_the_runs():
+    """Perplexity and BLEU, the lowest dev perplexity in training, and CPU minutes."""
+    reproduction, catalog = read_reproduction(
+        ROOT / "config" / "multi30k-en-de.yaml", ROOT / "config"
+    )
+    expected = []
+    for name in reproduction.tables["norms"].experiments:
+        run = RUNS / name / "seed-1"
+        lines = [
+            line for line in read_metrics(run / "metrics.jsonl.gz") if "dev_perplexity" in line
+        ]
+        lowest = min(lines, key=lambda line: line["dev_perplexity"])
+        final = read_json(run / "dev.perplexity.json")["perplexity"]
+        expected.append(
+            [
+                catalog.experiment(name).title,
+                f"{final:,.0f}" if final >= 100 else f"{final:.2f}",
+                score(run, "dev", BLEU),
+                f"{lowest['dev_perplexity']:.2f} ({lowest['update']:,})",
+                f"{read_json(run / 'training.json')['cpu_seconds'] / 60:.1f}",
+            ]
+        )
+    assert table("system | perplexity | BLEU | lowest")[1] == expected
+
+
 @pytest.mark.parametrize(
     ("start", "name"),
     [
