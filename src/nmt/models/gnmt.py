@@ -8,7 +8,6 @@ of the first layer become one such vector: here they are added.
 """
 
 import warnings
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +25,7 @@ from nmt.models.recurrent import (
 )
 from nmt.models.recurrent_attention import (
     AdditiveScore,
+    LSTMState,
     Memory,
     TanhProductScore,
     attend,
@@ -69,30 +69,6 @@ class Mixture(nn.Module):
         mixed, balance = self.experts(x[real])
         added = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
         return x + self.dropout(added), self.weight * balance
-
-
-@dataclass
-class State:
-    """The decoder's state between two steps.
-
-    hidden, cell: of each layer, (R, D) and (R, H). context: (R, D), that of the bottom layer's last
-    output.
-    """
-
-    memory: Memory
-    hidden: list[Tensor]
-    cell: list[Tensor]
-    context: Tensor
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.memory = self.memory.select(rows, self.beam)
-        self.beam = rows.size(1)
-        rows = rows.flatten()
-        self.hidden = [hidden[rows] for hidden in self.hidden]
-        self.cell = [cell[rows] for cell in self.cell]
-        self.context = self.context[rows]
 
 
 class GNMT(Model):
@@ -234,15 +210,15 @@ class GNMT(Model):
             return HiddenStates(hidden)
         return HiddenStates(hidden, penalty=penalty + source_penalty)
 
-    def start(self, encoded: tuple[Memory, list[LayerState], Tensor]) -> State:
-        """Return the state before the first step."""
+    def start(self, encoded: tuple[Memory, list[LayerState], Tensor]) -> LSTMState:
+        """Return the state before the first step; its context is that of the bottom layer."""
         memory, last, _ = encoded
         hidden = [hidden_of_layer for hidden_of_layer, _ in last]
         cell = [cell_of_layer for _, cell_of_layer in last]
         context, _ = self.context(hidden[0][:, None], memory)
-        return State(memory, hidden, cell, context[:, 0])
+        return LSTMState(memory, hidden, cell, context[:, 0])
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         """Decode one position: (R,) -> (R, D)."""
         embedded = self.target_embedding(tokens)
         gates = gates_from_embedding(self.decoder[0], embedded)

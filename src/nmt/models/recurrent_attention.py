@@ -35,6 +35,30 @@ class Memory:
         return Memory(self.encoder_states[sentences], self.keys[sentences], self.padding[sentences])
 
 
+@dataclass
+class LSTMState:
+    """A decoder's state between two steps, of R = B * beam rows.
+
+    hidden, cell: of each layer, (R, H), or hidden as wide as its projection. context: (R, C), what
+    the next step is given beside its token.
+    """
+
+    memory: Memory
+    hidden: list[Tensor]
+    cell: list[Tensor]
+    context: Tensor
+    beam: int = 1
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep rows (B', beam') of the R."""
+        self.memory = self.memory.select(rows, self.beam)
+        self.beam = rows.size(1)
+        rows = rows.flatten()
+        self.hidden = [hidden[rows] for hidden in self.hidden]
+        self.cell = [cell[rows] for cell in self.cell]
+        self.context = self.context[rows]
+
+
 class ScoreFunction(nn.Module, ABC):
     """A comparison of decoder states with encoder states, of which `key` makes (B, S, A)."""
 

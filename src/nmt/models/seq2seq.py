@@ -1,7 +1,5 @@
 """Stacked LSTMs: without attention (Sutskever et al. 2014), or with Luong's (Luong et al. 2015)."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +18,7 @@ from nmt.models.recurrent import (
 )
 from nmt.models.recurrent_attention import (
     SCORE_FUNCTIONS,
+    LSTMState,
     Memory,
     context_vectors,
     masked_softmax,
@@ -27,30 +26,6 @@ from nmt.models.recurrent_attention import (
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, V vocabulary,
 # R = B * beam rows
-
-
-@dataclass
-class State:
-    """The decoder's state between two steps.
-
-    hidden, cell: of each layer, (R, H). attentional: (R, H), the attentional state of the step
-    before.
-    """
-
-    memory: Memory
-    hidden: list[Tensor]
-    cell: list[Tensor]
-    attentional: Tensor
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.memory = self.memory.select(rows, self.beam)
-        self.beam = rows.size(1)
-        rows = rows.flatten()
-        self.hidden = [hidden[rows] for hidden in self.hidden]
-        self.cell = [cell[rows] for cell in self.cell]
-        self.attentional = self.attentional[rows]
 
 
 class Seq2Seq(Model):
@@ -181,21 +156,21 @@ class Seq2Seq(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, encoded: tuple[Memory, Tensor, Tensor]) -> State:
-        """Return the state before the first step."""
+    def start(self, encoded: tuple[Memory, Tensor, Tensor]) -> LSTMState:
+        """Return the state before the first step; its context is an attentional state."""
         memory, hidden, cell = encoded
-        return State(memory, list(hidden), list(cell), torch.zeros_like(hidden[0]))
+        return LSTMState(memory, list(hidden), list(cell), torch.zeros_like(hidden[0]))
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         """Decode one position: (R,) -> (R, H)."""
         gates = gates_from_embedding(self.decoder, self.target_embedding(tokens))
         state.hidden, state.cell = self.decoder_steps().step(
-            gates, state.attentional, state.hidden, state.cell
+            gates, state.context, state.hidden, state.cell
         )
         beams = state.hidden[-1].unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
         states, _ = self.attentional_states(beams, state.memory)
-        state.attentional = states.flatten(0, 1)
-        return state.attentional, state
+        state.context = states.flatten(0, 1)
+        return state.context, state
 
     def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention.
