@@ -54,7 +54,7 @@ for table in families dev best; do
     typeset multi30k-families $table
 done
 plot multi30k-families families learning-curves bleu-by-length cost
-for table in table3 norms; do
+for table in table3 positions norms; do
     typeset multi30k-en-de $table
 done
 plot multi30k-en-de norms learning-curves

@@ -100,14 +100,20 @@ def test_scores_of_the_families_are_those_of_the_runs(row):
     assert cells == [*expected, f"{minutes:.1f}"]
 
 
-def test_rows_of_table_3_are_as_printed():
+@pytest.mark.parametrize(
+    ("name", "start", "columns"),
+    [
+        ("table3", "system | perplexity | Δ base", (0, 1, 2, 4, 5, 6, 8)),
+        ("positions", "positions | perplexity | Δ base", (0, 1, 2, 3, 4)),
+    ],
+)
+def test_rows_beside_a_base_are_as_printed(name, start, columns):
     """Of the rows that were trained: perplexity and BLEU, with their differences."""
-    text = (DATA.parents[1] / "tables" / "multi30k-en-de.table3.md").read_text(encoding="utf-8")
+    text = (DATA.parents[1] / "tables" / f"multi30k-en-de.{name}.md").read_text(encoding="utf-8")
     differences = next(part for part in text.split("\n\n") if "Δ base" in part)
     _, *printed = cells(differences)
-    columns = (0, 1, 2, 4, 5, 6, 8)
     trained = [[row[column] for column in columns] for row in printed if row[1] != "not run"]
-    assert table("system | perplexity | Δ base")[1] == trained
+    assert table(start)[1] == trained
 
 
 def test_norms_are_those_of_the_runs():
