@@ -9,6 +9,7 @@ import subprocess
 import time
 from contextlib import suppress
 
+from nmt.errors import UserError
 from nmt.training.distributed import ProcessGroup
 
 SECONDS_TO_BE_KILLED = 600
@@ -34,13 +35,14 @@ def in_step() -> bool:
 def first_host() -> str:
     """Return the host of a job's first task: this one, or the first node's of an allocation.
 
-    Only on the nodes of a job SLURM names the node.
+    Only on the nodes of a job SLURM names the node. Raises UserError where scontrol fails.
     """
     if "SLURMD_NODENAME" in os.environ:
         return socket.gethostname()
-    command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
-    hosts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    return hosts[0]
+    hosts = output_of("scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"])
+    if not hosts:
+        raise UserError("scontrol does not name the job's nodes: start from one of them.")
+    return hosts.split()[0]
 
 
 def end_of_training() -> float | None:
