@@ -149,9 +149,14 @@ def add_jobs(parser: argparse.ArgumentParser, unit: str) -> None:
     )
 
 
-def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.ArgumentParser) -> None:
+def run(
+    main: Callable[[argparse.Namespace], int | None],
+    parser: argparse.ArgumentParser,
+    compressed: bool = False,
+) -> None:
     """Parse the arguments, call `main` with them and exit.
 
+    compressed: whether an output may be a .gz file, as a download or an archive is.
     Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
@@ -163,7 +168,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     set_up_logging(None)
     try:
-        check_outputs(vars(args))
+        check_outputs(vars(args), compressed)
         set_up_logging(args.log)
         code = main(args) or 0
         sys.stdout.flush()
@@ -205,10 +210,10 @@ def is_utf8(argument: str) -> bool:
     return True
 
 
-def check_outputs(values: dict) -> None:
+def check_outputs(values: dict, compressed: bool) -> None:
     """Raise UserError when an output would overwrite a file that another argument names.
 
-    Raises it for the name of a compressed file, too: only archives are compressed.
+    Raises it for the name of a .gz file, too, unless `compressed`.
 
     values: the parsed arguments by name.
     """
@@ -218,7 +223,7 @@ def check_outputs(values: dict) -> None:
         paths += [(name, path) for path in candidates if isinstance(path, Path)]
     outputs = [(name, path) for name, path in paths if name in OUTPUTS]
     for output, output_path in outputs:
-        if output_path.suffix == ".gz" and not output_path.name.endswith(".tar.gz"):
+        if output_path.suffix == ".gz" and not compressed:
             raise UserError(
                 f"--{output.replace('_', '-')} {output_path} would not be compressed: leave out"
                 " .gz, and compress the file afterwards."
