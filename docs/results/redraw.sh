@@ -54,9 +54,10 @@ for table in families dev best; do
     typeset multi30k-families $table
 done
 plot multi30k-families families learning-curves bleu-by-length cost
-for table in table3 positions norms; do
+for table in table3 positions embeddings-and-activations subwords decoder-only norms; do
     typeset multi30k-en-de $table
 done
+plot multi30k-en-de positions learning-curves
 plot multi30k-en-de norms learning-curves
 compare demo-families families demo test de bleu chrf ter
 compare demo-families dev demo dev de bleu

@@ -105,6 +105,9 @@ def test_scores_of_the_families_are_those_of_the_runs(row):
     [
         ("table3", "system | perplexity | Δ base", (0, 1, 2, 4, 5, 6, 8)),
         ("positions", "positions | perplexity | Δ base", (0, 1, 2, 3, 4)),
+        ("embeddings-and-activations", "embeddings and activation | perplexity", (0, 1, 2, 3, 4)),
+        ("subwords", "subwords | BLEU", (0, 1, 2)),
+        ("decoder-only", "loss and attention | perplexity", (0, 1, 2, 3, 4)),
     ],
 )
 def test_rows_beside_a_base_are_as_printed(name, start, columns):
