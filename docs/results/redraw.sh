@@ -59,6 +59,9 @@ for table in table3 positions embeddings-and-activations subwords decoder-only n
 done
 plot multi30k-en-de positions learning-curves
 plot multi30k-en-de norms learning-curves
+compare tatoeba-en-de families tatoeba-en-de test de bleu chrf ter
+typeset tatoeba-en-de families
+plot tatoeba-en-de families learning-curves
 compare demo-families families demo test de bleu chrf ter
 compare demo-families dev demo dev de bleu
 for table in families dev gnmt; do

@@ -144,6 +144,16 @@ def test_norms_are_those_of_the_runs():
     assert table("system | perplexity | BLEU | lowest")[1] == expected
 
 
+@pytest.mark.parametrize("row", table("system | BLEU (sacreBLEU) | chrF")[1], ids=lambda row: row[0])
+def test_tatoebas_families_are_those_of_the_runs(row):
+    system, *cells = row
+    run = DATA / "tatoeba-en-de" / f"tatoeba-small-{SYSTEMS[system]}" / "seed-1"
+    expected = [score(run, "test", metric) for metric in ("bleu", "chrf", "ter")]
+    expected += [perplexity(run), score(run, "dev", "bleu")]
+    minutes = read_json(run / "training.json")["cpu_seconds"] / 60
+    assert cells == [*expected, f"{minutes:.1f}"]
+
+
 @pytest.mark.parametrize(
     ("start", "name"),
     [
