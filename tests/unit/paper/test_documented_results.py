@@ -144,7 +144,9 @@ def test_norms_are_those_of_the_runs():
     assert table("system | perplexity | BLEU | lowest")[1] == expected
 
 
-@pytest.mark.parametrize("row", table("system | BLEU (sacreBLEU) | chrF")[1], ids=lambda row: row[0])
+@pytest.mark.parametrize(
+    "row", table("system | BLEU (sacreBLEU) | chrF")[1], ids=lambda row: row[0]
+)
 def test_tatoebas_families_are_those_of_the_runs(row):
     system, *cells = row
     run = DATA / "tatoeba-en-de" / f"tatoeba-small-{SYSTEMS[system]}" / "seed-1"
