@@ -44,7 +44,7 @@ def record() -> None:
         }
         sources.update(dict.fromkeys(content.get("input") or []))
     for source in sources:
-        if source not in made and not Path(source).is_absolute() and Path(source).is_file():
+        if source not in made and is_inside(source) and Path(source).is_file():
             files = described(Path(source), entries.get(source))
             # Its time is the first at which it was seen: a copy of it may be newer.
             if source not in entries or digests(entries[source]["files"]) != digests(files):

@@ -14,7 +14,7 @@ LONG = "results/" + "long/" * 60 + "name"
 
 @pytest.fixture
 def results(tmp_path):
-    """Return a folder where Snakemake has made two outputs from a file beside results."""
+    """Return a folder where Snakemake has made two outputs from a file in it and one beside it."""
     folder = tmp_path / "original"
     for output in ("results/folder/file", LONG):
         (folder / output).parent.mkdir(parents=True)
@@ -24,10 +24,12 @@ def results(tmp_path):
         parts = [encoded[i : i + 254] for i in range(0, len(encoded), 254)]
         path = folder.joinpath(".snakemake/metadata", *(f"@{part}" for part in parts[:-1]))
         path.mkdir(parents=True, exist_ok=True)
-        content = {"rule": "make", "input": ["data/text", str(folder / "data" / "text")]}
+        inputs = ["data/text", str(folder / "data" / "text"), "../text"]
+        content = {"rule": "make", "input": inputs}
         (path / parts[-1]).write_text(json.dumps(content))
     (folder / "data").mkdir()
     (folder / "data" / "text").write_text("text")
+    (tmp_path / "text").write_text("text")
     for path in folder.rglob("*"):
         os.utime(path, (1e9, 1e9))
     return folder
