@@ -42,9 +42,9 @@ MORE_FAMILIES = {
 BLEU = "lowercased_tokenized_bleu"
 
 
-def table(start: str) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table whose header starts so."""
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+def table(start: str, page: str = "results.md") -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table of a page whose header starts so."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     lines = re.search(rf"^\| {re.escape(start)} .*\n(\|.*\n)+", text, re.MULTILINE)[0]
     header, _, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()
@@ -117,6 +117,19 @@ def test_rows_beside_a_base_are_as_printed(name, start, columns):
     _, *printed = cells(differences)
     trained = [[row[column] for column in columns] for row in printed if row[1] != "not run"]
     assert table(start)[1] == trained
+
+
+@pytest.mark.parametrize(("device", "folder"), [("CPU", "runs"), ("H200", "runs-h200")])
+def test_whole_trainings_are_those_of_the_runs(device, folder):
+    runs = DATA.parent / folder / "multi30k-en-de" / "multi30k-small-transformer"
+    seeds = [runs / f"seed-{seed}" for seed in (1, 2, 3)]
+    perplexities = [read_json(run / "dev.perplexity.json")["perplexity"] for run in seeds]
+    bleu = [read_json(run / "dev.scores.json")[BLEU]["score"] for run in seeds]
+    expected = [device]
+    for numbers in (perplexities, bleu):
+        expected.append(", ".join(f"{number:.2f}" for number in numbers))
+        expected.append(f"{np.mean(numbers):.2f} ± {np.std(numbers, ddof=1):.2f}")
+    assert expected in table("| perplexity, seeds 1, 2, 3", "verification.md")[1]
 
 
 def test_norms_are_those_of_the_runs():
