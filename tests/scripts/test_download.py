@@ -312,13 +312,21 @@ def command(catalog: Path, output: Path, **changes: object) -> list[object]:
     return ["download", *(f"--{name}={value}" for name, value in options.items())]
 
 
-@pytest.mark.parametrize("name", ["file", "file.gz", "file.tgz"])
-def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, tmp_path, name):
+def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "file").write_bytes(CONTENT)
     folder = catalog(entry(file=archive()))
-    output = tmp_path / "downloads" / name
     result = run_script(*command(folder, output), env={"NMT_MIRROR": str(tmp_path)})
+    assert result.returncode == 0, result
+    assert output.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("name", ["file.gz", "file.tar.gz", "file.tgz"])
+def test_an_archive_may_be_compressed(run_script, catalog, tmp_path, name):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "file").write_bytes(CONTENT)
+    output = tmp_path / "downloads" / name
+    result = run_script(*command(catalog(entry(file=archive())), output, mirror=tmp_path))
     assert result.returncode == 0, result
     assert output.read_bytes() == CONTENT
 
