@@ -24,7 +24,6 @@ include: "workflow/rules/translate.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/layers.smk"
 include: "workflow/rules/pages.smk"
-include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
 
 
