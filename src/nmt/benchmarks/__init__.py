@@ -1,1 +1,0 @@
-"""The speed of training and search, compared with other toolkits; nothing else imports it."""

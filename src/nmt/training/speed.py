@@ -1,0 +1,91 @@
+"""How fast an experiment trains: updates of its own batches, timed as training makes them."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+
+from nmt.configuration import Experiment
+from nmt.data.batch import UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens
+from nmt.models.build import build
+from nmt.models.flops import multiply_adds, training_flops
+from nmt.training.distributed import ProcessGroup
+from nmt.training.machine import least_tokens
+from nmt.training.trainer import Trainer
+
+WARM_UP = 3  # updates in which memory is allocated and kernels are chosen
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What updates learned from, EOS counted and padding not, and the seconds that they took."""
+
+    updates: int
+    seconds: float
+    sentences: int
+    source_tokens: int
+    target_tokens: int
+
+    def flops(self, experiment: Experiment, tokens: ParallelTokens) -> float:
+        """Return the FLOPs in which an experiment trains on the same sentences of these tokens."""
+        counts = multiply_adds(build(experiment.model, *tokens.meta["vocabulary_sizes"]))
+        return training_flops(counts, self.sentences, self.source_tokens, self.target_tokens)
+
+
+def measure(
+    experiment: Experiment, tokens: ParallelTokens, device: torch.device, updates: int = 20
+) -> Speed:
+    """Train a new model, whose weights and batches are the same in every call, and time it."""
+    torch.manual_seed(1)
+    model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
+    trainer = Trainer(model.to(device), experiment.training, ProcessGroup(device), seed=1)
+    batches = stream(experiment, tokens, device)
+    return timed(lambda batch, n: trainer.train_step(batch, 1e-4, n), batches, device, updates)
+
+
+def stream(
+    experiment: Experiment, tokens: ParallelTokens, device: torch.device
+) -> Iterator[UpdateBatch]:
+    """Yield the batches of an experiment's updates as one device gets them, without end."""
+    batches = Batches.for_training(tokens, experiment.training, seed=1)
+    least = least_tokens(device, experiment.model)
+    partition = Partition.coarsest(experiment.training, 0, 1, least_tokens=least)
+    return batches.stream(1, 0, partition, device)
+
+
+def timed(
+    train_step: Callable[[UpdateBatch, int], None],
+    batches: Iterator[UpdateBatch],
+    device: torch.device,
+    updates: int,
+    seconds: float = 60,
+) -> Speed:
+    """Time updates after a warm-up: so many, or those that begin within so many seconds."""
+    measured: list[UpdateBatch] = []
+    for number, batch in enumerate(islice(batches, WARM_UP + updates), start=1):
+        train_step(batch, number)
+        if number <= WARM_UP:
+            begun = now(device)
+        else:
+            measured.append(batch)
+            if time.perf_counter() - begun > seconds:
+                break
+    return Speed(
+        updates=len(measured),
+        seconds=now(device) - begun,
+        sentences=sum(len(batch.sentences) for batch in measured),
+        source_tokens=sum(batch.source_tokens for batch in measured),
+        target_tokens=sum(batch.target_tokens for batch in measured),
+    )
+
+
+def now(device: torch.device) -> float:
+    """Return the time in seconds when the device has done all work that was begun."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

@@ -1,0 +1,107 @@
+"""What must be true of training on a GPU: `pytest -m gpu` where there is one."""
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.configuration import Training
+from nmt.data.batch import Batch, UpdateBatch
+from nmt.models.build import build
+from nmt.models.experts import Experts
+from nmt.training.counters import Counters
+from nmt.training.distributed import ProcessGroup
+from nmt.training.state import load_state, save_state
+from nmt.training.trainer import Trainer
+from tests.support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+)
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+]
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+def make_trainer(family: str, device: torch.device, precision: str = "float32", **changes):
+    """Return the trainer of a new model, whose weights are the same on any device."""
+    torch.manual_seed(1)
+    model = build(FAMILIES[family].model_copy(update=changes), VOCABULARY, VOCABULARY)
+    for module in model.modules():
+        if isinstance(module, Experts):  # as gates start, all are equal, and the choice is chance
+            torch.nn.init.normal_(module.gate)
+    settings = Training(
+        updates=9, batch_tokens=99, warmup=1, interval=9, gradient_clip=1.0, precision=precision
+    )
+    return Trainer(model.to(device), settings, ProcessGroup(device), seed=1)
+
+
+def update_batch(device: torch.device, seed: int = 1) -> UpdateBatch:
+    """Return an update of two micro-batches."""
+    target = random_sentences([4, 6, 3], seed)
+    source = sources(random_sentences([5, 2, 7], seed))
+    batch = Batch(source, target_inputs(target), target_outputs(target)).to(device)
+    return UpdateBatch(1, 1, np.arange(3), 34, 32, 80, {0: batch, 1: batch})
+
+
+def loss_and_gradient(family: str, device: torch.device, precision: str) -> torch.Tensor:
+    """Return the loss of a batch and its gradient, without dropout, on the CPU in float64."""
+    double = precision == "float64"
+    trainer = make_trainer(family, device, "float32" if double else precision, dropout=0.0)
+    if double:
+        trainer.model.double()
+    # Experts are without noise only in evaluation, in which cuDNN has no gradients.
+    trainer.objective.train(family != "moe")
+    total, _ = trainer.objective(update_batch(device).micro_batches[0], 0.0)
+    total.backward()
+    gradients = [p.grad.flatten() for p in trainer.model.parameters() if p.grad is not None]
+    return torch.cat([total.detach()[None], *gradients]).cpu().double()
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_loss_and_gradient_agree_with_the_cpu(family, precision):
+    with torch.backends.cudnn.flags(enabled=family != "moe", allow_tf32=False):
+        exact, on_cpu, on_gpu = (
+            loss_and_gradient(family, device, chosen)
+            for device, chosen in ((CPU, "float64"), (CPU, precision), (GPU, precision))
+        )
+    smallest = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 1e-2}[precision]
+    error, error_on_cpu = ((x - exact).norm() / exact.norm() for x in (on_gpu, on_cpu))
+    assert error <= max(2 * error_on_cpu, smallest)  # NaN is not
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_saved_state_goes_on_bit_for_bit(family, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
+    torch.use_deterministic_algorithms(True)
+    try:
+        whole, resumed = (make_trainer(family, GPU) for _ in range(2))
+        for number in (1, 2, 3, 4):
+            batch = update_batch(GPU, seed=number)
+            whole.train_step(batch, 1e-3, number)
+            if number == 2:
+                save_state(tmp_path / "state", whole, Counters(), "")
+                load_state(tmp_path / "state", resumed, "")
+            elif number > 2:
+                resumed.train_step(batch, 1e-3, number)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"moe"}))  # whose experts' sizes differ
+def test_an_update_never_waits_for_the_gpu(family):
+    trainer, batch = make_trainer(family, GPU), update_batch(GPU)
+    trainer.train_step(batch, 1e-3, 1)  # loads kernels
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        trainer.train_step(batch, 1e-3, 2)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
