@@ -1,11 +1,10 @@
-"""Print what a reproduction's trainings will take, before they run.
+"""Print what a reproduction's trainings will take: some updates of each row are timed here.
 
-Without --gpu, a few updates of each are timed on this machine. While its corpus is not
-there yet, a plan takes sentences as long as those of news.
+GPU hours follow from the rates that gpu-rates.yaml of the catalog has.
 """
 
 import argparse
-import os
+from collections import Counter
 from pathlib import Path
 
 from nmt import command
@@ -14,140 +13,105 @@ from nmt import command
 import pandas as pd
 import torch
 
-from nmt.configuration import lookup, read_reproduction
-from nmt.device import require_gpu
+from nmt.configuration import Catalog, Experiment, Reproduction, read_reproduction, read_yaml
+from nmt.data.tokens import ParallelTokens
+from nmt.device import choose_device, set_threads
 from nmt.files import write_text
-from nmt.planning.plan import PlannedTraining, makespan, plan
-from nmt.planning.roofline import GPUS
+from nmt.models.size import size
 from nmt.training.machine import device_name
+from nmt.training.speed import Speed, measure
 
 HOUR = 3600
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print a table with a line for each training, and one for all of them."""
+    """Time every row, and write a table with a line for each and one for all."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
-    tables = args.table or list(reproduction.default_tables)
-    for table in tables:
-        lookup(reproduction.tables, table, "table", str(args.reproduction))
-    gpu = GPUS[args.gpu] if args.gpu else None
-    require_gpu(args.gpus)
-    threads = args.threads
-    devices = args.devices or (1 if gpu else max(1, (os.cpu_count() or 1) // threads))
-    if not gpu and torch.cuda.is_available():
-        devices = min(devices, torch.cuda.device_count())  # a training has a GPU of its own
-    trainings = plan(reproduction, catalog, tables, args.runs, gpu, args.seconds, threads, devices)
-    lines = [line(training) for training in trainings]
-    table = pd.DataFrame([*lines, total(trainings)]).astype(object)
-    text = table.where(table.notna(), "").to_markdown(index=False, floatfmt=".3g")
-    hours = sum(len(training.seeds) * training.seconds for training in trainings) / HOUR
-    device = gpu.title if gpu else device_here(threads)
+    set_threads(args.threads)
+    device = choose_device()
+    file = args.catalog / "gpu-rates.yaml"
+    gpus = read_yaml(file, dict) if file.exists() else {}
+    lines = []
+    for name, seeds in trainings(reproduction, catalog).items():
+        experiment = catalog.experiment(name)
+        folder = args.corpora / reproduction.corpus / experiment.vocabulary
+        tokens = ParallelTokens.load(folder / "tokens" / "train")
+        speed = measure(experiment, tokens, device)
+        hours = {"hours here": speed.seconds / HOUR}
+        for gpu, rates in gpus.items():
+            seconds = gpu_seconds(experiment, speed, tokens, rates, catalog)
+            hours[f"hours, {gpu}"] = seconds / HOUR
+        runs = seeds * experiment.training.updates / speed.updates
+        lines.append(
+            {
+                "row": name,
+                "parameters (M)": parameters(experiment, tokens) / 1e6,
+                "seeds": seeds,
+                "updates": experiment.training.updates,
+                "target tokens an update": speed.target_tokens / speed.updates,
+                "seconds an update": speed.seconds / speed.updates,
+                **{column: runs * value for column, value in hours.items()},
+            }
+        )
+    table = pd.DataFrame(lines)
+    sums = table[["seeds", *hours]].sum()
+    table = pd.concat([table, pd.DataFrame([{"row": "sum", **sums}])]).astype(object)
+    formats = ("", ".1f", ".0f", ",.0f", ",.0f", ".3f", *len(hours) * [",.2f"])
+    text = table.where(table.notna(), "").to_markdown(index=False, floatfmt=formats)
+    here = f"{device_name(device)}, threads {torch.get_num_threads()}"
     text += (
-        f"\n\nPredicted for {device} each training, {devices} side by side:"
-        f" {makespan(trainings, devices) / HOUR:.3g} hours from start to end,"
-        f" {hours:.3g} device-hours"
+        "\n\nUpdates alone: measuring and translating the dev set come on top. Here is"
+        f" {here}, one row after the other; with {args.at_once} trainings at once, all take"
+        f" {sums['hours here'] / args.at_once:.2f} hours.\n"
     )
-    text += f", {hours * args.price:.2f} at {args.price:g} an hour.\n" if args.price else ".\n"
     print(text, end="")
-    if args.output:
-        write_text(args.output, text)
-    if args.csv:
-        hours_of = [(training.name, training.seconds / HOUR, device) for training in trainings]
-        planned = pd.DataFrame(hours_of, columns=["experiment", "hours", "device"])
-        write_text(args.csv, planned.to_csv(index=False, lineterminator="\n"))
+    write_text(args.output, text)
 
 
-def device_here(threads: int) -> str:
-    """Return what a training has on this machine."""
-    if torch.cuda.is_available():
-        return device_name(torch.device("cuda"))
-    return f"{threads} core{'s' if threads > 1 else ''} of this machine"
+def trainings(reproduction: Reproduction, catalog: Catalog) -> Counter[str]:
+    """Return the number of seeds of each experiment that the default tables rest on."""
+    rows = [row for table in reproduction.default_tables.values() for row in table.experiments]
+    runs = dict.fromkeys(
+        (catalog.experiment(name).trained_as or name, seed)
+        for row in rows
+        for name, seed in catalog.trainings(row, reproduction.seeds_for(row))
+    )
+    return Counter(name for name, _ in runs)
 
 
-def line(training: PlannedTraining) -> dict:
-    """Return a line of the table."""
-    amounts = training.amounts
-    measured = training.measured
-    mean = sum(measured) / len(measured) if measured else None
-    comparison = {
-        "measured hours": mean / HOUR if mean else None,
-        "predicted / measured": training.seconds / mean if mean else None,
-    }
-    update = training.update
-    on_gpu: dict[str, object] = {}
-    if update:
-        on_gpu = {
-            "target tokens/s": update.tokens_per_second,
-            "bound by": update.bound,
-            "matrix products (ms)": 1000 * update.products,
-            "memory traffic (ms)": 1000 * update.bytes,
-            "kernel launches (ms)": 1000 * update.launches,
-        }
-    memory = update.memory if update else amounts.memory
-    return {
-        "experiment": training.name,
-        "seeds": len(training.seeds),
-        "parameters (M)": amounts.parameters / 1e6,
-        "target tokens (M)": amounts.target_tokens / 1e6,
-        "FLOPs": amounts.flops,
-        "memory (GB)": memory / 1e9,
-        "disk (GB)": amounts.disk / 1e9,
-        "hours": training.seconds / HOUR,
-        **(comparison if measured else {}),
-        **on_gpu,
-    }
+def parameters(experiment: Experiment, tokens: ParallelTokens) -> int:
+    """Return the number of parameters for the vocabularies of these tokens."""
+    return size(experiment.model, *tokens.meta["vocabulary_sizes"]).parameters
 
 
-def total(trainings: list[PlannedTraining]) -> dict:
-    """Return the last line: sums over all trainings, and the largest memory."""
-    counts = [len(training.seeds) for training in trainings]
-    lines = [line(training) for training in trainings]
-    sums = {
-        key: sum(count * values[key] for count, values in zip(counts, lines, strict=True))
-        for key in ("target tokens (M)", "FLOPs", "disk (GB)", "hours")
-    }
-    most = max(values["memory (GB)"] for values in lines)
-    return {"experiment": "all trainings", "seeds": sum(counts), "memory (GB)": most, **sums}
+def gpu_seconds(
+    experiment: Experiment,
+    speed: Speed,
+    tokens: ParallelTokens,
+    rates: dict[str, float],
+    catalog: Catalog,
+) -> float:
+    """Return the seconds in which a GPU takes the timed updates.
+
+    rates: target tokens a second of experiments. A model of another size than theirs has the FLOP
+      rate of the first: a bound for small ones, which keep a GPU less busy.
+    """
+    references = [catalog.experiment(name) for name in rates]
+    by_size = {parameters(reference, tokens): i for i, reference in enumerate(references)}
+    chosen = by_size.get(parameters(experiment, tokens), 0)
+    flops = speed.flops(experiment, tokens) / speed.flops(references[chosen], tokens)
+    return flops * speed.target_tokens / list(rates.values())[chosen]
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
-    command.add_runs(parser)
     parser.add_argument(
-        "--table",
-        action="append",
-        metavar="NAME",
-        help="a table of the reproduction, by default those that snakemake makes by default",
+        "--corpora", type=Path, default=Path("results/corpora"), metavar="FOLDER", help="tokens"
     )
+    command.add_threads(parser)
     parser.add_argument(
-        "--gpu",
-        choices=sorted(GPUS),
-        help="predict for a GPU that need not be here, kernel by kernel, from its data sheet",
+        "--at-once", type=command.whole_number(1), default=1, help="trainings side by side"
     )
-    parser.add_argument(
-        "--devices",
-        type=command.whole_number(1),
-        help="trainings side by side, each on a GPU or on its own cores",
-    )
-    parser.add_argument(
-        "--price", type=command.number(0), default=0, help="price of one device for an hour"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=command.number(0),
-        default=60,
-        help="for which updates are timed on this machine, by default 60 in all",
-    )
-    parser.add_argument(
-        "--threads",
-        type=command.whole_number(1, command.MOST_THREADS),
-        default=1,
-        help="CPU threads per training",
-    )
-    command.add_gpus(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
-    parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="to write each training's hours to, for tables"
-    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the table")
     command.run(main, parser)

@@ -1,1 +1,0 @@
-"""What trainings will take, said before they run."""
