@@ -5,8 +5,6 @@ import os
 # Small tensors gain nothing from threads, and threads that wait for a busy core lose much. Read
 # when torch loads.
 os.environ["OMP_NUM_THREADS"] = "1"
-# One is what all would share, and results on it are not those of a CPU bit for bit.
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Users' output is buffered, and may fail late.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
@@ -64,16 +62,6 @@ def start_script() -> Callable[..., CompletedProcess]:
 
 
 @pytest.fixture(scope="session")
-def run_module() -> Callable[..., CompletedProcess]:
-    """run_module("nmt.benchmarks.measure_training", ...) runs python -m with the package in src."""
-
-    def run(name: str, *arguments: object) -> CompletedProcess:
-        return run_program(["-m", name, *arguments])
-
-    return run
-
-
-@pytest.fixture(scope="session")
 def run_failing(run_script) -> Callable[..., str]:
     """Like run_script, for bad input: return the one line of error with which the script ends."""
 
@@ -86,6 +74,15 @@ def run_failing(run_script) -> Callable[..., str]:
         return process.stderr
 
     return run
+
+
+def pytest_configure(config) -> None:
+    """Hide GPUs, but for `pytest -m gpu`.
+
+    One is what all tests would share, and results on it are not those of a CPU bit for bit.
+    """
+    if config.getoption("markexpr") != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -17,12 +17,10 @@ LAYERS = [
     {"models"},
     {"decoding"},
     {"training"},
-    {"planning"},
     {"serving"},
     {"paper"},
     {"pages"},
     {"archive"},
-    {"benchmarks"},
 ]
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
