@@ -40,9 +40,9 @@ class Row:
     folder: Path
     dev_reference: Path
 
-    def tokens(self, split: str = "train") -> ParallelTokens:
-        """Return a split as tokens."""
-        return ParallelTokens.load(self.folder / "tokens" / split)
+    def tokens(self) -> ParallelTokens:
+        """Return what it learns from."""
+        return ParallelTokens.load(self.folder / "tokens" / "train")
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -145,7 +145,7 @@ def spread(values: pd.Series) -> str:
 def write(args: argparse.Namespace, table: pd.DataFrame, device: torch.device) -> str:
     """Return a table and how it was measured, after writing both to --output."""
     about = (
-        f"{device_name(device)}, threads {torch.get_num_threads()}, torch {torch.__version__},"
+        f"{device_name(device)}, threads {args.threads}, torch {torch.__version__},"
         f" commit {commit()}, rounds {args.rounds}: medians (lowest to highest)."
     )
     text = f"{table.to_markdown(index=False, disable_numparse=True)}\n\n{about}\n"

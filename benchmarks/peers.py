@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from nmt.configuration import Experiment, Model, Transformer
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.device import autocast
-from nmt.errors import UserError
 from nmt.models.protocol import EOS, PAD
 from nmt.text.subwords import UNK
 from nmt.training.machine import AUTOCAST
@@ -123,9 +122,8 @@ def train_step(
             with autocast(device, AUTOCAST[settings.precision]):
                 total = loss(micro_batch)
             (total / batch.target_tokens).backward()
-        norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip or float("inf"))
-        if not norm.isfinite():
-            raise UserError(f"the gradient of {toolkit} is no number: its speed means nothing.")
+        limit = settings.gradient_clip or float("inf")
+        nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=True)
         optimizer.step()
         optimizer.zero_grad()
 

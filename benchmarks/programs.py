@@ -89,15 +89,14 @@ def run_fairseq(args: argparse.Namespace, row: Row, epochs: int, folder: Path) -
     """Return the seconds of fairseq-train, for which each subword is a word."""
     model, training = row.experiment.model, row.experiment.training
     if epochs == 1:
-        for split in ("train", "dev"):
-            tokens = row.tokens(split)
-            for side, sentences in {"source": tokens.source, "target": tokens.target}.items():
-                lines = (" ".join(f"w{id}" for id in sentences[i]) for i in range(len(tokens)))
-                write_lines(folder / f"{split}.{side}", lines)
+        tokens = row.tokens()
+        for side, sentences in {"source": tokens.source, "target": tokens.target}.items():
+            lines = (" ".join(f"w{token}" for token in sentences[i]) for i in range(len(tokens)))
+            write_lines(folder / f"train.{side}", lines)
         size = tokens.meta["vocabulary_sizes"][0]
         write_lines(folder / "words", (f"w{token} 1" for token in range(4, size)))  # 4 are special
-        options = "--source-lang source --target-lang target --trainpref train --validpref dev"
-        options += " --srcdict words --joined-dictionary --destdir data"
+        options = "--source-lang source --target-lang target --trainpref train --srcdict words"
+        options += " --joined-dictionary --destdir data"
         seconds_of(fairseq("preprocess", options), folder, args)
     options = f"data --arch transformer --share-all-embeddings --dropout {model.dropout}"
     for side in ("encoder", "decoder"):
@@ -105,12 +104,10 @@ def run_fairseq(args: argparse.Namespace, row: Row, epochs: int, folder: Path) -
         options += f" --{side}-ffn-embed-dim {model.d_ff} --{side}-attention-heads {model.heads}"
     options += f" --criterion label_smoothed_cross_entropy --lr {row.experiment.peak_learning_rate}"
     options += f" --label-smoothing {training.label_smoothing} --optimizer adam"
-    options += f" --lr-scheduler inverse_sqrt --warmup-updates {training.warmup}"
     options += f" --clip-norm {training.gradient_clip or 0} --max-tokens {training.batch_tokens}"
     options += " --required-batch-size-multiple 1 --num-workers 0 --no-save --disable-validation"
     options += f" --no-progress-bar --max-epoch {epochs}" + " --cpu" * (args.device == "cpu")
-    betas = ["--adam-betas", str(training.adam_betas)]
-    return seconds_of(fairseq("train", options) + betas, folder, args)
+    return seconds_of(fairseq("train", options), folder, args)
 
 
 def fairseq(program: str, options: str) -> list[str]:
@@ -144,8 +141,6 @@ def run_trainer(args: argparse.Namespace, row: Row, epochs: int, folder: Path) -
         per_device_train_batch_size=round(training.batch_tokens / batches.longer_sides.mean()),
         train_sampling_strategy="group_by_length",
         label_smoothing_factor=training.label_smoothing,
-        adam_beta1=training.adam_betas[0],
-        adam_beta2=training.adam_betas[1],
         max_grad_norm=training.gradient_clip or 0.0,
         learning_rate=row.experiment.peak_learning_rate,
         remove_unused_columns=False,

@@ -6,7 +6,7 @@ All have the same weights, sentences, beam and length penalty, and stop as each 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -14,13 +14,13 @@ from harness import THIS, again, arguments, compare, device_of
 
 from nmt import command
 from nmt.data.batch import pad_sources
-from nmt.decoding.translator import in_order, length_sorted_batches, translate_tokens
+from nmt.decoding.translator import length_sorted_batches, translate_tokens
 from nmt.files import read_lines
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.serving.folder import TranslationModel
 
 Tokens = list[list[int]]
-Translate = Callable[[Tokens], Tokens]
+Translate = Callable[[Tokens], Tokens]  # in any order
 
 
 def main(args: argparse.Namespace) -> None:
@@ -58,7 +58,7 @@ def by_this(model: TranslationModel, _: Path, __: torch.device) -> Translate:
 
     def translate(sources: Tokens) -> Tokens:
         batches = translate_tokens(model.model, sources, decoding)
-        return [best.tokens for (best,) in in_order(batches, len(sources))]
+        return [best.tokens for _, hypotheses in batches for (best,) in hypotheses]
 
     return translate
 
@@ -92,21 +92,18 @@ def by_transformers(model: TranslationModel, folder: Path, device: torch.device)
     marian = MarianMTModel.from_pretrained(folder).eval().to(device)
     decoding = model.experiment.decoding
 
-    def batches(sources: Tokens) -> Iterator[tuple[list[int], Tokens]]:
+    def translate(sources: Tokens) -> Tokens:
+        rows = []
         for numbers in length_sorted_batches(sources, decoding.beam):
             source = pad_sources([sources[number] for number in numbers]).to(device)
-            rows = marian.generate(
+            rows += marian.generate(
                 source.tokens,
                 attention_mask=source.tokens != PAD,
                 length_penalty=1.0,
                 early_stopping=True,
                 max_new_tokens=source.tokens.size(1) + decoding.max_extra,
-            )
-            yield numbers, rows.tolist()
-
-    def translate(sources: Tokens) -> Tokens:
-        translations = in_order(batches(sources), len(sources))
-        return [[token for token in row if token not in (PAD, BOS, EOS)] for row in translations]
+            ).tolist()
+        return [[token for token in row if token not in (PAD, BOS, EOS)] for row in rows]
 
     return translate
 
