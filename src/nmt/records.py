@@ -12,10 +12,10 @@ All paths are relative to the folder that Snakemake works in.
 import json
 import os
 from base64 import urlsafe_b64decode
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from nmt.errors import UserError
-from nmt.files import is_inside, read_json, sha256, write_json, write_text
+from nmt.files import read_json, sha256, write_json, write_text
 from nmt.progress import progress
 
 RECORD = Path("results/record.json")
@@ -23,6 +23,12 @@ METADATA = Path(".snakemake/metadata")
 LOCKS = Path(".snakemake/locks")  # which has files while Snakemake is running
 BENCHMARKS = Path("results/benchmarks")
 HOW = "run src/record.py where the results were made, and copy it"
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path, joined to a folder, stays inside it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def record() -> None:

@@ -15,7 +15,8 @@ from nmt.archive.chain import Chain
 from nmt.configuration import present_spelling
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS
-from nmt.files import is_inside, read_json, sha256, write_text
+from nmt.files import read_json, sha256, write_text
+from nmt.records import is_inside
 
 SIGNED = "sha256_of_the_rest"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from nmt.archive.manifest import read_manifest
 from nmt.errors import UserError, nearest
-from nmt.files import atomic_write, is_inside, read_json, sha256, temporary_folder
+from nmt.files import atomic_write, read_json, sha256, temporary_folder
+from nmt.records import is_inside
 
 # What an archive has only when it is asked for, by where it is
 PARTS = {
