@@ -4,6 +4,7 @@ import atexit
 import fcntl
 import os
 import re
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.files import HOST, is_alive, remove
+from nmt.files import remove
 
+HOST = socket.gethostname().partition(".")[0]
 Arrays = dict[str, np.ndarray]
 
 
@@ -84,3 +86,14 @@ class SharedArrays:
 def mapped(folder: Path) -> Arrays:
     """Return the arrays in a folder, mapped from their files."""
     return {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether this machine has a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
