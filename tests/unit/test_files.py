@@ -9,7 +9,6 @@ import pytest
 
 from nmt import files
 from nmt.command import explain
-from nmt.configuration import present_spelling
 from nmt.errors import UserError
 from nmt.files import atomic_write, link, lock, read_json, write_text
 
@@ -166,16 +165,12 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_not
     assert sorted(names_below(tmp_path)) == expected
 
 
-@pytest.mark.parametrize("respelled", [dict, present_spelling])
-def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path, respelled):
+def test_what_lacks_a_key_names_its_file_and_what_brings_it_back(tmp_path):
     folder = tmp_path / "b{x}"  # no format string
     folder.mkdir()
     path = folder / "file.json"
     path.write_text('{"scores": [{"bleu": 1}], "licence": {"text": ""}}')
     value = read_json(path, ["scores"], "make it again")
-    if respelled is present_spelling:
-        value = present_spelling(value)
-        assert value["license"] == {"text": ""}
     assert value.get("seed") is None
     for lookup in (
         lambda: value["seed"],

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from nmt.files import NamedObject
-
 FORMER = {
     "license": "licence",
     "micro_batches": "batches",
@@ -28,10 +26,7 @@ def present_spelling(value: Any) -> Any:
 def respelled(value: Any, names: dict[str, str]) -> Any:
     """Return nested dictionaries and lists with some keys renamed."""
     if isinstance(value, dict):
-        renamed = {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
-        if isinstance(value, NamedObject):  # It still tells what to do where a key is missing.
-            return NamedObject(renamed, value.path, value.remedy)
-        return renamed
+        return {names.get(key, key): respelled(inside, names) for key, inside in value.items()}
     if isinstance(value, list):
         return [respelled(inside, names) for inside in value]
     return value

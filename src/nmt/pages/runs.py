@@ -137,7 +137,7 @@ def described_scores(folder: Path) -> list[tuple[str, str, str, str]]:
         ]
     perplexity = folder / "dev.perplexity.json"
     if perplexity.exists():
-        values = read_json(perplexity)
+        values = read_json(perplexity, ["perplexity", "tokens"])
         label = METRICS["perplexity"].label
         lines.append(("dev", label, f"{values['perplexity']:.2f}", f"{values['tokens']} subwords"))
     return lines

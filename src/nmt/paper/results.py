@@ -221,7 +221,7 @@ def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict
     """
     meta = data / vocabulary / "tokens" / "train" / "meta.json"
     if meta.exists():
-        first_tokens.setdefault(vocabulary, read_json(meta)["fingerprint"])
+        first_tokens.setdefault(vocabulary, read_json(meta, ["fingerprint"])["fingerprint"])
     if settings["tokens"] != first_tokens.setdefault(vocabulary, settings["tokens"]):
         return f"trained on other data than {vocabulary} has now"
     return ""
