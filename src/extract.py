@@ -9,14 +9,14 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import Corpus, load_catalog
 from nmt.errors import UserError
-from nmt.files import atomic_write, resolved
+from nmt.files import atomic_write
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
 
 
 def main(args: argparse.Namespace) -> None:
     """Extract the split; an error also names the downloads that may be at fault."""
-    if resolved(args.source) == resolved(args.target):
+    if args.source.resolve() == args.target.resolve():
         raise UserError(f"--source and --target are both {args.source}: name two files.")
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     try:

@@ -56,7 +56,7 @@ if __name__ == "__main__":
     parser.add_argument("--nodes", type=command.whole_number(1), default=1)
     parser.add_argument(
         "--threads",
-        type=command.whole_number(1, command.MOST_THREADS),
+        type=command.whole_number(1),
         default=1,
         help="CPU cores of each process",
     )

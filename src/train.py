@@ -129,7 +129,7 @@ if __name__ == "__main__":
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
         "--threads",
-        type=command.whole_number(1, command.MOST_THREADS),
+        type=command.whole_number(1),
         default=torch.get_num_threads(),
         help="CPU threads of each rank",
     )

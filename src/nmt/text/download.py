@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import checksum, flush_to_disk, resolved
+from nmt.files import checksum, flush_to_disk
 from nmt.progress import Progress
 from nmt.text.checksums import Checksums
 
@@ -103,7 +103,7 @@ def link(path: Path, archive: Archive, output: Path) -> None:
         raise SourceError(problem)
     temporary = output.with_name(f".{output.name}.link")
     temporary.unlink(missing_ok=True)
-    temporary.symlink_to(resolved(path))
+    temporary.symlink_to(path.resolve())
     os.replace(temporary, output)
 
 
