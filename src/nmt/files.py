@@ -2,34 +2,32 @@
 
 import errno
 import fcntl
+import glob
 import gzip
 import hashlib
 import json
 import logging
 import os
-import re
 import shutil
-import socket
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
-from typing import IO, NoReturn, cast
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, cast
 
 from nmt.errors import UserError
 
-# The umask can only be read by setting it, which is safe at import: there is only one thread. No
-# file is everybody's to write, whatever it allows.
-UMASK = os.umask(0o077) | 0o002
+# The umask can only be read by setting it, which is safe at import: there is only one thread.
+UMASK = os.umask(0o077)
 os.umask(UMASK)
-HOST = socket.gethostname().partition(".")[0]
 SECONDS_OF_A_DAY = 86_400
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` to write to; on success it replaces `path` atomically.
+    """Yield a temporary path to write to; on success it replaces `path` atomically.
 
     Whatever happens, `path` is either what it was or the whole new file, flushed to disk. It may
     also become a folder: create one at the temporary path. (Replacing a folder takes two renames,
@@ -41,86 +39,33 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
         return
-    path = resolved(path)
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
-    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.partial")
-    old = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.old.partial")
-    try:
+    with temporary_folder(path.parent, path.name) as folder:
+        temporary = folder / path.name
         yield temporary
-        written = [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]
-        for item in written:
+        for item in [temporary, *temporary.rglob("*")]:
             if item.is_file():
                 item.chmod(0o666 & ~UMASK)
             flush_to_disk(item)
-        if path.is_dir():
-            if not temporary.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-            # os.replace cannot replace a folder that is not empty
-            os.replace(path, old)
+        if path.is_dir() and temporary.is_dir():
+            # os.replace cannot replace a folder that is not empty.
+            os.replace(path, folder / "replaced")
         os.replace(temporary, path)
-        flush_to_disk(path.parent)
-    finally:
-        if old.exists() and not path.exists():
-            os.replace(old, path)
-        remove(temporary)
-        remove(old)
+    flush_to_disk(path.parent)
 
 
 @contextmanager
 def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which is removed at the end: by the next if not by this."""
-    path = parent / f".{name}.{HOST}.{os.getpid()}.partial"
-    remove_leftovers(parent / name)
-    path.mkdir()
-    try:
-        yield path
-    finally:
-        remove(path)
+    """Yield a new folder in `parent`, which nobody else can open and which is removed at the end.
 
-
-def is_inside(name: str) -> bool:
-    """Return whether a path, joined to a folder, stays inside it."""
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
-
-
-def resolved(path: Path) -> Path:
-    """Return the absolute path that links lead to. Raises OSError when they lead in a circle."""
-    real = Path(os.path.realpath(path))
-    if real.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-    return real
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove what processes that were killed left of the same output.
-
-    Those of other machines cannot be asked whether they live: they have a day.
+    So are those of the same name that processes left a day ago or earlier, when they were killed.
     """
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.([^.]+)\.(\d+)(\.old)?\.partial")
-    for leftover in path.parent.glob(".*.partial"):
-        match = pattern.fullmatch(leftover.name)
-        if not match:
-            continue
-        with suppress(FileNotFoundError):  # another process has renamed or removed it
-            if match[1] == HOST:
-                stale = not is_alive(int(match[2]))
-            else:
-                stale = time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY
-            if stale:
-                remove(leftover)
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether this machine has a process of this number."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    for leftover in parent.glob(f".{glob.escape(name)}.????????.partial"):
+        if time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY:
+            shutil.rmtree(leftover, ignore_errors=True)
+    with TemporaryDirectory(prefix=f".{name}.", suffix=".partial", dir=parent) as folder:
+        yield Path(folder)
 
 
 def flush_to_disk(path: Path) -> None:
@@ -146,18 +91,16 @@ def sha256(path: Path) -> str:
 def remove(path: Path) -> None:
     """Remove a file, or a folder with all its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
-        for child in path.iterdir():
-            remove(child)
-        path.rmdir()
+        shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def lock(file: IO[str], wait: bool = False) -> bool | None:
+def lock(file: IO[str], wait: bool = False) -> bool:
     """Lock an open file until it is closed, or until this process ends, however.
 
-    Returns False where another process holds it, unless that is waited for, and None, with a
-    warning, where the file system has no locks, as Lustre without flock.
+    Returns False where another process holds it, unless that is waited for. Where the file system
+    has no locks, as Lustre without flock, that is a warning.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -170,7 +113,6 @@ def lock(file: IO[str], wait: bool = False) -> bool | None:
             f"the file system of {file.name} has no locks ({error.strerror}): see to it that no"
             " other process works there."
         )
-        return None
     return True
 
 
@@ -178,9 +120,7 @@ def link(path: Path, name: Path) -> None:
     """Give a file a second name, or copy it where the file system has no hard links, as BeeGFS."""
     try:
         os.link(path, name)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EXDEV):
-            raise
+    except OSError:
         shutil.copyfile(path, name)
 
 
@@ -205,45 +145,25 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def read_json(
-    path: str | Path,
-    keys: Iterable[str] | Mapping[str, type] = (),
-    remedy: str = "delete it and make it again",
-):
-    """Return the value in a JSON file.
+    path: str | Path, keys: Iterable[str] = (), remedy: str = "delete it and make it again"
+) -> dict:
+    """Return the object in a JSON file.
 
-    keys: those that it must have, as a mapping with the types of their values. remedy: what brings
-    the file back. Raises UserError when the file is missing, is no object in JSON, lacks a key or
-    has a value of another type; so does looking up any other key later.
+    keys: those that it must have. remedy: what brings the file back. Raises UserError when the file
+    is missing, is no object in JSON or lacks a key.
     """
-
-    def named(values: dict) -> NamedObject:
-        return NamedObject(values, path, remedy)
-
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=named)
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
     if not isinstance(value, dict):
         raise UserError(f"{path} is damaged (it has no keys and values): {remedy}.")
-    types = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, object)
-    for key, wanted in types.items():
-        if not isinstance(value[key], wanted):
-            raise UserError(f"{path} is damaged ({key!r} has another type): {remedy}.")
+    for key in keys:
+        if key not in value:
+            raise UserError(f"{path} is damaged (it has no {key!r}): {remedy}.")
     return value
-
-
-class NamedObject(dict):
-    """An object of a JSON file, which tells what to do where a key is missing."""
-
-    def __init__(self, values: dict, path: str | Path, remedy: str):
-        super().__init__(values)
-        self.path = path
-        self.remedy = remedy
-
-    def __missing__(self, key: str) -> NoReturn:
-        raise UserError(f"{self.path} is damaged (it has no {key!r}): {self.remedy}.")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
