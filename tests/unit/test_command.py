@@ -1,0 +1,87 @@
+"""How scripts end: exit codes, and what they print then."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def end(tmp_path):
+    """end("raise KeyError") is a process that ran a script with this as its `main`."""
+
+    def run(main: str, *arguments: str, **streams):
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import os, signal, sys\n"
+            "from pathlib import Path\n"
+            "from nmt import command\n"
+            "from nmt.errors import UserError\n"
+            "from nmt.files import atomic_write\n"
+            f"def main(args):\n    {main}\n"
+            "parser = command.arguments('A script.')\n"
+            "parser.add_argument('--input', type=Path)\n"
+            "parser.add_argument('--output', type=Path)\n"
+            "command.run(main, parser)\n"
+        )
+        streams = {"stdout": subprocess.PIPE} | streams
+        return subprocess.run(
+            [sys.executable, script, *arguments],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            **streams,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("main", "code", "printed"),
+    [
+        ("return None", 0, ""),
+        ("return 3", 3, ""),
+        ("raise UserError('this is wrong.')", 1, "error: this is wrong."),
+        ("raise KeyboardInterrupt", 130, "interrupted"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", 130, "interrupted"),
+        ("open('missing/file')", 1, "missing/file"),
+        ("open('/')", 1, "error: Is a directory: /"),
+        ("Path('/dev/full').write_text('a')", 1, "no disk space left"),
+        ("raise BrokenPipeError", 1, ""),
+    ],
+)
+def test_a_script_ends_with_a_code_and_one_sentence(end, main, code, printed):
+    process = end(main)
+    assert process.returncode == code
+    assert printed in process.stderr
+    assert process.stderr.count("\n") == bool(printed)
+
+
+@pytest.mark.parametrize("last", ["return 0", "raise UserError('this is wrong.')"])
+def test_a_full_disk_behind_standard_output_is_one_sentence(end, last):
+    with open("/dev/full", "w") as full:
+        process = end(f"print('not written yet'); {last}", stdout=full)
+    assert process.returncode == 1
+    assert process.stderr.count("\n") == 1
+
+
+def test_a_script_that_is_stopped_leaves_nothing(end, tmp_path):
+    process = end(
+        "with atomic_write('out') as path: path.touch(); os.kill(os.getpid(), signal.SIGTERM)"
+    )
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_what_is_read_is_not_replaced(end, tmp_path):
+    (tmp_path / "text").write_text("mine")
+    (tmp_path / "link").symlink_to("text")
+    process = end("args.output.write_text('new')", "--input", "link", "--output", "text")
+    assert process.returncode == 1
+    assert "--output and --input" in process.stderr
+    assert (tmp_path / "text").read_text() == "mine"
+
+
+def test_messages_go_to_the_log_too(end, tmp_path):
+    end("raise UserError('this is wrong.')", "--log", "new/log")
+    assert (tmp_path / "new" / "log").read_text().endswith(" error: this is wrong.\n")
