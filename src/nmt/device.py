@@ -18,8 +18,8 @@ from nmt.files import lock
 CPU_ROWS = 512
 GPU_BYTES = 2**30
 
-# The locks that this process holds as long as it lives, by name
-CLAIMS: dict[Path, IO[str]] = {}
+# The locks that this process holds as long as it lives, by the GPU's name
+CLAIMS: dict[str, IO[str]] = {}
 
 
 def set_threads(threads: int | None) -> None:
@@ -37,19 +37,15 @@ def choose_device(gpus: int = 0) -> torch.device:
     require_gpu(gpus)
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    names = [
-        str(torch.cuda.get_device_properties(index).uuid)
-        for index in range(torch.cuda.device_count())
-    ]
-    folder = Path(tempfile.gettempdir()) / f"nmt-gpus-{os.getuid()}"
-    index = claim(names, folder)
+    count = torch.cuda.device_count()
+    index = claim([str(torch.cuda.get_device_properties(i).uuid) for i in range(count)])
     if index is None:
         if gpus:
             raise UserError(
-                f"a GPU was asked for, and all that are seen here ({len(names)}) have work of"
-                f" yours already: let fewer run at a time (snakemake --resources gpu={len(names)})."
+                f"a GPU was asked for, and all that are seen here ({count}) have work of yours"
+                f" already: let fewer run at a time (snakemake --resources gpu={count})."
             )
-        index = int(os.environ.get("LOCAL_RANK", 0)) % len(names)
+        index = int(os.environ.get("LOCAL_RANK", 0)) % count
         logging.warning(f"every GPU here has work already: GPU {index} gets more.")
     device = torch.device("cuda", index)
     torch.cuda.set_device(device)
@@ -62,20 +58,34 @@ def choose_device(gpus: int = 0) -> torch.device:
 
 def require_gpu(gpus: int) -> None:
     """Raise UserError where a job was given GPUs and torch can use none, with torch's reason."""
-    if gpus and not torch.cuda.is_available():
-        raise UserError(
-            f"a GPU was asked for and torch can use none: {reason_for_no_gpu()} Ask for none"
-            " (gpu: 0) to compute on the CPU."
-        )
-
-
-def reason_for_no_gpu() -> str:
-    """Return torch's own words on why it can use no GPU, as a sentence."""
+    if not gpus or torch.cuda.is_available():
+        return
+    reason = "it sees none; CUDA_VISIBLE_DEVICES may hide them"
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
-        return str(error).strip().partition("\n")[0].rstrip(".") + "."
-    return "torch sees none (CUDA_VISIBLE_DEVICES may hide them)."
+        reason = str(error).partition("\n")[0]
+    raise UserError(
+        f"a GPU was asked for and torch can use none ({reason}): ask for none (gpu: 0) to compute"
+        " on the CPU."
+    )
+
+
+def claim(names: Sequence[str]) -> int | None:
+    """Return the index of the first GPU that no other process of this user holds, and hold it.
+
+    None: all are held. Snakemake counts the GPUs that jobs get, but does not say which.
+    """
+    for index, name in enumerate(names):
+        if name in CLAIMS:
+            return index
+        # To append to a file changes nothing, should a stranger's link lead to one.
+        file = open(Path(tempfile.gettempdir()) / f"nmt-{os.getuid()}-{name}.lock", "a")  # noqa: SIM115
+        if lock(file):
+            CLAIMS[name] = file
+            return index
+        file.close()
+    return None
 
 
 def allow_tf32(precision: str) -> None:
@@ -114,31 +124,6 @@ def enough_memory(task: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        out_of_memory = isinstance(error, torch.OutOfMemoryError)
-        if not out_of_memory and "can't allocate memory" not in str(error):
-            raise
-        raise UserError(f"there is not enough memory for {task}: {remedy}.") from None
-
-
-def claim(names: Sequence[str], folder: Path) -> int | None:
-    """Return the index of the first name that no other living process holds, and hold it.
-
-    None: all are held. Where the file system has no locks, ranks get different ones.
-
-    folder: holds a lock for each name, on this machine and for this user alone.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.lstat().st_uid != os.getuid():
-        raise UserError(f"{folder} belongs to another user: remove it, or set TMPDIR.")
-    for index, name in enumerate(names):
-        if folder / name in CLAIMS:
-            return index
-        file = open(folder / name, "w")  # noqa: SIM115
-        locked = lock(file)
-        if locked is None:
-            return int(os.environ.get("LOCAL_RANK", 0)) % len(names)
-        if locked:
-            CLAIMS[folder / name] = file
-            return index
-        file.close()
-    return None
+        if "can't allocate memory" in str(error) or isinstance(error, torch.OutOfMemoryError):
+            raise UserError(f"there is not enough memory for {task}: {remedy}.") from None
+        raise
