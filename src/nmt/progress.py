@@ -9,11 +9,12 @@ from typing import TypeVar
 from tqdm import tqdm
 
 SECONDS_BETWEEN_LOG_LINES = 30
+LOG_LINE = "{desc}: {n_fmt} of {total_fmt}{unit}, {rate_fmt}{postfix}"
 
 Item = TypeVar("Item")
 
 
-class Progress:
+class Progress(tqdm):
     """A counter of `total` units of work, shown as a bar and in the log.
 
     Call `update(n, **shown)` after every n units, and `close` at the end.
@@ -23,6 +24,8 @@ class Progress:
     quiet: show no bar, because another process shows the same.
     """
 
+    monitor_interval = 0  # tqdm's thread would run beside forks of this process
+
     def __init__(
         self,
         description: str,
@@ -31,50 +34,30 @@ class Progress:
         completed: int = 0,
         quiet: bool = False,
     ):
-        self.description = description
-        self.total = total
-        self.unit = unit
-        self.completed = completed
-        self.completed_at_start = completed
-        self.shown: dict[str, object] = {}
-        self.bar = tqdm(
-            desc=description,
-            total=total,
-            unit=f" {unit}",
-            initial=completed,
-            leave=False,
-            disable=quiet or not sys.stderr.isatty(),
+        self.shows_bar = sys.stderr.isatty() and not quiet
+        self.last_log_time = time.monotonic()
+        super().__init__(
+            desc=description, total=total, unit=f" {unit}", initial=completed, leave=False
         )
-        self.start_time = time.monotonic()
-        self.last_log_time = self.start_time
+
+    @property
+    def completed(self) -> int:
+        """Units of work that are done."""
+        return self.n
+
+    def display(self, *args, **kwargs) -> bool:
+        """Draw the bar, on a terminal."""
+        return self.shows_bar and super().display(*args, **kwargs)
 
     def update(self, n: int = 1, **shown: object) -> None:
         """Count `n` more units; show values such as `loss=1.2`, or those of the last update."""
-        self.completed += n
         if shown:
-            self.shown = shown
-            self.bar.set_postfix(shown, refresh=False)
-        self.bar.update(n)
+            self.set_postfix(shown, refresh=False)
+        super().update(n)
         now = time.monotonic()
         if now - self.last_log_time >= SECONDS_BETWEEN_LOG_LINES:
             self.last_log_time = now
-            rate = (self.completed - self.completed_at_start) / (now - self.start_time)
-            speed = f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute"
-            of_total = f" of {self.total}" if self.total else ""
-            values = "".join(f", {name} {value}" for name, value in self.shown.items())
-            logging.info(
-                f"{self.description}: {self.completed}{of_total} {self.unit}, {speed}{values}"
-            )
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self.bar.close()
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            logging.info(self.format_meter(**self.format_dict | {"bar_format": LOG_LINE}))
 
 
 def progress(
