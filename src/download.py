@@ -37,4 +37,4 @@ if __name__ == "__main__":
         default=1,
         help="how often to try while the network fails, with waits of 5, 10, 20... seconds",
     )
-    command.run(main, parser, compressed=True)
+    command.run(main, parser)

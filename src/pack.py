@@ -27,4 +27,4 @@ if __name__ == "__main__":
         "--with", dest="parts", nargs="+", default=[], choices=PARTS, help="what else goes in"
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="a .tar.gz")
-    command.run(main, parser, compressed=True)
+    command.run(main, parser)
