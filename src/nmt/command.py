@@ -167,7 +167,7 @@ def explain(error: OSError) -> str:
     """Return a sentence about an error of the operating system."""
     path = os.fsdecode(error.filename2 or error.filename or "")  # TensorBoard's are bytes
     where = f": {path}" if path else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"no disk space left{where}: free some, then run the same command again."
     return f"{error.strerror or error}{where}."
 
