@@ -58,12 +58,6 @@ def test_the_maps_of_a_long_sentence_are_bounded(tmp_path, run_script):
     assert len(attention["source"]) == 251
 
 
-def test_a_sentence_that_is_not_utf8_is_a_bad_argument(tmp_path, run_script):
-    process = run_script(*arguments(tmp_path, sentence="a \udcff dog"))
-    assert process.returncode == 2
-    assert "error: '--sentence=a \\udcff dog' is not valid UTF-8\n" in process.stderr
-
-
 def test_an_empty_sentence_is_an_error(tmp_path, run_failing):
     tiny_models.make_model(tmp_path, "rnnsearch")
     assert "the sentence is empty" in run_failing(*arguments(tmp_path, "rnnsearch", "  "))

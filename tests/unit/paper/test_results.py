@@ -117,17 +117,6 @@ def test_a_damaged_file_is_named(made, name, script, content):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [("training.json", "seconds"), ("test.scores.json", "bleu"), ("dev.perplexity.json", "tokens")],
-)
-def test_a_value_of_another_type_is_named(made, name, key):
-    path = made[0] / "runs" / "demo" / ROW / "seed-2" / name
-    write_json(path, read_json(path) | {key: []})
-    with pytest.raises(UserError, match=f"is damaged \\('{key}' has another type\\): delete it"):
-        results_of(made)
-
-
 def test_files_of_other_metrics_need_not_exist(made):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / "dev.perplexity.json").unlink()
     assert len(results_of(made, ["bleu"])) == 6
