@@ -16,7 +16,6 @@ from nmt.configuration import (
 )
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.provenance import files_changed_since
 from nmt.training.metrics import read_metrics
 
 # The script that makes each file of a run's folder; the split's name precedes scores.json.
@@ -33,18 +32,6 @@ SCRIPTS = {
 TRAINING_KEYS = {"settings": dict, "made_by": list} | dict.fromkeys(
     ("parameters", "flops", "seconds", "device_seconds", "target_tokens"), Real
 )
-
-# What computes the updates of a training
-TRAINING_CODE = (
-    "src/train.py",
-    "src/nmt/data",
-    "src/nmt/device.py",
-    "src/nmt/models",
-    "src/nmt/training",
-)
-# The line by which a commit says that trainings compute the same with it, bit for bit, as before
-SAME_UPDATES = "^Same updates on any device:"
-SAME_UPDATES_ON_A_CPU = "^Same updates on (a CPU|any device):"
 
 
 @dataclass(frozen=True)
@@ -168,7 +155,6 @@ def find_runs(
                 settings = run.training()["settings"]
                 stale = changed_setting(run, settings, experiment)
                 stale = stale or changed_data(settings, experiment.vocabulary, data, first_tokens)
-                stale = stale or changed_code(run.training())
                 run = replace(run, stale=stale)
             trained_runs.append(run)
         if row in catalog.ensembles:
@@ -224,17 +210,6 @@ def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict
         first_tokens.setdefault(vocabulary, read_json(meta, ["fingerprint"])["fingerprint"])
     if settings["tokens"] != first_tokens.setdefault(vocabulary, settings["tokens"]):
         return f"trained on other data than {vocabulary} has now"
-    return ""
-
-
-def changed_code(training: dict) -> str:
-    """Return that the code of trainings has changed since a run was trained, or ""."""
-    for call in training["made_by"]:
-        same = SAME_UPDATES_ON_A_CPU if str(call["device"]).endswith("CPU") else SAME_UPDATES
-        files = files_changed_since(str(call["commit"]), TRAINING_CODE, same)
-        if files:
-            more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
-            return f"trained at commit {call['commit']}, since when {files[0]}{more} changed"
     return ""
 
 

@@ -2,14 +2,12 @@
 
 import gzip
 import json
-import re
 
 import pytest
 
 from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
-from nmt.paper import results
 from nmt.paper.measurements import run_results
 from nmt.paper.results import commits, find_runs, find_trained_runs
 from tests.support import paper_runs
@@ -142,32 +140,6 @@ def test_a_run_on_other_data_than_the_first_is_stale(made):
     write_json(path, training)
     stale = "trained on other data than demo-bpe-2000 has now"
     assert [run.stale for run in runs_of(made, [ROW])] == ["", stale]
-
-
-def test_a_run_of_other_code_is_stale(made, monkeypatch):
-    changed = ["src/nmt/models/attention.py", "src/train.py"]
-    monkeypatch.setattr(results, "files_changed_since", lambda commit, paths, ignore: changed)
-    stale = "trained at commit abcdef0123, since when src/nmt/models/attention.py and 1 more files"
-    assert [run.stale for run in runs_of(made, [ROW])] == [f"{stale} changed"] * 2
-
-
-@pytest.mark.parametrize(
-    ("device", "message", "counts"),
-    [
-        ("x86_64 CPU", "Same updates on a CPU: by a command", False),
-        ("x86_64 CPU", "Same updates on any device: by a command", False),
-        ("NVIDIA H100", "Same updates on a CPU: by a command", True),
-        ("NVIDIA H100", "Same updates on any device: by a command", False),
-        ("x86_64 CPU", "Computes the same updates on a CPU: I think", True),
-    ],
-)
-def test_code_whose_updates_are_the_same_makes_no_run_stale(monkeypatch, device, message, counts):
-    def changed(commit, paths, ignore):
-        return [] if re.search(ignore, message) else ["src/train.py"]
-
-    monkeypatch.setattr(results, "files_changed_since", changed)
-    training = {"made_by": [{"commit": "abcdef0123", "device": device}]}
-    assert bool(results.changed_code(training)) is counts
 
 
 def test_the_data_that_are_there_tell_which_runs_are_stale(made):
