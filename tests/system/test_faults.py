@@ -1,24 +1,16 @@
-"""Faults that no other test shows; tests/system/faults.py lists all that are."""
+"""Damaged and harmful files, names and sentences, as scripts and shells meet them."""
 
-import errno
-import io
 import os
 import pickle
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import tarfile
 
 import pytest
 import torch
 
-from nmt import files
-from nmt.command import explain
 from nmt.files import read_json, write_json
 from tests.support import tiny_models, tiny_training
-from tests.support.killed_trainings import wait_for
 from tests.support.workflows import copy_repository, dry_run
 
 SENTENCE = "a man sits on a bench .\n"
@@ -71,10 +63,6 @@ def cut_in_half(path):
     path.write_bytes(content[: len(content) // 2])
 
 
-# ------------------------------------------------------------------------------------------------
-# files that were damaged, or are not what they seem
-
-
 class Harm:
     """An object that runs a command when it is unpickled."""
 
@@ -122,72 +110,13 @@ def test_damaged_weights_are_named(copied_model, run_failing, damage):
     damage(copied_model / "model.safetensors")
     error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
     assert f"{copied_model}/model.safetensors is damaged" in error
-    assert f"delete {copied_model} and run snakemake, or average.py" in error
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "source.model", "configuration.json"])
-def test_a_file_that_a_model_lacks_is_named(copied_model, run_failing, name):
-    (copied_model / name).unlink()
-    error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
-    assert name in error
 
 
 def test_a_flipped_bit_in_a_state_is_noticed(trained, run_failing):
     (state,) = trained.glob("run/state-*/state.safetensors")
     flip_last_bit(state)
     error = run_failing("train", *tiny_training.arguments(trained, trained / "run"))
-    assert f"{state} is damaged (its checksum is another)" in error
-
-
-def test_names_in_an_archive_lead_nowhere(catalog, tmp_path, run_script):
-    (tmp_path / "archives").mkdir()
-    names = ["../../harm.en", f"{tmp_path}/harm.de"]
-    with tarfile.open(tmp_path / "archives" / "text.tgz", "w:gz") as archive:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.size = 2
-            archive.addfile(info, io.BytesIO(b"a\n"))
-    part = {"source": f"text.tgz:{names[0]}", "target": f"text.tgz:{names[1]}"}
-    corpus = {"title": "Tiny", "source": "en", "target": "de", "license": "none"}
-    corpus |= {"archives": {"text.tgz": {"mirror": "text.tgz", "sha256": "0" * 64}}}
-    corpus |= {"splits": {"train": [part], "dev": [part]}}
-    folder = catalog({"tiny": corpus})
-    before = {path for path in tmp_path.parent.rglob("*") if path.is_file()}
-    sides = [tmp_path / "raw.en", tmp_path / "raw.de"]
-    process = run_script(
-        "extract",
-        f"--catalog={folder}",
-        "--corpus=tiny",
-        "--split=train",
-        f"--archives={tmp_path / 'archives'}",
-        *[f"--{name}={path}" for name, path in zip(("source", "target"), sides, strict=True)],
-    )
-    assert process.returncode == 0, process.stderr
-    assert {path for path in tmp_path.parent.rglob("*") if path.is_file()} - before == set(sides)
-
-
-# ------------------------------------------------------------------------------------------------
-# places to read from and to write to
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        ("/dev/full", "no disk space left: free some"),
-        ("FOLDER/circle", "FOLDER/circle is a link that leads back to itself: delete it, or"),
-        ("/proc/nothing/output", "/proc/nothing is not there: check the path"),
-        ("FOLDER/text/file", "FOLDER/text is there already, and no folder: choose another path."),
-        ("FOLDER/" + 300 * "x", "xxx has too long a name: choose a shorter one."),
-        ("FOLDER", "FOLDER is a folder: name a file."),
-    ],
-)
-def test_outputs_that_cannot_be_written(model, tmp_path, run_failing, output, message):
-    (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    (tmp_path / "text").touch()
-    output = output.replace("FOLDER", str(tmp_path))
-    error = run_failing("translate", f"--model={model}", f"--output={output}", input=SENTENCE)
-    assert message.replace("FOLDER", str(tmp_path)) in error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "text"]
+    assert f"{state} is damaged" in error
 
 
 def test_a_device_as_output_stays_a_device(model, run_script):
@@ -195,81 +124,6 @@ def test_a_device_as_output_stays_a_device(model, run_script):
     assert process.returncode == 0, process.stderr
     assert os.path.exists("/dev/null")
     assert not os.path.isfile("/dev/null")
-
-
-def test_an_input_that_is_a_folder_is_named(model, tmp_path, run_failing):
-    error = run_failing("translate", f"--model={model}", f"--input={tmp_path}")
-    assert error == f"error: {tmp_path} is a folder: name a file.\n"
-
-
-def translate_command(root, model, *options):
-    return [sys.executable, root / "src" / "translate.py", f"--model={model}", *options]
-
-
-def test_what_standard_output_still_holds_adds_no_message(root):
-    script = (
-        "from nmt import command\n"
-        "from nmt.errors import UserError\n"
-        "def main(args):\n"
-        "    print('not written yet')\n"
-        "    raise UserError('this is wrong.')\n"
-        "command.run(main, command.arguments('A script.'))\n"
-    )
-    with open("/dev/full", "w") as full:
-        process = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=root / "src",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert (process.returncode, process.stderr) == (1, "error: this is wrong.\n")
-
-
-def test_a_full_disk_behind_standard_output_is_one_sentence(model, root):
-    with open("/dev/full", "w") as full:
-        process = subprocess.run(
-            translate_command(root, model),
-            input=SENTENCE,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert process.returncode == 1
-    assert process.stderr.startswith("error: no disk space left: free some")
-    assert process.stderr.count("\n") == 1
-
-
-def test_a_reader_that_goes_away_ends_it_in_silence(model, root):
-    with subprocess.Popen(
-        translate_command(root, model),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        process.stdout.close()
-        process.stdin.write(SENTENCE)
-        process.stdin.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 1
-
-
-def test_what_a_killed_script_left_is_removed_by_the_next(model, tmp_path, root, run_script):
-    source = tmp_path / "source"
-    os.mkfifo(source)
-    options = [f"--input={source}", f"--output={tmp_path / 'output'}"]
-    process = subprocess.Popen(translate_command(root, model, *options))
-    with open(source, "w"):  # when the script has it open, too
-        left = tmp_path / f".output.{files.HOST}.{process.pid}.partial"
-        wait_for(left.exists)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert left.exists()
-    (tmp_path / "text").write_text(SENTENCE)
-    options[0] = f"--input={tmp_path / 'text'}"
-    assert run_script("translate", f"--model={model}", *options).returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "source", "text"]
 
 
 def test_text_is_utf8_in_every_locale(copied_model, start_script, tmp_path):
@@ -287,29 +141,13 @@ def test_text_is_utf8_in_every_locale(copied_model, start_script, tmp_path):
     output.read_text(encoding="utf-8")
 
 
-# ------------------------------------------------------------------------------------------------
-# settings
-
-
-def test_a_beam_that_does_not_fit_the_memory_is_one_sentence(model, run_failing):
-    error = run_failing("translate", f"--model={model}", "--beam=1000000000000000", input=SENTENCE)
-    assert error.startswith("error: there is not enough memory for a batch of 1 x ")
-
-
-def test_what_may_not_be_written_says_what_to_do():
-    """As root, who runs tests in containers, may write anything."""
-    error = PermissionError(errno.EACCES, "Permission denied", "/there")
-    sentence = "/there may not be read or written: change its permissions, or choose another path."
-    assert explain(error) == sentence
-
-
 def test_a_configuration_of_another_model_takes_no_memory(copied_model, run_failing):
     configuration = read_json(copied_model / "configuration.json")
     configuration["experiment"]["model"]["d_hidden"] = 1_000_000
     write_json(copied_model / "configuration.json", configuration)
     error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
-    assert "configuration.json: these weights are not of this model" in error
-    assert f"the model's is (3000000, 10): delete {copied_model} and run snakemake" in error
+    assert "configuration.json" in error
+    assert "(3000000, 10)" in error
 
 
 # What a shell would run, in each way of quoting
@@ -350,4 +188,4 @@ def test_a_name_that_a_shell_would_run_is_refused(catalog, run_failing, name):
         "--source=source",
         "--target=target",
     )
-    assert f"{name!r} is no name: take letters, digits" in error
+    assert repr(name) in error

@@ -1,5 +1,6 @@
 """How scripts end: exit codes, and what they print then."""
 
+import os
 import subprocess
 import sys
 
@@ -47,7 +48,6 @@ def end(tmp_path):
         ("open('missing/file')", 1, "missing/file"),
         ("open('/')", 1, "error: Is a directory: /"),
         ("Path('/dev/full').write_text('a')", 1, "no disk space left"),
-        ("raise BrokenPipeError", 1, ""),
     ],
 )
 def test_a_script_ends_with_a_code_and_one_sentence(end, main, code, printed):
@@ -63,6 +63,14 @@ def test_a_full_disk_behind_standard_output_is_one_sentence(end, last):
         process = end(f"print('not written yet'); {last}", stdout=full)
     assert process.returncode == 1
     assert process.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_ends_it_in_silence(end):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = end("print('nobody reads this')", stdout=writer)
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (1, "")
 
 
 def test_a_script_that_is_stopped_leaves_nothing(end, tmp_path):
