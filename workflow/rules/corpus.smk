@@ -19,7 +19,7 @@ if CORPUS.generated:
         benchmark:
             f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
         conda:
-            "../../envs/text.yaml"
+            "../../envs/nmt.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(10),
@@ -54,7 +54,7 @@ else:
         # It tries again by itself, but not what would fail again, such as a wrong checksum.
         retries: 0
         conda:
-            "../../envs/text.yaml"
+            "../../envs/nmt.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(600),
@@ -78,7 +78,7 @@ else:
         benchmark:
             "results/benchmarks/{corpus}/extract.{split}.tsv"
         conda:
-            "../../envs/text.yaml"
+            "../../envs/nmt.yaml"
         resources:
             mem_mb=memory(300),
             runtime=minutes(10, per_mb=0.02),
@@ -109,7 +109,7 @@ if CORPUS.cleaning.filters:
         benchmark:
             "results/benchmarks/{corpus}/clean.tsv"
         conda:
-            "../../envs/text.yaml"
+            "../../envs/nmt.yaml"
         threads: workflow.cores or 1
         resources:
             mem_mb=memory(1000, per_mb=0.3),
@@ -137,7 +137,7 @@ rule normalize:
     benchmark:
         "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
-        "../../envs/text.yaml"
+        "../../envs/nmt.yaml"
     threads: cores_of_a_split
     resources:
         mem_mb=memory(1000),

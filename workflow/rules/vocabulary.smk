@@ -12,7 +12,7 @@ rule learn_vocabulary:
     benchmark:
         "results/benchmarks/{corpus}/{vocabulary}/learn_vocabulary.tsv"
     conda:
-        "../../envs/text.yaml"
+        "../../envs/nmt.yaml"
     threads: workflow.cores or 1
     resources:
         mem_mb=memory(700, per_mb=3, most=6000),
@@ -41,7 +41,7 @@ rule binarize:
     benchmark:
         "results/benchmarks/{corpus}/{vocabulary}/binarize.{split}.tsv"
     conda:
-        "../../envs/text.yaml"
+        "../../envs/nmt.yaml"
     threads: cores_of_a_split
     resources:
         mem_mb=memory(2500),
