@@ -10,8 +10,8 @@ They are read when a process starts, so set them before that.
 MALLOC = {"mmap_max": 0, "trim_threshold": 2**40, "hugetlb": 1, "tcache_count": 0, "mxfast": 0}
 
 SETTINGS = {
-    # Waiting OpenMP threads spin only briefly: as fast as the default on idle cores, and three times
-    # as fast where other processes use them.
+    # Waiting OpenMP threads spin only briefly: as fast as the default on idle cores, and three
+    # times as fast where other processes use them.
     "GOMP_SPINCOUNT": "10000",
     "GLIBC_TUNABLES": ":".join(f"glibc.malloc.{name}={value}" for name, value in MALLOC.items()),
 }
