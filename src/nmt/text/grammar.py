@@ -9,18 +9,16 @@ are reordered.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from random import Random
 
 from nmt.configuration import read_yaml
 from nmt.errors import UserError, nearest
 from nmt.progress import progress
-from nmt.text.grammar_checks import check_rule, check_symbols
-from nmt.text.productions import Phrase, Production, agree, condition_templates
+from nmt.text.productions import Phrase, Production, agree
 
 JOINT = re.compile(r"(\w?)~(\w)")
-SECTIONS = {"start", "length", "once", "finish", "tables", "words", "rules"}
 ATTEMPTS = 1000
 
 
@@ -44,17 +42,13 @@ class Grammar:
         self.name = name
         self.languages = (source, target)
         self.fitting_words: dict[tuple, list[Phrase]] = {}
-        self.fitting_productions: dict[tuple, tuple[list[Production], list[float]]] = {}
         try:
             self.read(data)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise self.error(f"a part is missing or is not what it should be ({error!r})") from None
-        try:
-            check_symbols(self.start, self.once, self.words, self.rules, self.languages)
-            for symbol in self.rules:
-                check_rule(symbol, self.words, self.rules, self.tables)
+            self.check()
         except UserError as error:
             raise self.error(str(error)) from None
+        except (KeyError, TypeError, AttributeError, ValueError, re.error) as error:
+            raise self.error(f"a part is missing or is not what it should be ({error!r})") from None
 
     @classmethod
     def load(cls, path: str | Path, source: str = "en", target: str = "de") -> "Grammar":
@@ -91,31 +85,17 @@ class Grammar:
             return self.draw_word(symbol, features, random, used)
         scope = {**self.tables, **features}
         try:
-            productions, weights = self.choices(symbol, scope)
-            production = random.choices(productions, weights)[0]
+            fitting = [production for production in self.rules[symbol] if production.fits(scope)]
+            if not fitting:
+                raise self.error(f"no production of {symbol} fits {features}")
+            weights = [production.weight for production in fitting]
+            production = random.choices(fitting, weights)[0]
             for name, (part, templates) in production.let.items():
                 passed = {feature: template.fill(scope) for feature, template in templates.items()}
                 scope[name] = self.draw(part, passed, random, used)
             return {name: template.fill(scope) for name, template in production.yields.items()}
         except (KeyError, TypeError, AttributeError) as error:
             raise self.error(f"rule {symbol} looks for {error}, which it is not given") from None
-
-    def choices(self, symbol: str, scope: Phrase) -> tuple[list[Production], list[float]]:
-        """Return the productions that fit the scope, and their weights.
-
-        They are cached by the values that the conditions of the rule look at.
-        """
-        values = [template.fill(scope) for template in self.conditions[symbol]]
-        key = (symbol, *values)
-        if key not in self.fitting_productions:
-            fitting = [production for production in self.rules[symbol] if production.fits(scope)]
-            if not fitting:
-                raise self.error(
-                    f"no production of {symbol} fits {', '.join(str(value) for value in values)}"
-                )
-            weights = [production.weight for production in fitting]
-            self.fitting_productions[key] = (fitting, weights)
-        return self.fitting_productions[key]
 
     def draw_word(self, kind: str, features: Phrase, random: Random, used: set[int]) -> Phrase:
         """Return a random word of the class `kind` that agrees with all features.
@@ -124,15 +104,14 @@ class Grammar:
         """
         key = (kind, *features.items())
         if key not in self.fitting_words:
-            fitting = [
+            self.fitting_words[key] = [
                 word
                 for word in self.words[kind]
                 if all(agree(word[name], tags) for name, tags in features.items())
             ]
-            if not fitting:
-                raise self.error(f"there is no {kind} with {features}")
-            self.fitting_words[key] = fitting
         words = self.fitting_words[key]
+        if not words:
+            raise self.error(f"there is no {kind} with {features}")
         if kind in self.once:
             words = [word for word in words if id(word) not in used]
             if not words:
@@ -154,71 +133,77 @@ class Grammar:
 
     def read(self, data: dict) -> None:
         """Set the attributes from the contents of a grammar file."""
-        for section in data.keys() - SECTIONS:
-            raise self.error(f"unknown section {section!r}; {nearest(section, SECTIONS)}")
-        for section in SECTIONS - data.keys():
-            raise self.error(f"there is no section {section!r}")
         self.start = data["start"]
         self.once = set(data["once"])
         self.tables = data["tables"]
         self.min_words = data["length"]["least"]
         self.max_words = data["length"]["most"]
         self.words = {
-            kind: list(self.read_words(kind, groups)) for kind, groups in data["words"].items()
+            kind: [word for group in groups for word in read_words(kind, group)]
+            for kind, groups in data["words"].items()
         }
         self.rules = {
-            symbol: list(self.read_rule(symbol, rule)) for symbol, rule in data["rules"].items()
+            symbol: [Production(production) for production in rule]
+            for symbol, rule in data["rules"].items()
         }
+        for language in self.languages:
+            require(language, data["finish"], "finish")
         self.replacements = {
-            language: list(self.read_replacements(language, data["finish"]))
-            for language in self.languages
+            language: [(re.compile(pattern), replacement) for pattern, replacement in patterns]
+            for language, patterns in data["finish"].items()
         }
-        self.conditions = {symbol: condition_templates(rule) for symbol, rule in self.rules.items()}
 
-    def read_words(self, kind: str, groups: list[dict]) -> Iterator[Phrase]:
-        """Yield the words of one class.
+    def check(self) -> None:
+        """Raise UserError when a symbol, form or name is used that nothing has.
 
-        A group has `columns` and `rows`; its other entries hold for all its rows.
+        The words of a class must have the same forms, the productions of a symbol yield the same
+        names, and these refer only to features that some call passes, to tables, and to names in
+        their own `let`.
         """
-        layout = {"columns", "rows"}
-        for group in groups:
-            expected = groups[0].keys() - layout | set(groups[0]["columns"])
-            columns = group["columns"]
-            common = {name: value for name, value in group.items() if name not in layout}
-            for row in group["rows"]:
-                if len(row) != len(columns):
-                    raise self.error(
-                        f"{kind} {row} has {len(row)} forms, not the {len(columns)} of its columns"
-                    )
-                word = {**common, **dict(zip(columns, row, strict=True))}
-                if word.keys() != expected:
-                    raise self.error(
-                        f"{kind} {row} does not have the forms {', '.join(sorted(expected))}"
-                    )
-                not_text = [value for value in word.values() if not isinstance(value, str)]
-                if not_text:
-                    raise self.error(
-                        f"{kind} {row} has a form that is not text: put {not_text} in quotes"
-                    )
-                yield word
+        forms = {kind: words[0].keys() for kind, words in self.words.items()}
+        forms |= {symbol: rule[0].yields.keys() for symbol, rule in self.rules.items()}
+        for language in self.languages:
+            require(language, forms[self.start], self.start)
+        for kind, words in self.words.items():
+            for word in words:
+                if word.keys() != forms[kind]:
+                    raise UserError(f"{kind} {[*word.values()]} lacks forms, or has others")
+        passed: dict[str, set[str]] = {symbol: set() for symbol in forms}
+        for symbol in self.once:
+            require(symbol, forms, "once")
+        for symbol, rule in self.rules.items():
+            for production in rule:
+                for called, features in production.let.values():
+                    require(called, forms, symbol)
+                    passed[called] |= features.keys()
+        for symbol, rule in self.rules.items():
+            for number, production in enumerate(rule, start=1):
+                where = f"{symbol}, production {number}"
+                if production.yields.keys() != forms[symbol]:
+                    raise UserError(f"{where} and production 1 do not yield the same names")
+                for name, *keys in production.paths():
+                    require(name, {*passed[symbol], *self.tables, *production.let}, where)
+                    if name in production.let and keys:
+                        require(keys[0], forms[production.let[name][0]], f"{where}, {name}")
 
-    def read_rule(self, symbol: str, productions: list[dict]) -> Iterator[Production]:
-        """Yield the productions of a symbol."""
-        for number, data in enumerate(productions, start=1):
-            try:
-                yield Production(data)
-            except UserError as error:
-                raise self.error(f"{symbol}, production {number}: {error}") from None
 
-    def read_replacements(self, language: str, data: dict) -> Iterator[tuple[re.Pattern, str]]:
-        """Yield the patterns to replace in a finished sentence, with their replacements."""
-        if language not in data:
-            raise self.error(f"it has no language {language!r}; {nearest(language, data)}")
-        for pattern, replacement in data[language]:
-            try:
-                yield re.compile(pattern), replacement
-            except re.error as error:
-                raise self.error(f"{pattern!r} is not a pattern ({error})") from None
+def read_words(kind: str, group: dict) -> Iterator[Phrase]:
+    """Yield the words of a group of `columns` and `rows`; its other entries hold for all rows."""
+    common = {name: value for name, value in group.items() if name not in ("columns", "rows")}
+    for row in group["rows"]:
+        word = {**common, **dict(zip(group["columns"], row, strict=False))}
+        if len(row) != len(group["columns"]) or not all(isinstance(v, str) for v in word.values()):
+            raise UserError(
+                f"{kind} {row} must have {len(group['columns'])} forms, all text: put words such as"
+                " no and on in quotes"
+            )
+        yield word
+
+
+def require(name: str, known: Collection[str], where: str) -> None:
+    """Raise UserError, with the nearest name, when a name is not known."""
+    if name not in known:
+        raise UserError(f"{where}: there is no {name!r}; {nearest(name, known)}")
 
 
 def generate(
