@@ -6,7 +6,6 @@ from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog, lookup
-from nmt.text.checksums import Checksums
 from nmt.text.download import download
 
 
@@ -14,8 +13,7 @@ def main(args: argparse.Namespace) -> None:
     """Download the archive that the arguments name."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     archive = lookup(corpus.archives, args.archive, "archive")
-    checksums = Checksums(args.catalog)
-    download(args.archive, archive, args.output, args.mirror, checksums, args.attempts)
+    download(args.archive, archive, args.output, args.mirror)
 
 
 if __name__ == "__main__":
@@ -31,10 +29,4 @@ if __name__ == "__main__":
         metavar="FOLDER",
         help="a folder to look in first (default: the environment variable NMT_MIRROR)",
     )
-    parser.add_argument(
-        "--attempts",
-        type=command.whole_number(1),
-        default=1,
-        help="how often to try while the network fails, with waits of 5, 10, 20... seconds",
-    )
-    command.run(main, parser)
+    command.run(main, parser, compressed=True)
