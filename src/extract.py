@@ -1,40 +1,30 @@
 """Extract one split of a corpus from archives or files to two text files, a sentence a line.
 
-Splits that are held out of the training text are chosen here, and left out of it.
+Splits that are held out of the training text are chosen here, and left out of it. Of the training
+text only what the filters of the corpus leave is written.
 """
 
 import argparse
+import logging
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import Corpus, load_catalog
+from nmt.configuration import load_catalog
 from nmt.errors import UserError
-from nmt.files import atomic_write
+from nmt.files import atomic_write, write_json
 from nmt.progress import progress
 from nmt.text.corpora import sentence_pairs
+from nmt.text.filters import Filters
 
 
 def main(args: argparse.Namespace) -> None:
-    """Extract the split; an error also names the downloads that may be at fault."""
-    if args.source.resolve() == args.target.resolve():
-        raise UserError(f"--source and --target are both {args.source}: name two files.")
+    """Write both sides of the split, and how many pairs were dropped by which filter."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
-    try:
-        extract(corpus, args)
-    except UserError as error:
-        hint = ""
-        is_extracted = args.split in corpus.splits | corpus.held_out
-        archives = corpus.archives_of(args.split) if is_extracted else []
-        paths = [args.archives / archive for archive in archives]
-        if paths and all(path.exists() for path in paths):
-            listed = ", ".join(map(str, paths))
-            hint = f" If a download is at fault, delete it, and snakemake makes it again: {listed}."
-        raise UserError(f"{error}{hint}") from None
-
-
-def extract(corpus: Corpus, args: argparse.Namespace) -> None:
-    """Write both sides of the split."""
-    pairs = sentence_pairs(corpus, args.split, args.archives)
+    names = corpus.cleaning.filters if args.split == "train" else []
+    if "overlap" in names and not (args.test_sources and args.test_targets):
+        raise UserError("the filter `overlap` needs --test-sources and --test-targets.")
+    filters = Filters(names, (args.test_sources, args.test_targets))
+    pairs = filters.kept(sentence_pairs(corpus, args.split, args.archives))
     with (
         atomic_write(args.source) as source_path,
         atomic_write(args.target) as target_path,
@@ -44,6 +34,10 @@ def extract(corpus: Corpus, args: argparse.Namespace) -> None:
         for source, target in progress(pairs, f"extract {args.split}", None, "pairs"):
             source_file.write(source + "\n")
             target_file.write(target + "\n")
+    if names:
+        logging.info(f"{args.split}: {filters.counts}")
+    if args.counts:
+        write_json(args.counts, filters.counts)
 
 
 if __name__ == "__main__":
@@ -52,10 +46,11 @@ if __name__ == "__main__":
     parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
     parser.add_argument("--split", required=True, help="a split of the corpus")
     parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")
-    parser.add_argument(
-        "--source", type=Path, required=True, help="the file to write the source sentences to"
-    )
-    parser.add_argument(
-        "--target", type=Path, required=True, help="the file to write the target sentences to"
-    )
+    parser.add_argument("--source", type=Path, required=True, help="the source text to write")
+    parser.add_argument("--target", type=Path, required=True, help="the target text to write")
+    for name in ("--test-sources", "--test-targets"):
+        parser.add_argument(
+            name, type=Path, nargs="*", default=[], metavar="FILE", help="dev and test sets"
+        )
+    parser.add_argument("--counts", type=Path, help="a JSON file of dropped pairs to write")
     command.run(main, parser)

@@ -4,29 +4,22 @@ The output is the text that vocabularies are learned from and that they encode.
 """
 
 import argparse
-from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from nmt import command
-from nmt.files import atomic_write
-from nmt.progress import Progress
-from nmt.text.chunks import in_processes, read_chunks
+from nmt.files import read_lines, write_lines
+from nmt.progress import progress
+from nmt.text.chunks import chunked, in_processes
 from nmt.text.preprocessing import STEPS, ChunkPreprocessor
 
 
 def main(args: argparse.Namespace) -> None:
     """Preprocess the input file."""
-    chunks = read_chunks(args.input)
+    chunks = chunked(read_lines(args.input))
     done = in_processes(ChunkPreprocessor, (args.steps, args.language), chunks, args.jobs)
-    with (
-        atomic_write(args.output) as temporary,
-        open(temporary, "wb") as file,
-        Progress(f"normalize {args.input.name}", None, "lines") as progress,
-        closing(done),
-    ):
-        for lines, count in done:
-            file.write(lines)
-            progress.update(count)
+    lines = chain.from_iterable(done)
+    write_lines(args.output, progress(lines, f"normalize {args.input.name}", None, "lines"))
 
 
 if __name__ == "__main__":

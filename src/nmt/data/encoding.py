@@ -1,16 +1,37 @@
 """Pairs of text as subword ids, cleaned."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from nmt.configuration import Cleaning
-from nmt.text.chunks import Chunk
-from nmt.text.encoder import Encoded, Encoder
-from nmt.text.subwords import SubwordPair
+from nmt.text.subwords import Segmenter, SubwordPair
 
 # Why a pair is dropped, in the order in which it is asked
 REASONS = ("empty", "too_long", "ratio")
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Sequences of ids one after the other.
+
+    tokens: (all lengths together,). lengths: of each sequence, (n,).
+    """
+
+    tokens: np.ndarray
+    lengths: np.ndarray
+
+    def kept(self, mask: np.ndarray) -> "Encoded":
+        """Return the sequences for which the mask, (n,), is true."""
+        return Encoded(self.tokens[np.repeat(mask, self.lengths)], self.lengths[mask])
+
+
+def encode(subwords: Segmenter, lines: list[str]) -> Encoded:
+    """Return the ids of each line."""
+    ids = subwords.encode(lines)
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    return Encoded(np.fromiter(chain.from_iterable(ids), np.uint32, lengths.sum()), lengths)
 
 
 @dataclass(frozen=True)
@@ -30,17 +51,14 @@ class PairEncoder:
     """Encodes chunks of parallel text; training text is cleaned."""
 
     def __init__(self, subwords: SubwordPair, cleaning: Cleaning | None):
-        self.source = Encoder(subwords.source)
-        self.target = self.source
-        if subwords.target is not subwords.source:
-            self.target = Encoder(subwords.target)
+        self.subwords = subwords
         self.cleaning = cleaning
 
-    def __call__(self, chunks: tuple[Chunk, Chunk]) -> EncodedPairs:
-        """Return the pairs as ids; raises UserError when the text is not UTF-8."""
-        source = self.source(chunks[0].lines())
-        target = self.target(chunks[1].lines())
-        count = len(source.lengths)
+    def __call__(self, pairs: list[tuple[str, str]]) -> EncodedPairs:
+        """Return the pairs as ids."""
+        source = encode(self.subwords.source, [pair[0] for pair in pairs])
+        target = encode(self.subwords.target, [pair[1] for pair in pairs])
+        count = len(pairs)
         if self.cleaning is None:
             return EncodedPairs(source, target, count, {})
         reasons = reasons_to_drop(source.lengths, target.lengths, self.cleaning)

@@ -12,9 +12,10 @@ from nmt.configuration import Cleaning
 from nmt.data.encoding import REASONS, PairEncoder
 from nmt.data.writing import RaggedWriter
 from nmt.errors import UserError
-from nmt.files import read_json, write_json
+from nmt.files import read_json, read_lines, write_json
 from nmt.progress import Progress
-from nmt.text.chunks import in_processes, read_pairs_of_chunks
+from nmt.text.chunks import chunked, in_processes
+from nmt.text.readers import pair_lines
 from nmt.text.subwords import SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
@@ -165,14 +166,12 @@ def write_tokens(
     """
     folder.mkdir()
     dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
-    encoded = in_processes(
-        PairEncoder, (subwords, cleaning), read_pairs_of_chunks(source, target), jobs
-    )
+    pairs_of_lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
+    encoded = in_processes(PairEncoder, (subwords, cleaning), chunked(pairs_of_lines), jobs)
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
         Progress("binarize", None, "pairs") as progress,
-        closing(encoded),
     ):
         for pairs in encoded:
             source_writer.extend(pairs.source)

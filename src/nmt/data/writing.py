@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.text.encoder import Encoded
+from nmt.data.encoding import Encoded
 from nmt.text.subwords import UNK
 
 SMALL_TOKEN = np.dtype("<u2")

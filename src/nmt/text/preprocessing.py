@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-from nmt.text.chunks import Chunk
-
 STEPS = ("lowercase", "normalize", "normalize_except_quotes", "tokenize")
 
 
@@ -64,11 +62,6 @@ class ChunkPreprocessor:
     def __init__(self, steps: Collection[str], language: str):
         self.apply = Preprocessing(steps, language).apply
 
-    def __call__(self, chunk: Chunk) -> tuple[bytes, int]:
-        """Return the lines preprocessed, encoded, each with its line feed, and their number.
-
-        Raises UserError when they are not UTF-8.
-        """
-        lines = chunk.lines()
-        text = "\n".join(map(self.apply, lines)) + "\n"
-        return text.encode(), len(lines)
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return the lines preprocessed."""
+        return [self.apply(line) for line in lines]

@@ -3,7 +3,6 @@
 import gzip
 import html
 import re
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -12,12 +11,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from nmt.errors import UserError, nearest
 from nmt.files import decode_lines
-
-CHUNK = 2**20  # bytes
 
 # Errors of the libraries that read damaged archives
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
@@ -31,9 +28,7 @@ ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def read_sentences(
-    path: Path, member: str, form: str, column: int, name: str | None = None
-) -> Iterator[str]:
+def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[str]:
     """Yield the sentences of one side, each safe to write as one line of text.
 
     Control characters and line separators are replaced by spaces; outer white space is stripped.
@@ -41,12 +36,11 @@ def read_sentences(
     member: the file in an archive; "" for a file that is not an archive.
     form: the format, as Part.format: lines, sgml, tsv or talks.
     column: for tsv, the column, counted from 0.
-    name: what messages call it, if it was unpacked from elsewhere.
 
     Raises UserError when the file, member or column is missing, the archive is damaged, or the text
     is not UTF-8.
     """
-    name = name or (f"{path}:{member}" if member else str(path))
+    name = f"{path}:{member}" if member else str(path)
     with open_member(path, member) as file:
         sentences: Iterable[str] = decode_lines(file, name)
         if form == "sgml":
@@ -87,15 +81,15 @@ def read_talks(lines: Iterable[str]) -> Iterator[str]:
 def read_column(lines: Iterable[str], column: int, name: str) -> Iterator[str]:
     """Yield one column of tab-separated values; blank lines give empty sentences."""
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            yield ""
-            continue
         cells = line.split("\t")
-        if column >= len(cells):
+        if column < len(cells):
+            yield cells[column]
+        elif not line.strip():
+            yield ""
+        else:
             raise UserError(
                 f"{name}, line {number}: column {column + 1} is missing, there are {len(cells)}."
             )
-        yield cells[column]
 
 
 def pair_lines(
@@ -105,8 +99,7 @@ def pair_lines(
 
     Raises UserError naming both counts when one side has more lines than the other.
     """
-    source_count = 0
-    target_count = 0
+    source_count = target_count = 0
     for pair in zip_longest(source, target):
         source_count += pair[0] is not None
         target_count += pair[1] is not None
@@ -114,139 +107,65 @@ def pair_lines(
             yield pair
     if source_count != target_count:
         raise UserError(
-            f"{source_name} has {source_count} lines but {target_name} has {target_count}: "
-            "the two sides of parallel text must have the same number of lines."
+            f"{source_name} has {source_count} lines but {target_name} has {target_count}: the two"
+            " sides of parallel text must have the same number of lines."
         )
 
 
 @contextmanager
-def open_member(path: Path, member: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
+def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
     """Yield a binary file: a file on disk, or a member of a .tar, .tgz, .tar.gz or .zip archive.
 
     It is decompressed when the name of the file or member ends in .gz.
     """
-    with damage_named(path), ExitStack() as stack:
-        file: IO[bytes] | gzip.GzipFile
-        if path.name.endswith((".tar", ".tgz", ".tar.gz")):
-            file = stack.enter_context(open_tar_member(path, member))
-        elif path.suffix == ".zip":
-            file = stack.enter_context(open_zip_member(path, member))
-        elif member:
-            raise UserError(f"{path} has no member {member!r}: it is not an archive.")
-        else:
-            file = stack.enter_context(open(path, "rb"))
-        if (member or path.name).endswith(".gz"):
-            file = stack.enter_context(gzip.GzipFile(fileobj=file))
-        yield file
-
-
-COMPRESSED_TARS = (".tgz", ".tar.gz")
-
-
-def unpack(path: Path, members: Iterable[str], folder: Path) -> dict[str, Path]:
-    """Copy members of a compressed tar archive into a folder, in one pass; return their paths.
-
-    A compressed archive cannot be entered in the middle: opened once for each member, it would be
-    decompressed as often. Names in the archive play no part in the names of the copies, but for the
-    ending by which a member is known to be compressed itself. Raises UserError as `read_sentences`.
-    """
-    wanted = {name: folder / f"{i}{Path(name).suffix}" for i, name in enumerate(members)}
-    copies: dict[str, Path] = {}
-    names = []
-    with damage_named(path), gzip.open(path) as file, tarfile.open(fileobj=file, mode="r|") as tar:
-        for info in tar:
-            name = info.name.removeprefix("./")
-            names.append(name)
-            if name not in wanted or name in copies:
-                continue
-            require_file(path, name, tar_kind(info))
-            content = tar.extractfile(info)
-            assert content is not None  # as of every file
-            with open(wanted[name], "wb") as copy:
-                shutil.copyfileobj(content, copy, CHUNK)
-            copies[name] = wanted[name]
-            if len(copies) == len(wanted):
-                read_to_end(file)
-                return copies
-    missing = next(name for name in wanted if name not in copies)
-    raise UserError(f"{path} has no member {missing!r}: {nearest(missing, names)}")
-
-
-def read_to_end(file: IO[bytes] | gzip.GzipFile) -> None:
-    """Read the rest of a file: the checksum at the end of a gzip is that of all before it."""
-    if isinstance(file, gzip.GzipFile):
-        while file.read(CHUNK):
-            pass
-
-
-@contextmanager
-def damage_named(path: Path) -> Iterator[None]:
-    """Turn errors of damaged archives into a UserError that names the file."""
     if not path.is_file():
         raise UserError(f"{path} is not there.")
-    try:
-        yield
-    except DAMAGE as error:
-        raise UserError(
-            f"{path} is damaged or truncated ({error}): delete it and fetch it again."
-        ) from None
-
-
-@contextmanager
-def open_tar_member(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """Yield a member of a tar archive, which may be compressed with gzip.
-
-    The archive is read once from its start, because seeking in a compressed one is slow.
-    """
-    with (
-        open(path, "rb") if path.suffix == ".tar" else gzip.open(path) as file,
-        tarfile.open(fileobj=file, mode="r|") as archive,
-    ):
-        names = []
-        for info in archive:
-            name = info.name.removeprefix("./")
-            if name == member:
-                require_file(path, member, tar_kind(info))
-                content = archive.extractfile(info)
-                assert content is not None  # as of every file
-                yield content
-                read_to_end(file)
-                return
-            names.append(name)
-        raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
-
-
-@contextmanager
-def open_zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """Yield a member of a zip archive."""
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        if member not in names:
-            raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
-        require_file(path, member, zip_kind(archive.getinfo(member)))
-        with archive.open(member) as file:
+    with ExitStack() as stack:
+        try:
+            if path.name.endswith((".tar", ".tgz", ".tar.gz")):
+                file = tar_member(stack.enter_context(tarfile.open(path, "r|*")), path, member)
+            elif path.suffix == ".zip":
+                file = zip_member(stack.enter_context(zipfile.ZipFile(path)), path, member)
+            elif member:
+                raise UserError(f"{path} has no member {member!r}: it is not an archive.")
+            else:
+                file = open(path, "rb")  # noqa: SIM115 - the stack closes it
+            stack.enter_context(file)
+            if (member or path.name).endswith(".gz"):
+                file = cast(IO[bytes], stack.enter_context(gzip.open(file)))
             yield file
+        except DAMAGE as error:
+            raise UserError(
+                f"{path} is damaged or truncated ({error}): delete it and fetch it again."
+            ) from None
 
 
-def tar_kind(info: tarfile.TarInfo) -> str | None:
-    """Return what a member is that is no file, or None."""
-    if info.isfile():
-        return None
-    if info.issym() or info.islnk():
-        return f"a link to {info.linkname!r}"
-    return "a folder" if info.isdir() else "a device or a pipe"
+def tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:
+    """Return a member of a tar archive, which is read once from its start.
+
+    Seeking in a compressed one is slow.
+    """
+    names = []
+    for info in archive:
+        names.append(info.name.removeprefix("./"))
+        if names[-1] == member:
+            require_file(info.isfile(), path, member)
+            return cast(IO[bytes], archive.extractfile(info))
+    raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
 
 
-def zip_kind(info: zipfile.ZipInfo) -> str | None:
-    """Return what a member is that cannot be read as a file, or None."""
-    if stat.S_ISLNK(info.external_attr >> 16):
-        return "a link"
-    if info.flag_bits & 1:
-        return "encrypted"
-    return "a folder" if info.is_dir() else None
+def zip_member(archive: zipfile.ZipFile, path: Path, member: str) -> IO[bytes]:
+    """Return a member of a zip archive."""
+    names = archive.namelist()
+    if member not in names:
+        raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
+    info = archive.getinfo(member)
+    is_link = stat.S_ISLNK(info.external_attr >> 16)
+    require_file(not (is_link or info.is_dir()), path, member)
+    return archive.open(info)
 
 
-def require_file(path: Path, member: str, kind: str | None) -> None:
-    """Raise UserError when the member is something else than a file."""
-    if kind:
-        raise UserError(f"{path}: the member {member!r} is {kind}: name a file of the archive.")
+def require_file(is_file: bool, path: Path, member: str) -> None:
+    """Raise UserError when a member is a link, which may lead anywhere, or a folder."""
+    if not is_file:
+        raise UserError(f"{path}: the member {member!r} is no file: name a file of the archive.")

@@ -6,8 +6,7 @@ The paper shares one vocabulary (AIAYN section 5.1).
 import hashlib
 import io
 import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.text.counting import count_characters, count_words, sampled_lines
+from nmt.files import sha256
+from nmt.text.counting import count_characters, count_lines, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
 SUBWORD_FILES = ("source.model", "target.model")
@@ -54,32 +54,17 @@ class Subwords:
     def load(cls, path: str | Path) -> "Segmenter":
         """Read a vocabulary: a sentencepiece model, or word-pieces.
 
-        Raises UserError when the file is missing, is no such model, or its control symbols have
-        ids other than PAD, UNK, BOS and EOS.
+        Raises UserError when the file is missing or is no such model.
         """
-        not_a_model = UserError(
-            f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
-        )
         try:
             model = Path(path).read_bytes()
+            return WordPieces(model) if model.startswith(b"{") else cls(model)
         except FileNotFoundError:
             raise UserError(f"{path} is not there: learn the vocabulary first.") from None
-        if not model:  # sentencepiece would load it and print messages of its own
-            raise not_a_model
-        if model.startswith(b"{"):
-            return WordPieces(model, str(path))
-        try:
-            subwords = cls(model)
         except RuntimeError:
-            raise not_a_model from None
-        processor = subwords.processor
-        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
-        if ids != (PAD, UNK, BOS, EOS):
             raise UserError(
-                f"{path}: pad, unk, bos and eos are {ids}, must be {(PAD, UNK, BOS, EOS)}: learn it"
-                " again."
-            )
-        return subwords
+                f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
+            ) from None
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line, none for an empty line."""
@@ -93,29 +78,12 @@ class Subwords:
         """Return the subwords as strings, with "▁" where a word begins."""
         return self.processor.id_to_piece(ids)
 
-    @property
+    @cached_property
     def unknown_is_a_word(self) -> bool:
         """Whether the unknown symbol stands for a whole word, although it has no "▁"."""
-        return self.trainer_spec.model_type == self.trainer_spec.WORD
-
-    @property
-    def words_are_independent(self) -> bool:
-        """Whether a word is segmented in the same way whatever its neighbors.
-
-        Not by the unigram model, which adds up the scores of a whole line: in the last digit, which
-        may decide, the sum of a word's scores depends on what is before it. Nor where subwords are
-        words: unknown neighbors become one unknown symbol.
-        """
-        spec = self.trainer_spec
-        if spec.model_type in (spec.UNIGRAM, spec.WORD):
-            return False
-        return not any("▁" in self.processor.id_to_piece(i)[1:] for i in range(self.size))
-
-    @cached_property
-    def trainer_spec(self) -> sentencepiece_model_pb2.TrainerSpec:
-        """What the model was learned with."""
         model = self.processor.serialized_model_proto()
-        return sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec
+        spec = sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec
+        return spec.model_type == spec.WORD
 
 
 Segmenter = Subwords | WordPieces
@@ -140,11 +108,8 @@ class SubwordPair:
         Raises UserError when they are damaged, and as Subwords.load does.
         """
         check_subwords(folder, REMEDY.format(folder=folder))
-        source, target = (folder / name for name in SUBWORD_FILES)
-        of_source = Subwords.load(source)
-        if target.exists() and target.read_bytes() == source.read_bytes():
-            return cls(of_source, of_source)
-        return cls(of_source, Subwords.load(target))
+        source, target = (Subwords.load(folder / name) for name in SUBWORD_FILES)
+        return cls(source, source if target.checksum == source.checksum else target)
 
 
 def write_subwords(folder: Path, models: list[bytes]) -> None:
@@ -164,18 +129,15 @@ def copy_subwords(source: Path, folder: Path) -> None:
 def check_subwords(folder: Path, remedy: str) -> None:
     """Raise UserError when a model is not the one of the folder's checksums.
 
-    Folders of earlier versions have none, and are not checked. remedy: what brings the model back.
+    remedy: what brings the model back.
     """
-    checksums = folder / CHECKSUMS
-    if not checksums.exists():
-        return
-    lines = checksums.read_text(encoding="utf-8", errors="replace").splitlines()
-    for name in SUBWORD_FILES:
-        path = folder / name
+    for path in (folder / name for name in (CHECKSUMS, *SUBWORD_FILES)):
         if not path.exists():
             raise UserError(f"{path} is not there: {remedy}.")
-        if f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}" not in lines:
-            raise UserError(f"{path} is damaged, as {checksums} tells: {remedy}.")
+    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    for name in SUBWORD_FILES:
+        if f"{sha256(folder / name)}  {name}" not in lines:
+            raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
 
 
 def learn_pair(
@@ -191,7 +153,7 @@ def learn_pair(
 def learn(
     vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None
 ) -> bytes:
-    """Return the model of one vocabulary learned from all text files in `inputs`.
+    """Return the model of one vocabulary learned from preprocessed text files.
 
     The same text and size give the same model byte for byte, whatever the number of processes
     `jobs`. The messages of sentencepiece go to `log`, or nowhere.
@@ -199,39 +161,28 @@ def learn(
     Raises UserError when there is no text, or the text has too many characters or too few subwords
     for the size.
     """
-    counts, total = count_characters(inputs, jobs)
-    if not counts:
+    step = max(1, math.ceil(count_lines(inputs) / MAX_LINES))
+    words = count_words(inputs, step, jobs)
+    if not words:
         raise UserError(
             f"there is no text in {', '.join(map(str, inputs))}: a vocabulary cannot be learned"
             " from it."
         )
-    min_count = sum(counts.values()) / CHARACTERS_PER_RAREST
-    characters = sorted(character for character, count in counts.items() if count >= min_count)
-    smallest = smallest_size(vocabulary, len(characters))
-    if vocabulary.size < smallest:
-        raise UserError(
-            f"a vocabulary of {vocabulary.size} is too small for the {len(characters)} different"
-            f" characters of the text: the smallest possible is {smallest}."
-        )
-    step = max(1, math.ceil(total / MAX_LINES))
+    counts = count_characters(words)
+    rarest = sum(counts.values()) / CHARACTERS_PER_RAREST
+    characters = sorted(character for character, count in counts.items() if count >= rarest)
     if vocabulary.kind == "wordpiece":
-        model = learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
-        largest = WordPieces(model).size
-        if largest < vocabulary.size:
-            raise too_large(vocabulary.size, largest)
-        return model
-    # The unigram model learns from whole lines; a tab would end a word before its count, and
-    # sentencepiece would take its own mark for a space.
-    if vocabulary.kind == "unigram" or counts["\t"] or counts["▁"]:
+        return learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
+    if vocabulary.kind == "unigram":  # learns from whole lines
         return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text", log)
-    words = (f"{word}\t{count}" for word, count in count_words(inputs, step, jobs).items())
-    return train_sentencepiece(vocabulary, characters, words, "tsv", log)
+    counted = (f"{word}\t{count}" for word, count in words.items())
+    return train_sentencepiece(vocabulary, characters, counted, "tsv", log)
 
 
 def train_sentencepiece(
     vocabulary: Vocabulary,
     characters: list[str],
-    lines: Iterator[str],
+    lines: Iterable[str],
     form: str,
     log: TextIO | None,
 ) -> bytes:
@@ -240,12 +191,12 @@ def train_sentencepiece(
     form: "text", or "tsv" for lines that each have a word, a tab and the word's count; the model is
     the same.
 
-    Raises UserError when the text has too few subwords for the size.
+    Raises UserError when the text has too many characters or too few subwords for the size.
     """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines,
+            sentence_iterator=iter(lines),
             model_writer=model,
             logstream=log,
             minloglevel=2 if log is None else 0,
@@ -269,37 +220,14 @@ def train_sentencepiece(
             bos_id=BOS,
             eos_id=EOS,
         )
-    except RuntimeError as error:
-        largest = re.search(r"Vocabulary size too high .* <= (\d+)", str(error))
-        if largest is None:
-            raise
-        raise too_large(vocabulary.size, int(largest[1])) from None
+    except RuntimeError as error:  # "Internal: file(line) [condition] What is wrong."
+        reason = str(error).rpartition("] ")[2].strip()
+        raise UserError(
+            f"a vocabulary of {vocabulary.size} cannot be learned from this text of"
+            f" {len(characters)} characters: {reason}"
+        ) from None
+    # The same file whether it is learned from lines or from counted words
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    # As in models of earlier versions, whose sentencepiece chose the lines
     proto.trainer_spec.ClearField("input_format")
     proto.trainer_spec.input_sentence_size = MAX_LINES
     return proto.SerializeToString(deterministic=True)
-
-
-def too_large(size: int, largest: int) -> UserError:
-    """Return the error of a vocabulary for which the text has too few subwords."""
-    return UserError(
-        f"a vocabulary of {size} is larger than the text supports: the largest possible is"
-        f" {largest}."
-    )
-
-
-def smallest_size(vocabulary: Vocabulary, characters: int) -> int:
-    """Return the size of the smallest vocabulary with so many characters.
-
-    It has the control symbols, every character, and what else the kind needs.
-    """
-    control_symbols = EOS + 1
-    match vocabulary.kind:
-        case "word":
-            return control_symbols + 1
-        case "wordpiece":
-            return control_symbols + 2 * characters  # at the beginning of words and inside them
-        case _:
-            byte_pieces = 256 if vocabulary.byte_fallback else 0
-            return control_symbols + len("▁") + characters + byte_pieces

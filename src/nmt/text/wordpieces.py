@@ -27,31 +27,17 @@ class WordPieces:
     """
 
     unknown_is_a_word = True
-    words_are_independent = True
 
-    def __init__(self, model: bytes, name: str = "the model"):
-        """Raise UserError when `model` is not a word-piece model with the ids of SYMBOLS.
-
-        name: what the message calls it.
-        """
+    def __init__(self, model: bytes):
         self.checksum = hashlib.sha256(model).hexdigest()
-        try:
-            settings = json.loads(model)
-            ids = settings["model"]["vocab"]
-            self.inside: str = settings["model"]["continuing_subword_prefix"]
-            if sorted(ids, key=ids.__getitem__)[: len(SYMBOLS)] != SYMBOLS:
-                raise ValueError(f"its first four pieces must be {SYMBOLS}")
-            # Words of the text that are spelled as symbols are words: no word has a space.
-            symbols = [f" {symbol}" for symbol in SYMBOLS]
-            settings["model"]["vocab"] = dict(zip(symbols, range(len(symbols)), strict=True)) | {
-                piece: token_id for piece, token_id in ids.items() if token_id >= len(symbols)
-            }
-            settings["model"]["unk_token"] = symbols[UNK]
-            self.tokenizer = Tokenizer.from_str(json.dumps(settings))
-        except Exception as error:  # tokenizers raises plain Exception
-            raise UserError(
-                f"{name} is not a word-piece model ({error}): delete it and learn it again."
-            ) from None
+        settings = json.loads(model)
+        # Words of the text that are spelled as symbols are words: no word has a space.
+        settings["model"]["vocab"] = {
+            f" {piece}" if token_id < len(SYMBOLS) else piece: token_id
+            for piece, token_id in settings["model"]["vocab"].items()
+        }
+        settings["model"]["unk_token"] = f" {SYMBOLS[UNK]}"
+        self.tokenizer = Tokenizer.from_str(json.dumps(settings))
         self.size: int = self.tokenizer.get_vocab_size()
 
     def encode(self, lines: list[str]) -> list[list[int]]:
@@ -78,15 +64,14 @@ class WordPieces:
             return SYMBOLS[token_id]
         token = self.tokenizer.id_to_token(token_id)
         assert token is not None
-        if token.startswith(self.inside):
-            return token.removeprefix(self.inside)
-        return "▁" + token
+        return token.removeprefix(INSIDE) if token.startswith(INSIDE) else "▁" + token
 
 
 def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> bytes:
     """Return the model of a word-piece vocabulary that contains all the characters.
 
-    The same text and size give the same model byte for byte.
+    The same text and size give the same model byte for byte. Raises UserError when the text has too
+    many characters or too few word-pieces for the size.
     """
     alphabet = [*characters, *(INSIDE + character for character in characters)]
     # As special tokens they have fixed ids: otherwise the library numbers them in an order that
@@ -101,6 +86,11 @@ def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> 
     trained.pre_tokenizer = WhitespaceSplit()
     trained.train_from_iterator(lines, trainer)
     ids_by_piece = dict(sorted(trained.get_vocab().items(), key=lambda item: item[1]))
+    if len(ids_by_piece) != size:
+        raise UserError(
+            f"a vocabulary of {size} cannot be learned from this text of {len(characters)}"
+            f" characters: {len(ids_by_piece)} word-pieces are possible."
+        )
     model = WordPiece(
         ids_by_piece,
         unk_token=SYMBOLS[UNK],

@@ -3,8 +3,7 @@
 import pytest
 
 from nmt.files import read_lines
-from nmt.text.chunks import Chunk
-from nmt.text.preprocessing import STEPS, ChunkPreprocessor, Preprocessing
+from nmt.text.preprocessing import STEPS, Preprocessing
 from tests.support.files import mirrored
 
 
@@ -70,13 +69,6 @@ def test_no_line_is_split(steps):
     code_points = [*range(0x250), *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0x1F600]
     for code in code_points:
         assert len(preprocessing.apply(f"a{chr(code)}b").splitlines()) == 1
-
-
-def test_a_chunk_keeps_its_lines_and_ends_with_a_line_feed():
-    chunk = Chunk("text", 1, b"Number 1,\n\n\n A  B\r\nlast")
-    lines, count = ChunkPreprocessor(STEPS, "en")(chunk)
-    assert lines == b"number 1 ,\n\n\na b\nlast\n"
-    assert count == chunk.size == 5
 
 
 def test_multi30k_survives_tokenization_and_back():

@@ -1,7 +1,8 @@
 """Vocabularies of all kinds: learning, loading, encoding and decoding."""
 
+import re
+
 import pytest
-import sentencepiece
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
@@ -42,22 +43,9 @@ def test_text_survives_encoding_and_decoding(text):
 
 def test_the_ids_of_control_symbols(text):
     subwords = Subwords(learn_bpe(text))
-    assert (PAD, UNK, BOS, EOS) == (0, 1, 2, 3)
-    assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
-    assert subwords.decode([2, *subwords.encode(["the dog"])[0], 3, 0, 0]) == "the dog"
+    assert subwords.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert subwords.decode([BOS, *subwords.encode(["the dog"])[0], EOS, PAD, PAD]) == "the dog"
     assert subwords.decode([]) == ""
-
-
-def test_an_unseen_character_is_unknown(text):
-    subwords = Subwords(learn_bpe(text))
-    [ids] = subwords.encode(["the 犬"])
-    assert ids[-1] == UNK
-
-
-def test_pieces_mark_where_words_begin(text):
-    subwords = Subwords(learn_bpe(text))
-    [ids] = subwords.encode(["the dog"])
-    assert "".join(subwords.pieces(ids)) == "▁the▁dog"
 
 
 def test_both_sides_are_learned_together(tmp_path, text):
@@ -65,12 +53,6 @@ def test_both_sides_are_learned_together(tmp_path, text):
     target.write_text("щ щ щ\n", encoding="utf-8")
     subwords = Subwords(learn(Vocabulary(size=120), [text, target], 1))
     assert UNK not in subwords.encode(["щ dog"])[0]
-
-
-def test_the_model_depends_only_on_the_text(text):
-    model = learn_bpe(text)
-    assert learn_bpe(text) == model
-    assert learn_bpe(text, jobs=3) == model
 
 
 def test_of_text_beyond_the_limit_lines_are_left_out(tmp_path, monkeypatch):
@@ -82,19 +64,14 @@ def test_of_text_beyond_the_limit_lines_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MAX_LINES", 334)
     monkeypatch.setattr(chunks, "CHUNK", 50)
     of_sample = learn_bpe(path, size=60)
-    assert pieces(of_sample) == pieces(of_every_third) != pieces(of_all_lines)
     assert of_sample == learn_bpe(path, size=60, jobs=2)
+    for other, same in ((of_every_third, True), (of_all_lines, False)):
+        assert (pieces(other) == pieces(of_sample)) == same
 
 
 def pieces(model):
     subwords = Subwords(model)
     return subwords.pieces(list(range(subwords.size)))
-
-
-def test_a_tab_and_the_space_mark_are_learned(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("a\tb ab\n▁ a▁b\n" * 3, encoding="utf-8")
-    assert "\t" in pieces(learn(Vocabulary(size=10), [path], 1))
 
 
 def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):
@@ -106,24 +83,24 @@ def test_rare_characters_of_a_large_text_are_left_out(text, monkeypatch):
 
 def test_a_long_line_is_not_dropped(tmp_path):
     path = tmp_path / "text"
-    path.write_text("a " * 10_000 + "ж\n", encoding="utf-8")
-    subwords = Subwords(learn(Vocabulary(size=8), [path], 1))
-    assert UNK not in subwords.encode(["ж a"])[0]
+    path.write_text("a b " * 10_000 + "ж\n", encoding="utf-8")
+    for kind in ("bpe", "unigram"):
+        subwords = Subwords(learn(Vocabulary(kind=kind, size=8), [path], 1))
+        assert UNK not in subwords.encode(["ж a"])[0]
 
 
-def test_the_size_must_hold_all_characters(text):
-    characters = set("".join(LINES)) - {" "}
-    smallest = len(characters) + 5
-    assert Subwords(learn_bpe(text, size=smallest)).size == smallest
-    message = f"{smallest - 1} is too small .* the smallest possible is {smallest}"
-    with pytest.raises(UserError, match=message):
-        learn_bpe(text, size=smallest - 1)
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("size", [10, 5000])
+def test_a_size_that_does_not_fit_the_text_is_one_sentence(text, kind, size):
+    with pytest.raises(UserError, match=f"vocabulary of {size} ") as error:
+        learn(Vocabulary(kind=kind, size=size), [text], 1)
+    assert str(error.value).count("\n") == 0
 
 
 def test_a_vocabulary_larger_than_the_text_supports_names_the_largest_possible(text):
-    with pytest.raises(UserError, match="5000 is larger than the text supports") as error:
+    with pytest.raises(UserError) as error:
         learn_bpe(text, size=5000)
-    largest = int(str(error.value).rstrip(".").rsplit(" ", 1)[1])
+    largest = int(re.findall(r"\d+", str(error.value))[-1])
     assert Subwords(learn_bpe(text, size=largest)).size == largest
 
 
@@ -135,21 +112,13 @@ def test_no_text_is_an_error(tmp_path, content):
         learn_bpe(path)
 
 
-def test_load_refuses_other_files(tmp_path, text):
+def test_load_refuses_other_files(tmp_path):
     path = tmp_path / "model"
-    with pytest.raises(UserError, match="not there"):
+    with pytest.raises(UserError, match="model is not there"):
         Subwords.load(path)
-    for content in (b"nonsense", b""):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match="not a sentencepiece model"):
-            Subwords.load(path)
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES), model_writer=path.open("wb"), vocab_size=60, minloglevel=2
-    )
-    with pytest.raises(UserError, match="pad, unk, bos and eos are"):
+    path.write_bytes(b"nonsense")
+    with pytest.raises(UserError, match="model is not a"):
         Subwords.load(path)
-    path.write_bytes(learn_bpe(text))
-    assert Subwords.load(path).size == 120
 
 
 def test_symbols_and_marks_in_a_text_are_word_pieces_like_others(tmp_path):
@@ -164,11 +133,6 @@ def test_symbols_and_marks_in_a_text_are_word_pieces_like_others(tmp_path):
     assert subwords.decode(ids) == line
 
 
-def test_a_text_with_too_few_word_pieces_is_an_error(text):
-    with pytest.raises(UserError, match=r"larger than the text supports: the largest .* is \d+"):
-        learn(Vocabulary(kind="wordpiece", size=5000), [text], 1)
-
-
 KINDS = {
     "bpe": {},
     "unigram": {"size": 60},
@@ -179,12 +143,9 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def vocabulary(request):
-    return Vocabulary(**{"kind": request.param, "size": 120} | KINDS[request.param])
-
-
-def test_every_kind_is_deterministic_and_decodes_what_it_encodes(text, tmp_path, vocabulary):
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_deterministic_and_decodes_what_it_encodes(text, tmp_path, kind):
+    vocabulary = Vocabulary(**{"kind": kind, "size": 120} | KINDS[kind])
     model = learn(vocabulary, [text], 1)
     assert learn(vocabulary, [text], 2) == model
     (tmp_path / "model").write_bytes(model)
