@@ -19,7 +19,7 @@ if CORPUS.generated:
         benchmark:
             f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(10),
@@ -51,10 +51,9 @@ else:
             "results/logs/downloads/{archive}.log",
         benchmark:
             "results/benchmarks/downloads/{archive}.tsv"
-        # It tries again by itself, but not what would fail again, such as a wrong checksum.
-        retries: 0
+        retries: 2
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(200),
             runtime=minutes(600),
@@ -65,7 +64,7 @@ else:
         shell:
             f"python {SCRIPTS}/download.py"
             " --catalog {params.catalog:q} --corpus {params.corpus}"
-            " --archive {wildcards.archive} --output {output} --attempts 6 --log {log}"
+            " --archive {wildcards.archive} --output {output} --log {log}"
 
     rule extract:
         input:
@@ -78,7 +77,7 @@ else:
         benchmark:
             "results/benchmarks/{corpus}/extract.{split}.tsv"
         conda:
-            "../../envs/nmt.yaml"
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(300),
             runtime=minutes(10, per_mb=0.02),
@@ -94,36 +93,36 @@ else:
 
 if CORPUS.cleaning.filters:
 
+    # Only the training text is cleaned.
     rule clean:
         input:
-            source=f"results/corpora/{{corpus}}/raw/train.{CORPUS.source}",
-            target=f"results/corpora/{{corpus}}/raw/train.{CORPUS.target}",
+            text_sources,
             test_sources=other_splits(CORPUS.source),
             test_targets=other_splits(CORPUS.target),
         output:
-            source=f"results/corpora/{{corpus}}/clean/train.{CORPUS.source}",
-            target=f"results/corpora/{{corpus}}/clean/train.{CORPUS.target}",
-            counts="results/corpora/{corpus}/clean/train.json",
+            source=f"results/corpora/{{corpus}}/clean/{{split}}.{CORPUS.source}",
+            target=f"results/corpora/{{corpus}}/clean/{{split}}.{CORPUS.target}",
+            counts="results/corpora/{corpus}/clean/{split}.json",
         log:
-            "results/logs/{corpus}/clean.log",
+            "results/logs/{corpus}/clean.{split}.log",
         benchmark:
-            "results/benchmarks/{corpus}/clean.tsv"
+            "results/benchmarks/{corpus}/clean.{split}.tsv"
         conda:
-            "../../envs/nmt.yaml"
-        threads: workflow.cores or 1
+            "../../envs/text.yaml"
         resources:
             mem_mb=memory(1000, per_mb=0.3),
             runtime=minutes(10, per_mb=0.05),
         params:
             catalog=in_repository(REPRODUCTION.catalog),
+            parts=text_parts,
             filters=CORPUS.cleaning.filters,
         shell:
-            f"python {SCRIPTS}/clean.py"
+            f"python {SCRIPTS}/extract.py"
             " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-            " --source {input.source} --target {input.target}"
+            " --split {wildcards.split} --archives results/downloads"
             " --test-sources {input.test_sources} --test-targets {input.test_targets}"
-            " --output-source {output.source} --output-target {output.target}"
-            " --output {output.counts} --jobs {threads} --log {log}"
+            " --source {output.source} --target {output.target} --counts {output.counts}"
+            " --log {log}"
 
 
 # Vocabularies that ask for the same steps share the text.
@@ -137,7 +136,7 @@ rule normalize:
     benchmark:
         "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
-        "../../envs/nmt.yaml"
+        "../../envs/text.yaml"
     threads: cores_of_a_split
     resources:
         mem_mb=memory(1000),
