@@ -22,8 +22,6 @@ class Archive(Strict):
     """SHA-256 checksum, if known."""
     md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
     """MD5 checksum, if only this one is known."""
-    bytes: Count | None = None
-    """Size in bytes, if known."""
 
     @model_validator(mode="after")
     def check(self) -> "Archive":
@@ -100,13 +98,6 @@ class Cleaning(Strict):
     with an empty side are dropped, and at last those that are too long or of too different lengths.
     """
 
-    non_printing: bool = False
-    """Whether pairs with control, format, private or unassigned characters are dropped."""
-    identical: bool = False
-    """Whether pairs of two identical sides are dropped."""
-    script: bool = False
-    """Whether pairs are dropped of which a side has more than half of its letters from another
-    script than its language's."""
     overlap: bool = False
     """Whether pairs are dropped of which a side is a sentence, in lower or upper case, of the dev
     set or of a test set that a table of the reproduction has by default (not on request)."""
@@ -128,7 +119,7 @@ class Cleaning(Strict):
         return {"max_length": self.max_length, "max_ratio": self.max_ratio}
 
 
-FILTERS = ("non_printing", "identical", "script", "overlap", "duplicates")
+FILTERS = ("overlap", "duplicates")
 
 
 class Corpus(Strict):
@@ -164,6 +155,8 @@ class Corpus(Strict):
             )
         if (self.generated is None) == (not self.splits):
             raise ValueError("give either splits or generated")
+        if self.generated and self.cleaning.filters:
+            raise ValueError(f"cleaning: generated text has no {self.cleaning.filters[0]}")
         if self.held_out and "train" not in self.splits:
             raise ValueError("held_out: there is no split 'train' to take pairs from")
         for split in self.held_out:

@@ -52,7 +52,7 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, runs: Path) -> S
 def filtered_pairs(folder: Path, corpus: Corpus) -> dict[str, int]:
     """Return the pairs that the corpus's filters of raw text have dropped, by filter.
 
-    folder: of the corpus, where clean.py counted them.
+    folder: of the corpus, where extract.py counted them.
     """
     if not corpus.cleaning.filters:
         return {}
