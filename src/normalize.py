@@ -11,13 +11,13 @@ from nmt import command
 from nmt.files import read_lines, write_lines
 from nmt.progress import progress
 from nmt.text.chunks import chunked, in_processes
-from nmt.text.preprocessing import STEPS, ChunkPreprocessor
+from nmt.text.preprocessing import STEPS, Preprocessing
 
 
 def main(args: argparse.Namespace) -> None:
     """Preprocess the input file."""
     chunks = chunked(read_lines(args.input))
-    done = in_processes(ChunkPreprocessor, (args.steps, args.language), chunks, args.jobs)
+    done = in_processes(Preprocessing, (args.steps, args.language), chunks, args.jobs)
     lines = chain.from_iterable(done)
     write_lines(args.output, progress(lines, f"normalize {args.input.name}", None, "lines"))
 

@@ -50,12 +50,6 @@ def test_the_text_depends_only_on_the_seed(generate, start_script, tmp_path):
     assert read(tmp_path / "a") != read(tmp_path / "c")
 
 
-def test_the_other_direction(generate, tmp_path):
-    result = generate(tmp_path, "--source-language=de", "--target-language=en")
-    assert result.returncode == 0, result.stderr
-    assert read(tmp_path).keys() == NAMES
-
-
 def test_errors_are_one_sentence(generate, tmp_path):
     result = generate(tmp_path / "out", grammar=tmp_path / "none.yaml")
     assert result.returncode == 1

@@ -47,25 +47,19 @@ class EncodedPairs:
     dropped: dict[str, int]
 
 
-class PairEncoder:
-    """Encodes chunks of parallel text; training text is cleaned."""
-
-    def __init__(self, subwords: SubwordPair, cleaning: Cleaning | None):
-        self.subwords = subwords
-        self.cleaning = cleaning
-
-    def __call__(self, pairs: list[tuple[str, str]]) -> EncodedPairs:
-        """Return the pairs as ids."""
-        source = encode(self.subwords.source, [pair[0] for pair in pairs])
-        target = encode(self.subwords.target, [pair[1] for pair in pairs])
-        count = len(pairs)
-        if self.cleaning is None:
-            return EncodedPairs(source, target, count, {})
-        reasons = reasons_to_drop(source.lengths, target.lengths, self.cleaning)
-        numbers = np.bincount(reasons, minlength=len(REASONS) + 1)
-        dropped = {reason: int(n) for reason, n in zip(REASONS, numbers[:-1], strict=True)}
-        keep = reasons == len(REASONS)
-        return EncodedPairs(source.kept(keep), target.kept(keep), count, dropped)
+def encode_pairs(
+    subwords: SubwordPair, cleaning: Cleaning | None, pairs: list[tuple[str, str]]
+) -> EncodedPairs:
+    """Return parallel text as ids; training text is cleaned."""
+    source = encode(subwords.source, [pair[0] for pair in pairs])
+    target = encode(subwords.target, [pair[1] for pair in pairs])
+    if cleaning is None:
+        return EncodedPairs(source, target, len(pairs), {})
+    reasons = reasons_to_drop(source.lengths, target.lengths, cleaning)
+    numbers = np.bincount(reasons, minlength=len(REASONS) + 1)
+    dropped = {reason: int(n) for reason, n in zip(REASONS, numbers[:-1], strict=True)}
+    keep = reasons == len(REASONS)
+    return EncodedPairs(source.kept(keep), target.kept(keep), len(pairs), dropped)
 
 
 def reasons_to_drop(source: np.ndarray, target: np.ndarray, cleaning: Cleaning) -> np.ndarray:

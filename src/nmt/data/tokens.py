@@ -3,13 +3,13 @@
 import hashlib
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from nmt.configuration import Cleaning
-from nmt.data.encoding import REASONS, PairEncoder
+from nmt.data.encoding import REASONS, encode_pairs
 from nmt.data.writing import RaggedWriter
 from nmt.errors import UserError
 from nmt.files import read_json, read_lines, write_json
@@ -166,8 +166,8 @@ def write_tokens(
     """
     folder.mkdir()
     dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
-    pairs_of_lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    encoded = in_processes(PairEncoder, (subwords, cleaning), chunked(pairs_of_lines), jobs)
+    lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
+    encoded = in_processes(partial, (encode_pairs, subwords, cleaning), chunked(lines), jobs)
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,

@@ -6,6 +6,7 @@ pairs.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,11 +15,6 @@ import numpy as np
 from nmt.files import read_lines
 from nmt.progress import Progress, progress
 from nmt.text.chunks import in_processes
-
-
-def count_lines(inputs: Iterable[Path]) -> int:
-    """Return the number of lines of all files."""
-    return sum(1 for path in inputs for _ in read_lines(path))
 
 
 def sampled_lines(inputs: Iterable[Path], step: int) -> Iterator[str]:
@@ -31,7 +27,8 @@ def count_words(inputs: Sequence[Path], step: int, jobs: int) -> Counter[str]:
     """Return how often each word occurs in every `step`-th line of each file."""
     counts: Counter[str] = Counter()
     with Progress("count the words", jobs, "parts") as shown:
-        for words in in_processes(WordCounter, (inputs, step, jobs), range(jobs), jobs):
+        shares = in_processes(partial, (words_of_share, inputs, step, jobs), range(jobs), jobs)
+        for words in shares:
             counts.update(words)
             shown.update()
     del counts[""]
@@ -47,22 +44,14 @@ def count_characters(words: Counter[str]) -> dict[str, int]:
     return {chr(code): int(counts[code]) for code in np.flatnonzero(counts)}
 
 
-class WordCounter:
-    """Counts the words of every `step`-th line of files, of which each job has an equal share.
+def words_of_share(inputs: Sequence[Path], step: int, shares: int, number: int) -> Counter[str]:
+    """Return the counts of words, "" perhaps among them, in one of so many shares of the lines.
 
-    A job counts all its lines before it returns: the words of single chunks are together many times
-    as many as those of all, and the main process would be busy with adding them up.
+    A process counts all its lines before it returns: the words of single chunks are together many
+    times as many as those of all, and the main process would be busy with adding them up.
     """
-
-    def __init__(self, inputs: Sequence[Path], step: int, jobs: int):
-        self.inputs = inputs
-        self.step = step
-        self.jobs = jobs
-
-    def __call__(self, job: int) -> Counter[str]:
-        """Return the counts of words, "" perhaps among them, in one job's lines."""
-        counts: Counter[str] = Counter()
-        for path in self.inputs:
-            lines = islice(read_lines(path), job * self.step, None, self.jobs * self.step)
-            counts.update(chain.from_iterable(line.split(" ") for line in lines))
-        return counts
+    counts: Counter[str] = Counter()
+    for path in inputs:
+        lines = islice(read_lines(path), number * step, None, shares * step)
+        counts.update(chain.from_iterable(line.split(" ") for line in lines))
+    return counts

@@ -114,11 +114,10 @@ def receive(address: str, archive: Archive, part: Path, note: Path) -> None:
 
 def check(file: Path, archive: Archive) -> None:
     """Raise SourceError when a file is not the archive; log a checksum that is not configured."""
-    known = {"sha256": archive.sha256, "md5": archive.md5}
-    expected = {name: value for name, value in known.items() if value} or {"sha256": ""}
-    for algorithm, value in expected.items():
-        found = checksum(file, algorithm)
-        if not value:
-            logging.info(f"{archive.mirror}: write into corpora.yaml sha256: {found}")
-        elif found != value:
-            raise SourceError(f"{algorithm} is {found}, must be {value}")
+    algorithm = "md5" if archive.md5 and not archive.sha256 else "sha256"
+    expected = archive.sha256 or archive.md5
+    found = checksum(file, algorithm)
+    if not expected:
+        logging.info(f"{archive.mirror}: write into corpora.yaml sha256: {found}")
+    elif found != expected:
+        raise SourceError(f"{algorithm} is {found}, must be {expected}")

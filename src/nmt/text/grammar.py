@@ -26,12 +26,6 @@ class NoWordLeftError(Exception):
     """All words that fit are in the sentence already: start the sentence again."""
 
 
-def join(match: re.Match) -> str:
-    """Return the letters on both sides of a "~", the second in lower case after a first."""
-    before, after = match.groups()
-    return before + after.lower() if before else after
-
-
 class Grammar:
     """A grammar that generates sentence pairs, checked on construction."""
 
@@ -122,7 +116,8 @@ class Grammar:
 
     def finish(self, text: str, language: str) -> str:
         """Return a sentence with parts joined, marks replaced and the first letter capitalized."""
-        text = JOINT.sub(join, " ".join(text.split()))
+        # The second part is in lower case after a first.
+        text = JOINT.sub(lambda m: m[1] + (m[2].lower() if m[1] else m[2]), " ".join(text.split()))
         for pattern, replacement in self.replacements[language]:
             text = pattern.sub(replacement, text)
         return text[:1].upper() + text[1:]
@@ -217,13 +212,13 @@ def generate(
     random = Random(seed)
     sources: set[str] = set()
     targets: set[str] = set()
-    corpus = {}
-    for split, size in sizes.items():
-        corpus[split] = [
+    return {
+        split: [
             new_pair(grammar, random, sources, targets)
             for _ in progress(range(size), f"generating {split}", size, "pairs")
         ]
-    return corpus
+        for split, size in sizes.items()
+    }
 
 
 def new_pair(

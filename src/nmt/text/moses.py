@@ -11,23 +11,18 @@ from typing import NamedTuple
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 QUOTES = set("„“”‘’‚«»")
+ESCAPED = re.compile(r"\\([^\w])")
 METACHARACTERS = set(r"\.^$*+?{}[]|()")
 
-# What every match of the normalizer's regexes contains; those without metacharacters match
-# themselves. One that is not here is tried on every text.
+# What every match of the normalizer's regexes contains; those without metacharacters, but for
+# escaped ones, match themselves. One that is not here is tried on every text.
 LITERALS = {
     r"\r": "\r",
-    r"\(": "(",
-    r"\)": ")",
     r" +": "  ",  # one space replaced by itself changes nothing
     r"\) ([.!:?;,])": ") ",
-    r"\( ": "( ",
-    r" \)": " )",
     r"(\d) %": " %",
     "([a-zA-Z])‘([a-zA-Z])": "‘",
     "([a-zA-Z])’([a-zA-Z])": "’",
-    "\u00a0\\?": "\u00a0?",
-    "\u00a0\\!": "\u00a0!",
     r'"([,.]+)': '"',
     r'(\.+)"(\s*[^<])': '."',
     "(\\d)\u00a0(\\d)": "\u00a0",
@@ -68,7 +63,9 @@ class Normalizer:
 
 def literal_of(pattern: str) -> str:
     """Return what every match of the pattern contains; "", which all text has, if unknown."""
-    return pattern if METACHARACTERS.isdisjoint(pattern) else LITERALS.get(pattern, "")
+    if METACHARACTERS.isdisjoint(ESCAPED.sub("", pattern)):
+        return ESCAPED.sub(r"\1", pattern)
+    return LITERALS.get(pattern, "")
 
 
 def guarded(substitution: tuple[Pattern[str], str], literal: str) -> tuple[Guarded, str]:

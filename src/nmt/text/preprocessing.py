@@ -34,6 +34,10 @@ class Preprocessing:
             self.tokenizer = Tokenizer(language)
             self.detokenizer = MosesDetokenizer(language)
 
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return lines of raw text preprocessed."""
+        return [self.apply(line) for line in lines]
+
     def apply(self, line: str) -> str:
         """Return a line of raw text preprocessed."""
         if self.lowercase:
@@ -54,14 +58,3 @@ class Preprocessing:
         if self.detokenizer:
             return self.detokenizer.detokenize(line.split(), unescape=False)
         return line
-
-
-class ChunkPreprocessor:
-    """Preprocesses chunks of one language's text."""
-
-    def __init__(self, steps: Collection[str], language: str):
-        self.apply = Preprocessing(steps, language).apply
-
-    def __call__(self, lines: list[str]) -> list[str]:
-        """Return the lines preprocessed."""
-        return [self.apply(line) for line in lines]

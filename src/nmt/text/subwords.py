@@ -17,8 +17,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.files import sha256
-from nmt.text.counting import count_characters, count_lines, count_words, sampled_lines
+from nmt.files import read_lines, sha256
+from nmt.text.counting import count_characters, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
 SUBWORD_FILES = ("source.model", "target.model")
@@ -131,12 +131,11 @@ def check_subwords(folder: Path, remedy: str) -> None:
 
     remedy: what brings the model back.
     """
-    for path in (folder / name for name in (CHECKSUMS, *SUBWORD_FILES)):
-        if not path.exists():
-            raise UserError(f"{path} is not there: {remedy}.")
-    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
     for name in SUBWORD_FILES:
-        if f"{sha256(folder / name)}  {name}" not in lines:
+        if not (folder / name).exists():
+            raise UserError(f"{folder / name} is not there: {remedy}.")
+        sums = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        if f"{sha256(folder / name)}  {name}" not in sums:
             raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
 
 
@@ -161,7 +160,8 @@ def learn(
     Raises UserError when there is no text, or the text has too many characters or too few subwords
     for the size.
     """
-    step = max(1, math.ceil(count_lines(inputs) / MAX_LINES))
+    count = sum(1 for path in inputs for _ in read_lines(path))
+    step = max(1, math.ceil(count / MAX_LINES))
     words = count_words(inputs, step, jobs)
     if not words:
         raise UserError(
