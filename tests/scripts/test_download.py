@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.configuration import Archive, load_catalog
+from nmt.configuration import Archive
 from nmt.errors import UserError
 from nmt.text.download import download
 
@@ -287,21 +287,3 @@ def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
         download("file", local, output, None)
     download("file", local, output, mirrored(tmp_path / "mirror", CONTENT))
     assert output.read_bytes() == CONTENT
-
-
-def test_unknown_names_are_errors(run_failing, catalog, output, tmp_path):
-    folder = catalog(entry(file=archive()))
-    assert "did you mean 'demo'?" in run_failing(*command(folder, output, corpus="dmo"))
-    assert "did you mean 'file'?" in run_failing(*command(folder, output, archive="fle"))
-    error = run_failing(*command(folder, output, mirror=tmp_path / "none"))
-    assert "none is not a folder" in error
-    assert not output.exists()
-
-
-def test_archives_of_the_same_name_are_the_same_in_all_corpora(root):
-    if not (root / "config" / "published.yaml").exists():
-        pytest.skip("needs the whole catalog")
-    archives: dict[str, Archive] = {}
-    for corpus in load_catalog(root / "config").corpora.values():
-        for name, value in corpus.archives.items():
-            assert archives.setdefault(name, value) == value

@@ -7,8 +7,6 @@ import tarfile
 
 import pytest
 
-from tests.support.files import mirrored
-
 MADE = {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}}
 
 
@@ -139,17 +137,3 @@ def test_a_full_disk_leaves_no_partial_output(corpus, run_failing, tiny_disk):
     error = run_failing(*extract, "--source", tiny_disk / "en", "--target", tiny_disk / "de")
     assert "no disk space left" in error
     assert list(tiny_disk.iterdir()) == []
-
-
-def test_all_of_multi30k_is_extracted(run_script, catalog, tmp_path):
-    archives = mirrored("multi30k/train.en.gz").parent
-    part = {"source": "train.en.gz", "target": "train.de.gz"}
-    splits = {"train": [part], "dev": [part]}
-    folder = catalog({"multi30k": entry(archives=entries(part.values()), splits=splits)})
-    result = run_script(*command(folder, "multi30k", archives, tmp_path / "raw"))
-    assert result.returncode == 0, result
-    for language in ("en", "de"):
-        text = raw(tmp_path, language)
-        assert text.count("\n") == len(text.splitlines()) == 29_000
-        assert "\t" not in text
-        assert all(line == line.strip() for line in text.splitlines())

@@ -31,12 +31,6 @@ def test_splits_are_distinct_and_share_nothing(grammar):
         assert len(sentences) == sum(sizes.values())
 
 
-def test_the_seed_decides(grammar):
-    sizes = {"train": 20, "test": 5}
-    assert generate(grammar, sizes, 1) == generate(grammar, sizes, 1)
-    assert generate(grammar, sizes, 1) != generate(grammar, sizes, 2)
-
-
 def test_an_english_phrase_has_one_german_translation(grammar):
     """Take noun phrases, which are short enough to occur twice."""
     random = Random(1)

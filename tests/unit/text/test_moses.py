@@ -5,9 +5,7 @@ import random
 import pytest
 import sacremoses
 
-from nmt.files import read_lines
 from nmt.text.moses import LITERALS, Normalizer, Tokenizer, literal_of
-from tests.support.files import mirrored
 
 LANGUAGES = ["en", "de", "fr", "cs", "it"]
 
@@ -54,18 +52,6 @@ def test_tokenization_is_that_of_sacremoses(language):
         for escape in (True, False):
             tokens = expected.tokenize(line, escape=escape)
             assert ours.tokenize(line, escape=escape) == tokens
-
-
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("corpus", ["multi30k/val", "newstest/newstest2013"])
-def test_real_text_comes_out_as_from_sacremoses(corpus, language):
-    normalizer, tokenizer = Normalizer(language), Tokenizer(language)
-    expected = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
-    for line in list(read_lines(mirrored(f"{corpus}.{language}.gz")))[::4]:
-        normalized = normalizer.normalize(line)
-        assert normalized == expected[0].normalize(line)
-        tokens = expected[1].tokenize(normalized, escape=False, return_str=True)
-        assert tokenizer.tokenize(normalized, escape=False, return_str=True) == tokens
 
 
 def test_every_regex_of_the_normalizer_has_a_guard():

@@ -48,13 +48,6 @@ def test_the_ids_of_control_symbols(text):
     assert subwords.decode([]) == ""
 
 
-def test_both_sides_are_learned_together(tmp_path, text):
-    target = tmp_path / "target"
-    target.write_text("щ щ щ\n", encoding="utf-8")
-    subwords = Subwords(learn(Vocabulary(size=120), [text, target], 1))
-    assert UNK not in subwords.encode(["щ dog"])[0]
-
-
 def test_of_text_beyond_the_limit_lines_are_left_out(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"{number:b} {number * 7:b}\n" for number in range(1000)))
@@ -110,15 +103,6 @@ def test_no_text_is_an_error(tmp_path, content):
     path.write_text(content)
     with pytest.raises(UserError, match="no text"):
         learn_bpe(path)
-
-
-def test_load_refuses_other_files(tmp_path):
-    path = tmp_path / "model"
-    with pytest.raises(UserError, match="model is not there"):
-        Subwords.load(path)
-    path.write_bytes(b"nonsense")
-    with pytest.raises(UserError, match="model is not a"):
-        Subwords.load(path)
 
 
 def test_symbols_and_marks_in_a_text_are_word_pieces_like_others(tmp_path):
