@@ -29,4 +29,4 @@ if __name__ == "__main__":
         metavar="FOLDER",
         help="a folder to look in first (default: the environment variable NMT_MIRROR)",
     )
-    command.run(main, parser, compressed=True)
+    command.run(main, parser)

@@ -1,11 +1,14 @@
 """Items in chunks, on which processes work side by side, in order and bounded memory."""
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
+from multiprocessing import parent_process
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -59,11 +62,23 @@ recipe: tuple[Callable[..., Callable], tuple]  # of a worker's function
 
 
 def start_worker(*recipe_of_function: Any) -> None:
-    """Tell a worker how its function is made. It leaves Ctrl-C to its parent."""
+    """Tell a worker how its function is made.
+
+    It leaves Ctrl-C to its parent, and ends with it, however that ends.
+    """
     global recipe
     recipe = recipe_of_function
+    threading.Thread(target=end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def end_with_parent() -> None:
+    """End this process when its parent has ended: it would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @cache

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import checksum, resolved
+from nmt.files import checksum
 from nmt.progress import Progress
 
 TIMEOUT = 60  # seconds without an answer or a byte
@@ -55,7 +55,7 @@ def link(path: Path, archive: Archive, output: Path) -> None:
         raise SourceError("not there")
     check(path, archive)
     output.unlink(missing_ok=True)
-    output.symlink_to(resolved(path))
+    output.symlink_to(path.resolve())
 
 
 def fetch(address: str, archive: Archive, output: Path) -> None:
