@@ -13,6 +13,7 @@ from nmt.evaluation.scores import (
     by_source_length,
     by_source_rank,
     check_parallel,
+    check_scorable,
     score,
 )
 from nmt.files import read_lines, write_json
@@ -28,7 +29,8 @@ def main(args: argparse.Namespace) -> None:
     translations = list(read_lines(args.translations))
     references = [list(read_lines(path)) for path in args.references]
     names = [str(path) for path in (args.translations, *args.references)]
-    scores = score(translations, references, args.target_language, names)
+    check_scorable(translations, references, names)
+    scores = score(translations, references, args.target_language)
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:

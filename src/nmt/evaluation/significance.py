@@ -50,66 +50,59 @@ def compare(
 
     systems: each system's translations, a list for each of its runs.
     """
-    preprocessed_references = [scorer.preprocess(lines) for lines in references]
+    references = [scorer.preprocess(lines) for lines in references]
     texts: dict[Run, list[str]] = {
         (name, index): scorer.preprocess(lines)
         for name, runs in systems.items()
         for index, lines in enumerate(runs)
     }
     metric = scorer.sacrebleu_metric()
-    scores = {
-        run: metric.corpus_score(text, preprocessed_references).score for run, text in texts.items()
-    }
+    scores = {run: metric.corpus_score(text, references).score for run, text in texts.items()}
     means = {
         name: fmean(score for run, score in scores.items() if run[0] == name) for name in systems
     }
-    lower_is_better = isinstance(metric, TER)
-    best = (min if lower_is_better else max)(means, key=means.__getitem__)
+    sign = -1 if isinstance(metric, TER) else 1  # lower TER is better
+    best = max(means, key=lambda name: sign * means[name])
 
     rivals = [run for run in texts if run[0] != best]
-    intervals: dict[Run, float] = {}
-    p_values: dict[str, dict[str, list[float]]] = {
-        field: {name: [] for name in systems} for field in TESTS
-    }
+    intervals = dict.fromkeys(systems, 0.0)
+    p_values = {field: dict.fromkeys(systems, 0.0) for field in TESTS}
     signatures: list[str] = []
     for baseline in (run for run in texts if run[0] == best):
-        compared_texts = {run: texts[run] for run in [baseline, *rivals]}
+        compared = {run: texts[run] for run in [baseline, *rivals]}
         for field, test in TESTS.items():
-            signature, results = paired_test(test, compared_texts, preprocessed_references, scorer)
+            signature, results = paired_test(test, compared, references, scorer)
             signatures.append(signature)
             for run, result in results.items():
+                name = run[0]
                 if result.ci is not None:  # only bootstrap resampling gives intervals
-                    intervals[run] = float(result.ci)
-            for run in rivals:
-                difference = scores[run] - scores[baseline]
-                no_worse = difference <= 0 if lower_is_better else difference >= 0
-                # sacreBLEU counts chance differences above the real one, so that a difference of
-                # zero would seem certain.
-                p_value = results[run].p_value
-                assert p_value is not None  # only the baseline has none
-                p_values[field][run[0]].append(1.0 if no_worse else float(p_value))
+                    intervals[name] = max(intervals[name], float(result.ci))
+                if result.p_value is not None:  # the baseline has none
+                    # sacreBLEU counts chance differences above the real one, so that a difference
+                    # of zero would seem certain.
+                    no_worse = sign * (scores[run] - scores[baseline]) >= 0
+                    p_value = 1.0 if no_worse else float(result.p_value)
+                    p_values[field][name] = max(p_values[field][name], p_value)
 
     comparisons = {}
     for name in systems:
-        interval = max(width for run, width in intervals.items() if run[0] == name)
-        if name == best:
-            comparisons[name] = Comparison(means[name], interval, None, None, may_be_best=True)
-            continue
-        largest = {field: max(p_values[field][name]) for field in TESTS}
-        is_worse = max(largest.values()) < LEVEL / (len(systems) - 1)
-        comparisons[name] = Comparison(means[name], interval, **largest, may_be_best=not is_worse)
+        largest = {field: None if name == best else p_values[field][name] for field in TESTS}
+        is_worse = name != best and all(
+            values[name] < LEVEL / (len(systems) - 1) for values in p_values.values()
+        )
+        comparisons[name] = Comparison(
+            means[name], intervals[name], **largest, may_be_best=not is_worse
+        )
     return comparisons, list(dict.fromkeys(signatures))
 
 
 def paired_test(
-    test: str, texts: dict[Run, list[str]], references: list[list[str]], scorer: Scorer
+    test: str, texts: dict[Run, list[str]], references: Sequence[list[str]], scorer: Scorer
 ) -> tuple[str, dict[Run, Result]]:
     """Return the signature and results of one of TESTS, of all runs against the first."""
     named_texts: list[tuple[str, Sequence[str]]] = [(str(run), text) for run, text in texts.items()]
     metrics = {"score": scorer.sacrebleu_metric()}
-    paired = PairedTest(named_texts, metrics, references, test_type=test)
-    signatures, columns = paired()
+    signatures, columns = PairedTest(named_texts, metrics, references, test_type=test)()
     (signature,) = signatures.values()
-    (column,) = (column for name, column in columns.items() if name != "System")
-    results = [result for result in column if isinstance(result, Result)]
+    results = [item for column in columns.values() for item in column if isinstance(item, Result)]
     return scorer.full_signature(signature), dict(zip(texts, results, strict=True))

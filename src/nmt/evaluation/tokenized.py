@@ -7,7 +7,8 @@ are sacremoses's own.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 
 import sacremoses
 
@@ -15,14 +16,23 @@ COMPOUND = re.compile(rb"(\S)-(\S)")
 QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
 
 
-def tokenized(lines: Iterable[str], language: str) -> list[str]:
+def moses_tokens(lines: Iterable[str], language: str) -> list[str]:
     """Return each line as its Moses tokens, joined by single spaces.
 
     Nothing is escaped (`"` stays `"`). `language` is a code such as "de"; a language for which
     Moses has no abbreviations is tokenized with the English ones.
     """
+    return [moses_tokenizer(language)(line) for line in lines]
+
+
+@cache
+def moses_tokenizer(language: str) -> Callable[[str], str]:
+    """Return a function from a line to its tokens, which remembers them: several metrics need them.
+
+    Tokenization takes most of their time.
+    """
     tokenizer = sacremoses.MosesTokenizer(language)
-    return [tokenizer.tokenize(line, escape=False, return_str=True) for line in lines]
+    return cache(partial(tokenizer.tokenize, escape=False, return_str=True))
 
 
 def compounds_split(lines: Iterable[str]) -> list[str]:

@@ -15,11 +15,10 @@ from nmt.errors import UserError
 from nmt.evaluation.scores import (
     by_source_length,
     by_source_rank,
-    check_parallel,
     check_scorable,
     score,
 )
-from nmt.evaluation.tokenized import compounds_split, normalized, tokenized
+from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized
 from nmt.files import read_lines
 from tests.support.files import golden, mirrored
 
@@ -138,41 +137,12 @@ def test_a_second_reference_equal_to_the_translations_makes_them_perfect():
         assert double[name].signature == single[name].signature.replace("nrefs:1", "nrefs:2"), name
 
 
-def test_order_of_references_does_not_matter():
-    translations = words(0, 20)
-    references = [words(1, 20), words(2, 20)]
-    forward = score(translations, references, "en")
-    backward = score(translations, references[::-1], "en")
-    for name in NAMES:
-        assert forward[name].score == pytest.approx(backward[name].score), name
-
-
-def test_signatures_say_how():
-    signatures = {name: value.signature for name, value in score(GERMAN, [GERMAN], "de").items()}
-    assert len(set(signatures.values())) == len(NAMES)
-    for signature in signatures.values():
-        assert signature.startswith("nrefs:1|")
-        assert signature.endswith(f"|version:{sacrebleu.__version__}")
-    assert "|tok:13a|" in signatures["bleu"]
-    for name in NAMES[NAMES.index("tokenized_bleu") :]:
-        assert "|tok:sacremoses-" in signatures[name]
-        assert "-de|" in signatures[name]
-    assert "|split:compound|" in signatures["compound_split_bleu"]
-    assert "|case:lc|" in signatures["lowercased_tokenized_bleu"]
-
-
 def test_tokens_are_moses_tokens_unescaped():
-    assert tokenized(GERMAN, "de") == [
+    assert moses_tokens(GERMAN, "de") == [
         "Der E-Mail-Verkehr ruht , sagte Herr Dr. Meier .",
         '" Das ist gut " , sagte er am 3. Mai um 10 : 30 Uhr .',
         "Ein Mann in einem blauen Hemd steht auf einer Leiter & putzt ein Fenster .",
     ]
-
-
-def test_language_matters():
-    line = ["l'eau d'ici"]
-    assert tokenized(line, "fr") == ["l' eau d' ici"]
-    assert tokenized(line, "de") != tokenized(line, "fr")
 
 
 @pytest.mark.parametrize(
@@ -211,11 +181,6 @@ def test_compounds_are_split_as_perl_does():
     assert compounds_split(lines) == perl.stdout.decode().split("\n")[:-1]
 
 
-def test_compound_splitting_rewards_half_a_compound():
-    scores = score(NEARLY, [GERMAN], "de")
-    assert scores["compound_split_bleu"].score > scores["tokenized_bleu"].score
-
-
 def test_lower_casing_and_normalization_are_only_in_their_own_score():
     shouted = [line.upper().replace('"', "“") for line in GERMAN]
     scores = score(shouted, [GERMAN], "de")
@@ -249,13 +214,6 @@ def test_german_quotes_lower_only_scores_that_do_not_map_them():
     assert "norm" not in scores["tokenized_bleu"].signature
 
 
-def test_case_does_not_matter_to_the_lowercased_score():
-    scores = score([line.upper() for line in GERMAN], [GERMAN], "de")
-    assert scores["lowercased_bleu"].score == pytest.approx(100)
-    assert "|case:lc|" in scores["lowercased_bleu"].signature
-    assert scores["bleu"].score < 50
-
-
 def test_empty_and_odd_lines_are_scored():
     translations = ["", "eins zwei drei vier fünf", "a\u2028b\u00a0c\x0cd"]
     references = ["eins zwei", "eins zwei drei vier fünf", "a b c d"]
@@ -279,19 +237,6 @@ def test_buckets_hold_each_sentence_once():
     assert buckets[1]["bleu"] == sacrebleu.corpus_bleu(texts[0], texts[1:]).score
 
 
-def test_a_single_bucket_is_the_corpus_and_empty_buckets_are_left_out():
-    (bucket,) = by_source_length(NEARLY, [GERMAN], [10, 11, 19], [0, 10, 20, 30])
-    bleu = score(NEARLY, [GERMAN], "de")["bleu"].score
-    lowercased = sacrebleu.corpus_bleu(NEARLY, [GERMAN], lowercase=True).score
-    assert bucket == {
-        "from": 10,
-        "to": 20,
-        "sentences": 3,
-        "bleu": bleu,
-        "lowercased_bleu": lowercased,
-    }
-
-
 def test_equal_parts_hold_each_sentence_once_from_short_to_long():
     translations = words(0, 40)
     references = [words(1, 40), words(2, 40)]
@@ -306,104 +251,49 @@ def test_equal_parts_hold_each_sentence_once_from_short_to_long():
     assert parts[1]["bleu"] == sacrebleu.corpus_bleu(texts[0], texts[1:]).score
 
 
-def test_there_are_no_more_parts_than_sentences():
-    parts = by_source_rank(NEARLY, [GERMAN], [10, 11, 19], 10)
-    assert (
-        [part["shortest"] for part in parts] == [part["longest"] for part in parts] == [10, 11, 19]
-    )
-
-
-@pytest.mark.parametrize(
-    "entity", ["&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&#91;", "&#93;", "&#124;", "&bar;"]
-)
-def test_escaped_translations_are_refused(entity):
-    escaped = [GERMAN[0], f"{entity} {GERMAN[1]}", f"{entity} {GERMAN[2]}"]
-    with pytest.raises(UserError, match=f"line 2: holds the escaped {entity}"):
-        score(escaped, [GERMAN], "de")
-    check_scorable(escaped, [escaped])
-    check_scorable(escaped, [GERMAN, escaped])
-
-
-def test_a_few_escapes_are_scored_but_escaping_of_all_lines_is_refused():
-    plain = words(0, 600)
-    check_scorable(["&amp; x", "&quot; y", *plain[2:]], [plain])
-    with pytest.raises(UserError, match="line 1: holds the escaped &amp;, as 4 of 600 lines do"):
-        check_scorable(["&amp; x"] * 4 + plain[4:], [plain])
-    with pytest.raises(UserError, match="as 600 of 600 lines do"):
-        check_scorable([f"{line} &quot;" for line in plain], [["&amp; x", *plain[1:]]])
-
-
-def test_empty_translations_are_logged(caplog):
-    check_scorable(["", GERMAN[1], " "], [GERMAN])
-    assert "The translations: 2 of 3 lines are empty, the first is line 1" in caplog.text
-
-
-def test_translations_without_a_word_are_scored(caplog):
-    scores = score(["", " ", "\t"], [GERMAN], "de")
-    assert "The translations: 3 of 3 lines are empty" in caplog.text
-    for name, value in scores.items():
-        assert value.score == (100 if name == "ter" else 0), name
-
-
-def test_ampersands_are_not_escapes():
-    check_scorable(["AT&T; a & b; Q&A;"], [["AT&T"]])
+@pytest.mark.parametrize("mark", ["&quot;", "&#91;", "E @-@ Mail", "Lei@@ ter", "▁Hund"])
+def test_text_that_is_not_plain_is_warned_of(mark, caplog):
+    marked = [f"{line} {mark} ." for line in GERMAN]
+    check_scorable(GERMAN, [GERMAN], ["out", "reference"])
+    check_scorable(marked, [GERMAN, marked], ["out", "one", "two"])
+    assert not caplog.records
+    check_scorable(marked, [GERMAN], ["out", "reference"])
+    assert "out: 3 of 3 lines" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("translations", "references", "message"),
     [
-        ([], [GERMAN], "The translations: empty"),
-        (GERMAN, [GERMAN, []], "Reference 2: empty"),
-        (GERMAN, [[""] * 3], "Reference 1: all 3 lines are empty"),
-        (GERMAN, [GERMAN[:2]], "The translations and Reference 1 differ in .* 3 against 2"),
-        (
-            GERMAN,
-            [GERMAN, [*GERMAN, "x"]],
-            "The translations and Reference 2 differ in .* 3 against 4",
-        ),
-        (GERMAN, [], "no reference"),
+        ([], [GERMAN], "out is empty"),
+        (GERMAN, [GERMAN, []], "two is empty"),
+        (GERMAN, [[*GERMAN, "x"], GERMAN], "out and one differ .* 3 against 4"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(translations, references, message):
     with pytest.raises(UserError, match=message):
-        score(translations, references, "de")
+        check_scorable(translations, references, ["out", "one", "two"][: 1 + len(references)])
 
 
-@pytest.mark.parametrize(("here", "there"), [(3003, 2737), (2737, 3003)])
-def test_the_two_versions_of_newstest2014_are_named(here, there):
-    with pytest.raises(
-        UserError,
-        match=f"t.de and r.de differ .* {here} against {there}: newstest2014 .* two versions",
-    ):
-        check_parallel([("t.de", ["x"] * here), ("r.de", ["x"] * there)])
+def test_translations_without_a_word_are_scored():
+    for name, value in score(["", " ", "\t"], [GERMAN], "de").items():
+        assert value.score == (100 if name == "ter" else 0), name
 
 
-@pytest.mark.parametrize("language", ["German", "DE", "de_DE", ""])
-def test_what_is_not_a_language_code_is_refused(language):
-    with pytest.raises(UserError, match="not a language code"):
-        score(GERMAN, [GERMAN], language)
+def test_what_is_not_a_language_code_is_refused():
+    with pytest.raises(UserError, match="German"):
+        score(GERMAN, [GERMAN], "German")
 
 
-def test_golden_tokenized_output():
-    """The escaped output of a real system is refused; unescaped, it has its published scores."""
+def test_golden_tokenized_output(caplog):
+    """The tokenized output of a real system is warned of; as tokens it has its published scores."""
     escaped = list(read_lines(golden("bpe2bpe.newstest2014.tok.de.gz")))
-    reference = tokenized(read_lines(mirrored("newstest/newstest2014-deen.de.gz")), "de")
-    with pytest.raises(UserError, match="line 5: holds the escaped &quot;"):
-        check_scorable(escaped, [reference])
+    reference = moses_tokens(read_lines(mirrored("newstest/newstest2014-deen.de.gz")), "de")
+    check_scorable(escaped, [reference], ["out", "reference"])
+    assert "'&quot;'" in caplog.text
 
-    tokens = tokenized([html.unescape(line) for line in escaped], "de")
+    tokens = moses_tokens([html.unescape(line) for line in escaped], "de")
     split_tokens = compounds_split(tokens)
     split_reference = compounds_split(reference)
     # These texts are tokens already, and must not be tokenized again.
     assert f"{bleu_of_tokens(tokens, reference):.2f}" == "20.11"
     assert f"{bleu_of_tokens(split_tokens, split_reference):.2f}" == "20.63"
-
-
-def test_a_line_of_twenty_thousand_words_is_named():
-    long = ["ein Hund", "Hund " * 20_000]
-    message = "has 20000 words, up to 2000 can be scored: split it"
-    with pytest.raises(UserError, match=f"^out, line 2: {message}"):
-        check_scorable(long, [["ein Hund", "Hund"]], ["out", "reference"])
-    with pytest.raises(UserError, match=f"^reference, line 2: {message}"):
-        check_scorable(["ein Hund", "Hund"], [long], ["out", "reference"])
-    check_scorable(["Hund " * 2000], [["Hund"]])
