@@ -1,7 +1,6 @@
 """Write a model's folder in the format of another library, to serve or share it.
 
-OUTPUT gets the weights, source.model and target.model (subwords, as sentencepiece reads them) and
-README.md, which says how to use them and what has to be done to text.
+OUTPUT gets the weights, the subwords, and the model's card with a line on how to load them.
 """
 
 import argparse
@@ -10,8 +9,6 @@ from pathlib import Path
 from nmt import command
 from nmt.errors import UserError
 from nmt.files import atomic_write, write_text
-from nmt.serving.card import export_card
-from nmt.serving.exports import export
 from nmt.serving.folder import TranslationModel
 
 
@@ -20,18 +17,21 @@ def main(args: argparse.Namespace) -> None:
     if args.output.exists():
         raise UserError(f"{args.output} is there already: delete it, or name another folder.")
     model = TranslationModel(args.model)
+    card = (args.model / "README.md").read_text(encoding="utf-8")
     with atomic_write(args.output) as temporary:
-        export(model, args.model, args.to, args.precision, temporary)
-        card = export_card(model.configuration, args.to, args.precision)
-        write_text(temporary / "README.md", card)
+        # Either library takes seconds to import.
+        if args.to == "ctranslate2":
+            from nmt.serving.ctranslate2 import to_ctranslate2 as export
+        else:
+            from nmt.serving.marian import to_huggingface as export
+        line = export(model, args.precision, temporary)
+        write_text(temporary / "README.md", f"{card}\nIn {args.to}, {args.precision}. {line}\n")
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_model(parser)
-    parser.add_argument(
-        "--to", required=True, choices=["ctranslate2", "huggingface", "safetensors"]
-    )
+    parser.add_argument("--to", required=True, choices=["ctranslate2", "huggingface"])
     parser.add_argument(
         "--precision", choices=["float32", "float16", "bfloat16", "int8"], default="float32"
     )

@@ -1,14 +1,11 @@
 """Exports: what other libraries load computes the same as the model."""
 
-import ast
 import re
-import subprocess
-import sys
 
 import ctranslate2
 import pytest
 import torch
-from safetensors.torch import load_file
+from sentencepiece import SentencePieceProcessor
 from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
@@ -18,9 +15,9 @@ from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, Source
 from nmt.models.weights import load_tensors, parameters, save_tensors
-from nmt.serving.card import export_card
-from nmt.serving.exports import export
+from nmt.serving.ctranslate2 import to_ctranslate2
 from nmt.serving.folder import TranslationModel
+from nmt.serving.marian import to_huggingface
 from tests.support import tiny_models
 from tests.support.families import FAMILIES
 
@@ -59,7 +56,8 @@ def make(folder, **changes):
 
 def exported(model, to, output, precision="float32"):
     """Export as export.py does, which takes seconds to start, and return the folder."""
-    export(TranslationModel(model), model, to, precision, output)
+    export = {"ctranslate2": to_ctranslate2, "huggingface": to_huggingface}[to]
+    export(TranslationModel(model), precision, output)
     return output
 
 
@@ -114,67 +112,6 @@ def test_transformers_computes_the_same(tmp_path, changes):
         torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", tiny_models.NAMES)
-def test_safetensors_carries_everything(tmp_path, family):
-    model = tiny_models.make_model(tmp_path, family)
-    folder = exported(model, "safetensors", tmp_path / "half", "float16")
-    weights = load_file(model / "model.safetensors")
-    half = load_file(folder / "model.safetensors")
-    assert weights.keys() == half.keys()
-    assert all(torch.equal(half[name], weights[name].half()) for name in weights)
-
-
-@pytest.mark.parametrize(
-    ("to", "precision"),
-    [
-        ("ctranslate2", "float16"),
-        ("ctranslate2", "int8"),
-        ("huggingface", "float32"),
-        ("safetensors", "bfloat16"),
-    ],
-)
-def test_its_readme_says_how_to_use_it(tmp_path, run_script, to, precision):
-    folder = tmp_path / "an export"
-    process = run_script(
-        "export",
-        f"--model={make(tmp_path)}",
-        f"--to={to}",
-        f"--output={folder}",
-        f"--precision={precision}",
-    )
-    assert (process.returncode, process.stdout) == (0, ""), process.stderr
-    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
-    assert subprocess.run(check, cwd=folder, check=False).returncode == 0
-    text = (folder / "README.md").read_text()
-    assert "License of the data: free." in text
-    if to != "safetensors":
-        assert f'text = "{tiny_models.SOURCE[1]}"' in text
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("penalty", "alpha", "expected"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)]
-)
-def test_length_penalties_are_as_close_to_ours_as_they_can_be(tmp_path, penalty, alpha, expected):
-    model = make(tmp_path)
-    configuration = read_json(model / "configuration.json")
-    configuration["experiment"]["decoding"] |= {"penalty": penalty, "alpha": alpha}
-    write_json(model / "configuration.json", configuration)
-    folder = exported(model, "huggingface", tmp_path / "exported")
-    assert GenerationConfig.from_pretrained(folder).length_penalty == expected
-    card = export_card(configuration, "ctranslate2", "float32")
-    assert f"length_penalty={expected:g}," in card
-    formula = {"power": "|Y|^0.8", "none": "1", "wu": "((5 + |Y|) / 6)^0.6"}[penalty]
-    assert f"log probabilities divided by {formula}, where |Y|" in card
-    assert f"CTranslate2 divides them by |Y|^length_penalty; here it is {expected:g}" in card
-    assert "length_penalty" not in export_card(configuration, "safetensors", "float32")
-
-
 def make_ending(folder):
     """Write the folder of a Transformer whose translations end, and return it."""
     model = make(folder)
@@ -216,100 +153,71 @@ def test_transformers_divides_by_the_length_with_its_end(tmp_path):
     assert scores[0] / scores[1] == pytest.approx(len(tokens))
 
 
-def test_an_example_with_quotes_is_code(tmp_path):
-    configuration = read_json(make(tmp_path) / "configuration.json")
-    example = 'He said "no\\" and {left}\u2028.'
-    configuration["provenance"]["training"]["example"] = example
-    card = export_card(configuration, "huggingface", "float32")
-    (code,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
-    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
-    assert example in strings
-    del configuration["provenance"]["training"]["example"]  # as earlier versions wrote it
-    assert 'text = "..."' in export_card(configuration, "huggingface", "float32")
-
-
-def test_quantizing_leaves_the_model_as_it_was(tmp_path):
+@pytest.mark.parametrize(("to", "precision"), [("ctranslate2", "int8"), ("huggingface", "float32")])
+def test_the_card_says_how_to_load_it(
+    tmp_path, run_script, run_failing, monkeypatch, to, precision
+):
     model = make(tmp_path)
-    loaded = TranslationModel(model)
-    before = {name: tensor.clone() for name, tensor in parameters(loaded.model).items()}
-    export(loaded, model, "ctranslate2", "int8", tmp_path / "exported")
-    after = parameters(loaded.model)
-    assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def test_eight_bits_take_less_room(tmp_path):
-    model = make(tmp_path)
-
-    def size(precision):
-        folder = exported(model, "ctranslate2", tmp_path / precision, precision)
-        return (folder / "model.bin").stat().st_size
-
-    assert size("int8") < size("float32")
+    folder = tmp_path / "exported"
+    options = [f"--model={model}", f"--to={to}", f"--output={folder}", f"--precision={precision}"]
+    process = run_script("export", *options)
+    assert (process.returncode, process.stdout) == (0, ""), process.stderr
+    *card, _, loading = (folder / "README.md").read_text().splitlines()
+    assert card == (model / "README.md").read_text().splitlines()
+    monkeypatch.chdir(folder)
+    names = {"TEXT": TEXT[0], "ctranslate2": ctranslate2, "MarianMTModel": MarianMTModel}
+    names |= {"MarianTokenizer": MarianTokenizer, "SentencePieceProcessor": SentencePieceProcessor}
+    *statements, expression = re.findall("`(.*?)`", loading)
+    for statement in statements:
+        exec(statement, names)
+    assert isinstance(eval(expression, names), str)
+    assert str(folder) in run_failing("export", *options)
 
 
 @pytest.mark.parametrize(
-    ("changes", "to", "precision", "message"),
+    ("penalty", "alpha", "expected"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)]
+)
+def test_length_penalties_are_as_close_to_ours_as_they_can_be(tmp_path, penalty, alpha, expected):
+    model = make(tmp_path)
+    configuration = read_json(model / "configuration.json")
+    configuration["experiment"]["decoding"] |= {"penalty": penalty, "alpha": alpha}
+    write_json(model / "configuration.json", configuration)
+    folder = exported(model, "huggingface", tmp_path / "exported")
+    assert GenerationConfig.from_pretrained(folder).length_penalty == expected
+    loading = to_ctranslate2(TranslationModel(model), "float32", tmp_path / "other")
+    assert f"length_penalty={expected:g})" in loading
+
+
+def test_quantizing_leaves_the_model_as_it_was_and_takes_less_room(tmp_path):
+    model = make(tmp_path)
+    loaded = TranslationModel(model)
+    before = {name: tensor.clone() for name, tensor in parameters(loaded.model).items()}
+    to_ctranslate2(loaded, "int8", tmp_path / "int8")
+    after = parameters(loaded.model)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    exported(model, "ctranslate2", tmp_path / "float32")
+    int8, float32 = (tmp_path / name / "model.bin" for name in ("int8", "float32"))
+    assert int8.stat().st_size < float32.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("changes", "to", "precision"),
     [
-        (
-            {"positions": "rotary"},
-            "ctranslate2",
-            "float32",
-            "ctranslate2 cannot carry rotary positions",
-        ),
-        (
-            {"positions": "alibi"},
-            "ctranslate2",
-            "float32",
-            "ctranslate2 cannot carry alibi positions",
-        ),
-        (
-            {"d_k": 3, "d_v": 3},
-            "ctranslate2",
-            "float32",
-            "heads whose width is not d_model / heads",
-        ),
-        (
-            {"norm": "pre"},
-            "huggingface",
-            "float32",
-            "huggingface cannot carry a norm before each sublayer",
-        ),
-        (
-            {"tie": "none"},
-            "huggingface",
-            "float32",
-            "huggingface cannot carry embeddings that are not tied",
-        ),
-        ({}, "huggingface", "int8", "huggingface cannot carry int8 weights"),
-        ({}, "safetensors", "int8", "safetensors cannot carry int8 weights"),
+        ({"positions": "rotary"}, "ctranslate2", "float32"),
+        ({"d_k": 3, "d_v": 3}, "ctranslate2", "float32"),
+        ({"norm": "pre"}, "huggingface", "float32"),
+        ({"tie": "none"}, "huggingface", "float32"),
+        ({}, "huggingface", "int8"),
     ],
 )
-def test_what_a_format_cannot_carry(tmp_path, changes, to, precision, message):
-    with pytest.raises(UserError, match=message):
+def test_what_a_format_cannot_carry(tmp_path, changes, to, precision):
+    with pytest.raises(UserError, match="this model is another"):
         exported(make(tmp_path, **changes), to, tmp_path / "exported", precision)
     assert not (tmp_path / "exported").exists()
 
 
-@pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
-def test_word_pieces_are_refused_by_name(tmp_path, to):
-    model = make(tmp_path)
-    configuration = read_json(model / "configuration.json")
-    configuration["vocabulary"]["kind"] = "wordpiece"
-    write_json(model / "configuration.json", configuration)
-    with pytest.raises(UserError, match="cannot carry word pieces"):
-        exported(model, to, tmp_path / "exported")
-
-
-def test_other_families_are_refused_by_name(tmp_path):
+def test_other_families_are_refused(tmp_path):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
-    with pytest.raises(
-        UserError, match="ctranslate2 cannot carry the family rnnsearch: export it to safetensors"
-    ):
-        exported(model, "ctranslate2", tmp_path / "exported")
-
-
-def test_nothing_is_overwritten(tmp_path, run_failing):
-    model = tiny_models.make_model(tmp_path, "transformer")
-    assert "is there already" in run_failing(
-        "export", f"--model={model}", "--to=safetensors", f"--output={tmp_path}"
-    )
+    for to in CARRIED:
+        with pytest.raises(UserError, match="this model is another"):
+            exported(model, to, tmp_path / "exported")

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from nmt.configuration import Cleaning
+from nmt.configuration import Vocabulary
 from nmt.decoding.translator import force_tokens, translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
-from nmt.text.subwords import SUBWORD_FILES, write_subwords
-from tests.support import tiny_models
+from nmt.text.subwords import copy_subwords
+from tests.support import tiny_models, tiny_subwords
 
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
 AWKWARD = [
@@ -41,10 +41,6 @@ def translate(run_script, model, text, *extra):
     return process.stdout
 
 
-def test_help_names_standard_input(run_script):
-    assert "standard input" in run_script("translate", "--help").stdout
-
-
 @pytest.mark.parametrize("family", tiny_models.NAMES)
 def test_a_line_out_for_each_line_in(models, run_script, family):
     output = translate(run_script, models / family, "".join(f"{line}\n" for line in AWKWARD))
@@ -67,59 +63,23 @@ def test_pipes_and_files_are_the_same(models, tmp_path, run_script):
     assert output.read_bytes().decode() == piped
 
 
-def test_processes_share_the_lines_of_a_file(models, tmp_path, run_script):
-    text = "".join(f"{line}\n" for line in 3 * AWKWARD)
-    (tmp_path / "text").write_text(text)
-    model = models / tiny_models.NAMES[0]
-    options = ("--n-best=2", "--scores", f"--input={tmp_path}/text")
-    assert translate(run_script, model, "", *options, "--jobs=2") == translate(
-        run_script, model, text, *options[:2]
-    )
-
-
 def test_the_last_line_may_lack_its_end(models, run_script):
     expected = translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .\n")
     assert translate(run_script, models / "seq2seq", "two dogs run .\na dog sits .") == expected
     assert translate(run_script, models / "seq2seq", "") == ""
 
 
-@pytest.mark.parametrize("family", tiny_models.NAMES)
-def test_a_line_of_twenty_thousand_words_is_cut_with_a_warning(
-    models, tmp_path, run_script, family
-):
-    lines = ["a dog sits .\n", "dog " * 20_000 + "\n", "two dogs run .\n"]
-    (tmp_path / "source.txt").write_text("".join(lines))
-    arguments = [f"--model={models / family}", "--threads=1", "--beam=1"]
-    given = f"--input={tmp_path / 'source.txt'}"
-    process = run_script("translate", *arguments, given, "--max-length=20")
-    assert process.returncode == 0
-    assert process.stderr == (
-        "source line 2: too long, only the first 20 subwords are used. Split such lines into"
-        " sentences.\n"
-    )
-    first, _, last = process.stdout.splitlines()
-    short = translate(run_script, models / family, lines[0] + lines[2], "--beam=1")
-    assert [first, last] == short.splitlines()
-
-
-def test_without_max_length_it_is_four_times_that_of_training(models, tmp_path):
-    folder = models / "seq2seq"
-    (tokens,) = TranslationModel(folder).encode(["dog " * 2000])
-    assert len(tokens) == 4 * Cleaning().max_length
-
-    short = shutil.copytree(folder, tmp_path / "short")
+def test_a_line_is_cut_at_four_times_the_longest_of_training(models, tmp_path, run_script):
+    short = shutil.copytree(models / "seq2seq", tmp_path / "short")
     configuration = read_json(short / "configuration.json")
-    configuration["cleaning"]["max_length"] = 3
-    write_json(short / "configuration.json", configuration)
+    write_json(short / "configuration.json", configuration | {"max_length": 3})
     (tokens,) = TranslationModel(short).encode(["dog " * 2000])
     assert len(tokens) == 12
-
-    # As folders of earlier versions are
-    del configuration["cleaning"]
-    configuration["vocabulary"]["max_length"] = 5
-    write_json(short / "configuration.json", configuration)
-    (tokens,) = TranslationModel(short).encode(["dog " * 2000])
-    assert len(tokens) == 20
+    source = tmp_path / "source.txt"
+    source.write_text("a dog .\n" + "dog " * 20_000 + "\ntwo dogs .\n")
+    process = run_script("translate", f"--model={short}", f"--input={source}")
+    assert process.stdout.count("\n") == 3
+    assert process.stderr.startswith("source line 2: too long")
 
 
 def test_it_is_no_longer_than_learned_positions(tmp_path, run_script):
@@ -148,53 +108,6 @@ def test_too_little_memory_is_one_sentence(models):
         model.translate(["a dog"], model.experiment.decoding)
 
 
-def test_what_came_before_a_fault_in_a_pipe_is_translated(models, root):
-    process = subprocess.run(
-        translate_command(root, models / "seq2seq"),
-        input=b"a dog sits .\ntwo dogs run .\nein H\xfcgel\n",
-        capture_output=True,
-    )
-    assert process.returncode == 1
-    assert process.stdout.count(b"\n") == 2
-    assert process.stderr.startswith(b"error: standard input, line 3: not valid UTF-8")
-
-
-def test_the_beam_is_that_of_the_model_unless_given(models, run_script):
-    text = "a man sits on a bench .\ntwo dogs run .\n"
-    beam = TranslationModel(models / "transformer").experiment.decoding.beam
-    plain = translate(run_script, models / "transformer", text)
-    assert plain == translate(run_script, models / "transformer", text, f"--beam={beam}")
-
-
-def test_what_is_no_model(models, tmp_path, run_failing):
-    assert "it has no configuration.json" in run_failing(
-        "translate", f"--model={tmp_path}", input=""
-    )
-    (tmp_path / "configuration.json").write_text("5")
-    assert "configuration.json is damaged (it has no keys and values)" in run_failing(
-        "translate", f"--model={tmp_path}", input=""
-    )
-    (tmp_path / "configuration.json").write_text('{"experiment": []}')
-    assert "configuration.json has no 'experiment'" in run_failing(
-        "translate", f"--model={tmp_path}", input=""
-    )
-    missing = tmp_path / "missing.txt"
-    model = f"--model={models / 'transformer'}"
-    assert f"{missing} is not there" in run_failing("translate", model, f"--input={missing}")
-
-
-@pytest.mark.parametrize("written", ["output", "log"])
-@pytest.mark.parametrize("read", ["input", "forced"])
-def test_what_is_read_is_not_replaced(models, tmp_path, run_failing, read, written):
-    text = tmp_path / "text"
-    text.write_text("a dog .\n")
-    error = run_failing(
-        "translate", f"--model={models / 'seq2seq'}", f"--{read}={text}", f"--{written}={text}"
-    )
-    assert f"--{written} and --{read} are both {text}" in error
-    assert text.read_text() == "a dog .\n"
-
-
 def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing):
     source, output = tmp_path / "source.txt", tmp_path / "out.txt"
     source.write_bytes(b"a dog sits .\nein H\xfcgel\n")
@@ -203,42 +116,6 @@ def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing
     )
     assert f"{source}, line 2: not valid UTF-8" in error
     assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("beam", "0"), ("beam", "x"), ("alpha", "-1"), ("threads", "0")],
-)
-def test_bad_arguments(models, run_script, option, value):
-    process = run_script(
-        "translate", f"--model={models / 'seq2seq'}", f"--{option}={value}", input=""
-    )
-    assert process.returncode == 2
-    assert f"argument --{option}" in process.stderr
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"d_ff": 32}, "these weights are not of this model"),
-        ({"d_ff": 10**6, "d_model": 10**6}, "these weights are not of this model"),
-        (
-            {"positions": "learned", "max_positions": 10**12},
-            "these weights are not of this model",
-        ),
-        ({"d_ff": 10**12}, "configuration.json, model.transformer: d_ff: Input should be less"),
-        ({"d_ff": 1e12}, "configuration.json, model.transformer: d_ff: Input should be less"),
-    ],
-)
-def test_a_model_whose_weights_are_of_another(models, tmp_path, run_failing, changes, message):
-    """No memory is taken for what the configuration says: it may be more than there is."""
-    folder = tiny_models.make_model(tmp_path, "transformer")
-    configuration = read_json(folder / "configuration.json")
-    configuration["experiment"]["model"] |= changes
-    write_json(folder / "configuration.json", configuration)
-    error = run_failing("translate", f"--model={folder}", input="a dog .\n")
-    assert error.startswith(f"error: {folder}/configuration.json")
-    assert message in error
 
 
 def test_models_of_one_vocabulary_translate_together(models, run_script):
@@ -253,31 +130,12 @@ def test_models_of_one_vocabulary_translate_together(models, run_script):
 
 def test_models_of_two_vocabularies_do_not(models, tmp_path, run_failing):
     other = shutil.copytree(models / "rnnsearch", tmp_path / "other")
-    source, target = (models / "rnnsearch" / name for name in SUBWORD_FILES)
-    write_subwords(other, [source.read_bytes(), target.read_bytes() + b"\n"])
+    subwords = tiny_subwords.write_subwords(
+        tmp_path, Vocabulary(size=45), models / "text.en", models / "text.de"
+    )
+    copy_subwords(subwords, other)
     error = run_failing("translate", "--model", models / "transformer", other, input="a dog .\n")
-    assert error.startswith(f"error: {other} has not the vocabulary and languages of")
-
-
-@pytest.mark.parametrize("others", [[], ["transformer"]])
-def test_a_damaged_vocabulary_is_named(models, tmp_path, run_failing, others):
-    """Change one byte, which makes another subword: sentencepiece would load it."""
-    damaged = shutil.copytree(models / "rnnsearch", tmp_path / "damaged")
-    model = damaged / "target.model"
-    subword = "▁ei".encode()
-    assert subword in model.read_bytes()
-    model.write_bytes(model.read_bytes().replace(subword, "▁ai".encode()))
-    folders = [*(models / name for name in others), damaged]
-    error = run_failing("translate", "--model", *folders, input="a dog .\n")
-    assert f"{model} is damaged, as {damaged}/SHA256SUMS tells: delete {damaged} and run" in error
-
-
-def test_a_vocabulary_of_an_earlier_version_has_no_checksums(models, tmp_path, run_script):
-    old = shutil.copytree(models / "rnnsearch", tmp_path / "old")
-    (old / "SHA256SUMS").unlink()
-    for folder in (models / "rnnsearch", old):
-        process = run_script("translate", "--model", folder, input="a dog .\n")
-        assert (process.returncode, process.stderr) == (0, "")
+    assert error.startswith(f"error: {other} has another vocabulary")
 
 
 def split_fields(text: str) -> list[list[str]]:
@@ -334,19 +192,6 @@ def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, ru
         assert float(score_of_forced) == pytest.approx(forced_score(source, target), abs=2e-4)
 
 
-def test_what_is_given_for_an_empty_line_is_scored_and_has_no_alignments(
-    models, tmp_path, run_script
-):
-    given = tmp_path / "given.txt"
-    given.write_text("ein mann .\nein hund .\n")
-    options = [f"--forced={given}", "--alignments"]
-    output = translate(run_script, models / "transformer", "\na dog .\n", *options)
-    first, second = split_fields(output)
-    assert first[1:] == ["ein mann .", ""]
-    assert second[1] == "ein hund ."
-    assert second[2]
-
-
 def test_samples_depend_on_the_seed_alone(models, run_script):
     text = "a man sits on a bench .\ntwo dogs run .\n"
 
@@ -357,17 +202,6 @@ def test_samples_depend_on_the_seed_alone(models, run_script):
     first = sample(seed=1)
     assert sample(seed=1) == first
     assert sample(seed=2) != first
-
-
-def test_half_precision(models, run_script):
-
-    def score(*options):
-        output = translate(
-            run_script, models / "transformer", "two dogs run .\n", "--scores", *options
-        )
-        return float(split_fields(output)[0][0])
-
-    assert score("--precision=bfloat16") == pytest.approx(score(), rel=0.02)
 
 
 def translate_command(root, model, *options):
@@ -428,32 +262,105 @@ def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, r
     assert from_pipe[1] != from_pipe[2]
 
 
-def test_sides_of_different_lengths(models, tmp_path, run_script):
-    (tmp_path / "one-line.txt").write_text("zwei hunde\n")
-    options = [f"--model={models / 'seq2seq'}", f"--forced={tmp_path / 'one-line.txt'}"]
-    process = run_script("translate", *options, input="two dogs\na man .\n")
+def test_an_empty_line_has_no_alignments(models, tmp_path, run_script):
+    given = tmp_path / "given.txt"
+    given.write_text("ein mann .\nein hund .\n")
+    options = [f"--forced={given}", "--alignments"]
+    output = translate(run_script, models / "transformer", "\na dog .\n", *options)
+    first, second = split_fields(output)
+    assert first[1:] == ["ein mann .", ""]
+    assert second[1] == "ein hund ."
+    assert second[2]
+
+
+def test_links_of_many_lines_are_those_of_each_alone(models):
+    model = TranslationModel(models / "transformer")
+    sources = model.encode(tiny_models.SOURCE * 30)
+    targets = model.encode_target(tiny_models.TARGET * 30)
+    alone = [
+        model.align([source], [target])[0] for source, target in zip(sources, targets, strict=True)
+    ]
+    assert model.align(sources, targets) == alone
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_sides_of_different_lengths(models, tmp_path, run_failing, lines):
+    source, given = tmp_path / "source.txt", tmp_path / "given.txt"
+    source.write_text("a dog .\n" * 2)
+    given.write_text("ein hund .\n" * lines)
+    output = tmp_path / "out.txt"
+    options = [f"--input={source}", f"--forced={given}", f"--output={output}"]
+    error = run_failing("translate", f"--model={models / 'seq2seq'}", *options)
+    assert str(given) in error
+    assert not output.exists()
+
+
+def test_a_fault_in_a_pipe_is_named(models, root):
+    process = subprocess.run(
+        translate_command(root, models / "seq2seq"),
+        input=b"a dog sits .\nein H\xfcgel\n",
+        capture_output=True,
+    )
     assert process.returncode == 1
-    assert process.stdout.count("\n") == 1
-    assert process.stderr.startswith("error: the source and the file of --forced differ in")
+    assert process.stderr.startswith(b"error: standard input, line 2")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--penalty=none", "--alpha=1.8"], "there is none: leave it out"),
-        (["--top-k=3"], "add --sample"),
-        (["--sample", "--top-p=90"], "--top-p is a probability"),
-        (["--n-best=9"], "add --beam 9"),
-        (["--forced=FILE", "--n-best=2"], "leave --sample and --n-best out"),
-        (["--alignments"], "this model has no attention"),
-        (["--jobs=2"], "name one with --input, and no pipe"),
-        (["--jobs=2", "--input=FILE", "--n-best=9"], "add --beam 9"),
+        (["--top-k=3"], "--sample"),
+        (["--n-best=9"], "--beam 9"),
+        (["--alignments"], "no attention"),
     ],
 )
-def test_what_does_not_go_together(models, tmp_path, run_failing, options, message):
-    (tmp_path / "one-line.txt").write_text("two dogs\n")
-    options = [option.replace("FILE", str(tmp_path / "one-line.txt")) for option in options]
+def test_what_does_not_go_together(models, run_failing, options, message):
     error = run_failing(
         "translate", f"--model={models / 'seq2seq'}", *options, input="a dog .\na man .\n"
     )
     assert message in error
+
+
+def damage_configuration(folder):
+    (folder / "configuration.json").write_text("5")
+    return "configuration.json"
+
+
+def damage_vocabulary(folder):
+    """Change one byte, which makes another subword: sentencepiece would load it."""
+    model = folder / "target.model"
+    subword = "▁ei".encode()
+    assert subword in model.read_bytes()
+    model.write_bytes(model.read_bytes().replace(subword, "▁ai".encode()))
+    return "target.model"
+
+
+def damage_weights(folder):
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return "model.safetensors"
+
+
+def take_weights_of_another(folder):
+    configuration = read_json(folder / "configuration.json")
+    configuration["experiment"]["model"]["d_ff"] = 32
+    write_json(folder / "configuration.json", configuration)
+    return "configuration.json"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [damage_configuration, damage_vocabulary, damage_weights, take_weights_of_another],
+)
+def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
+    folder = shutil.copytree(models / "transformer", tmp_path / "damaged")
+    name = damage(folder)
+    error = run_failing("translate", f"--model={folder}", input="a dog .\n")
+    assert str(folder / name) in error
+    assert f"delete {folder}" in error
+
+
+def test_what_is_no_model(models, tmp_path, run_failing):
+    assert "configuration.json" in run_failing("translate", f"--model={tmp_path}", input="")
+    missing = tmp_path / "missing.txt"
+    model = f"--model={models / 'transformer'}"
+    assert f"{missing} is not there" in run_failing("translate", model, f"--input={missing}")

@@ -38,7 +38,9 @@ PROVENANCE = {
     "checkpoints": ["00000001.safetensors"],
     "training": {
         "updates": 1,
-        "example": SOURCE[1],
+        "parameters": 4321,
+        "device_seconds": 1800.0,
+        "flops": 1.5e12,
         "settings": {"seed": 7},
         "made_by": [
             {

@@ -27,8 +27,9 @@ from nmt.decoding.translator import (
 )
 from nmt.files import read_lines
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.serving.exports import export
+from nmt.serving.ctranslate2 import to_ctranslate2
 from nmt.serving.folder import TranslationModel
+from nmt.serving.marian import to_huggingface
 
 Tokens = list[list[int]]
 Translate = Callable[[Tokens], Tokens]
@@ -115,6 +116,7 @@ def by_transformers(model: TranslationModel, folder: Path, _: str) -> Translate:
     return translate
 
 
+EXPORT = {"ctranslate2": to_ctranslate2, "huggingface": to_huggingface}
 LOAD = {"ctranslate2": by_ctranslate2, "huggingface": by_transformers}
 
 
@@ -163,7 +165,7 @@ def main() -> int:
     for to, precision in FORMATS:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "exported"
-            export(model, args.model, to, precision, folder)
+            EXPORT[to](model, precision, folder)
             result = measure(LOAD[to](model, folder, precision))
             size = max(path.stat().st_size for path in folder.iterdir())
         same = result.share_of_same_lines(whole.translations)

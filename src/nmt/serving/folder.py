@@ -1,23 +1,13 @@
 """A model's folder: weights, vocabulary and configuration, for translating plain text."""
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import torch
 
-from nmt.configuration import (
-    Cleaning,
-    Corpus,
-    Decoding,
-    Experiment,
-    Vocabulary,
-    present_spelling,
-    validated,
-)
+from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
 from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.translator import cut, in_order, translate_tokens
+from nmt.decoding.translator import cut, in_order, length_sorted_batches, translate_tokens
 from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.device import choose_device
 from nmt.errors import UserError
@@ -25,35 +15,22 @@ from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
-from nmt.models.weights import (
-    load_tensors,
-    require_same_parameters,
-    save_tensors,
-    set_parameters,
-)
+from nmt.models.weights import load_tensors, save_tensors, set_parameters
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import SUBWORD_FILES, SubwordPair, check_subwords, copy_subwords
+from nmt.text.subwords import SubwordPair, copy_subwords
 
-CONFIGURATION_KEYS = {
-    "experiment": dict,
-    "vocabulary": dict,
-    "source": str,
-    "target": str,
-    "corpus": str,
-    "license": str,
-    "provenance": dict,
-}
+KEYS = ("experiment", "vocabulary", "source", "target", "corpus", "max_length", "provenance")
 CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
 REMEDY = (
     "delete {folder} and run snakemake, or average.py, which make it from checkpoints in seconds"
 )
-# Pairs of a source and a target token in one batch of alignments: the attention maps of all layers
-# and heads are held.
-ALIGNED_TOKEN_PAIRS = 2**17
 # A line is translated up to so many times the longest sentence of training: far beyond that models
 # know nothing, and memory and time grow with its square.
 TIMES_TRAINING_LENGTH = 4
+# Alignments hold the attention maps of all layers and heads: their batches are so much smaller than
+# those of translation with a beam of 1.
+ROWS_OF_MAPS = 8
 
 
 def save_model(
@@ -67,8 +44,8 @@ def save_model(
 ) -> None:
     """Write a model's folder, whole or not at all.
 
-    It has model.safetensors, source.model, target.model, SHA256SUMS, configuration.json and
-    README.md.
+    It has model.safetensors, source.model, target.model, SHA256SUMS, configuration.json and the
+    card, README.md.
     """
     configuration = {
         "experiment": experiment.model_dump(),
@@ -77,7 +54,7 @@ def save_model(
         "target": corpus.target,
         "corpus": corpus.title,
         "license": corpus.license,
-        "cleaning": corpus.cleaning_for(vocabulary.max_length).of_subwords,
+        "max_length": corpus.cleaning_for(vocabulary.max_length).max_length,
         "provenance": provenance,
     }
     with atomic_write(folder) as temporary:
@@ -85,23 +62,15 @@ def save_model(
         save_tensors(temporary / "model.safetensors", weights)
         copy_subwords(subwords, temporary)
         write_json(temporary / "configuration.json", configuration)
-        card = model_card(read_json(temporary / "configuration.json"), {})
-        write_text(temporary / "README.md", card)
+        write_text(temporary / "README.md", model_card(configuration))
 
 
 def read_configuration(folder: Path) -> dict:
     """Return the folder's configuration.json. Raises UserError when it is not a model's folder."""
-    if not (folder / "configuration.json").exists():
+    path = folder / "configuration.json"
+    if not path.exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    configuration = present_spelling(
-        read_json(folder / "configuration.json", remedy=REMEDY.format(folder=folder))
-    )
-    for key, kind in CONFIGURATION_KEYS.items():
-        if not isinstance(configuration.get(key), kind):
-            raise UserError(
-                f"{folder} is no model's folder: its configuration.json has no {key!r}."
-            )
-    return configuration
+    return read_json(path, KEYS, REMEDY.format(folder=folder))
 
 
 class TranslationModel:
@@ -110,8 +79,8 @@ class TranslationModel:
     experiment: the first folder's. precision: of weights and states; probabilities are in float32
     at least. gpus: how many the job was given; with none, a GPU is used where there is one.
     max_length: the most subwords of a line, TIMES_TRAINING_LENGTH as many as in training without
-    it; a model with learned positions may reach less far. Raises UserError for a folder that is not
-    a model's, and for one whose vocabulary or languages are not those of the first.
+    it; a model with learned positions may reach less far. Raises UserError for a folder that is
+    damaged or not a model's, and for one whose vocabulary or languages are not those of the first.
     """
 
     def __init__(
@@ -121,72 +90,61 @@ class TranslationModel:
         gpus: int = 0,
         max_length: int | None = None,
     ):
-        configurations = [read_configuration(folder) for folder in folders]
-        self.configuration = configurations[0]
-        for folder, configuration in zip(folders, configurations, strict=True):
-            check_subwords(folder, REMEDY.format(folder=folder))
-            self.require_same_text(folders[0], folder, configuration)
+        self.configuration = read_configuration(folders[0])
         path = str(folders[0] / "configuration.json")
         vocabulary = validated(Vocabulary, self.configuration["vocabulary"], path)
         self.experiment = validated(Experiment, self.configuration["experiment"], path)
-        self.source_preprocessing = Preprocessing(
-            vocabulary.preprocessing, self.configuration["source"]
-        )
-        self.target_preprocessing = Preprocessing(
-            vocabulary.preprocessing, self.configuration["target"]
+        self.source_preprocessing, self.target_preprocessing = (
+            Preprocessing(vocabulary.preprocessing, self.configuration[side])
+            for side in ("source", "target")
         )
         self.subwords = SubwordPair.load(folders[0])
         self.precision = precision
         self.device = choose_device(gpus)
-        models = [
-            self.load(folder, configuration)
-            for folder, configuration in zip(folders, configurations, strict=True)
-        ]
+        models = [self.load(folder) for folder in folders]
         self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
-        trained = trained_length(self.configuration, vocabulary, path)
-        longest = max_length or TIMES_TRAINING_LENGTH * trained
+        longest = max_length or TIMES_TRAINING_LENGTH * self.configuration["max_length"]
         self.longest = min(longest, reach(self.model) or longest)
 
-    def require_same_text(self, first: Path, folder: Path, configuration: dict) -> None:
-        """Raise UserError when a folder's vocabulary or languages are not those of the first."""
-        same_configuration = all(
-            configuration[key] == self.configuration[key]
+    def load(self, folder: Path) -> Model:
+        """Return a folder's model in evaluation mode, on a GPU if there is one."""
+        configuration = read_configuration(folder)
+        subwords = SubwordPair.load(folder)
+        if subwords.checksums != self.subwords.checksums or any(
+            configuration[key] != self.configuration[key]
             for key in ("vocabulary", "source", "target")
-        )
-        if not same_configuration or any(
-            (folder / name).read_bytes() != (first / name).read_bytes() for name in SUBWORD_FILES
         ):
             raise UserError(
-                f"{folder} has not the vocabulary and languages of {first}: they cannot translate"
-                " as one."
+                f"{folder} has another vocabulary or other languages than the first model: they"
+                " cannot translate as one."
             )
-
-    def load(self, folder: Path, configuration: dict) -> Model:
-        """Return a folder's model in evaluation mode, on a GPU if there is one."""
-        path = str(folder / "configuration.json")
-        experiment = validated(Experiment, configuration["experiment"], path)
-        sizes = (self.subwords.source.size, self.subwords.target.size)
+        path = folder / "configuration.json"
+        experiment = validated(Experiment, configuration["experiment"], str(path))
         remedy = REMEDY.format(folder=folder)
-        weights = load_tensors(folder / "model.safetensors", remedy)[0]
+        weights, _ = load_tensors(folder / "model.safetensors", remedy)
+        sizes = (subwords.source.size, subwords.target.size)
+        model = build_uninitialized(experiment.model, *sizes, self.device)
         try:
-            try:
-                model = build_uninitialized(experiment.model, *sizes, self.device)
-            except RuntimeError:
-                # A configuration of another model may ask for more memory than there is.
-                outline = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
-                require_same_parameters(outline, weights)
-                raise
             set_parameters(model, weights)
         except UserError as error:
-            text = str(error).removesuffix(".")
-            raise UserError(f"{path}: {text}: {remedy}.") from None
+            raise UserError(f"{path}: {str(error).removesuffix('.')}: {remedy}.") from None
         return model.to(self.precision).eval()
 
     @property
     def single(self) -> Model:
-        """The model, of one folder: an ensemble has no attention, and cannot be exported."""
-        assert isinstance(self.model, Model)
+        """The model of one folder. Raises UserError for an ensemble, which has no attention."""
+        if not isinstance(self.model, Model):
+            raise UserError("several models have no common attention or weights: give one.")
         return self.model
+
+    @property
+    def length_power(self) -> float:
+        """The exponent of |Y| that CTranslate2 and transformers call length_penalty.
+
+        The penalty of Wu et al. has none, and gets their usual 1.
+        """
+        decoding = self.experiment.decoding
+        return {"power": decoding.alpha, "none": 0.0, "wu": 1.0}[decoding.penalty]
 
     def encode(self, lines: list[str], first_line: int = 1) -> list[list[int]]:
         """Return the tokens of source lines, cut where there are too many.
@@ -210,69 +168,35 @@ class TranslationModel:
         return CONTROL_CHARACTERS.sub(" ", text)
 
     def align(
-        self, sources: list[list[int]], targets: list[list[list[int]]]
-    ) -> list[list[list[tuple[int, int]]]]:
-        """Return for each target of each source pairs of word numbers (source, target).
+        self, sources: list[list[int]], targets: list[list[int]]
+    ) -> list[list[tuple[int, int]]]:
+        """Return for each source and its target pairs of word numbers (source, target).
 
         Words are those of the text that subwords are made from. Raises UserError for a model
         without attention.
         """
-        pairs = [
-            (source, target)
-            for source, source_targets in zip(sources, targets, strict=True)
-            for target in source_targets
-        ]
-        links = []
-        for batch in alignment_batches(pairs):
-            batch_sources = [source for source, _ in batch]
-            batch_targets = [target for _, target in batch]
-            links += align(self.single, batch_sources, batch_targets)
-        aligned = (
+        links: list[tuple[list[int], list[list[int]]]] = []
+        longer_sides = [max(pair, key=len) for pair in zip(sources, targets, strict=True)]
+        for numbers in length_sorted_batches(longer_sides, ROWS_OF_MAPS):
+            batch = ([side[number] for number in numbers] for side in (sources, targets))
+            links.append((numbers, align(self.single, *batch)))
+        return [
             word_links(
-                pair_links,
+                positions,
                 word_numbers(source, self.subwords.source),
                 word_numbers(target, self.subwords.target),
             )
-            for pair_links, (source, target) in zip(links, pairs, strict=True)
+            for positions, source, target in zip(
+                in_order(links, len(sources)), sources, targets, strict=True
+            )
+        ]
+
+    def translate(self, lines: list[str], decoding: Decoding | None = None) -> list[str]:
+        """Return the translations of the lines, in their order.
+
+        decoding: instead of the experiment's own.
+        """
+        batches = translate_tokens(
+            self.model, self.encode(lines), decoding or self.experiment.decoding
         )
-        return [list(islice(aligned, len(source_targets))) for source_targets in targets]
-
-    def translate(self, lines: list[str], decoding: Decoding) -> list[str]:
-        """Return the translations of the lines, in their order."""
-        batches = translate_tokens(self.model, self.encode(lines), decoding)
         return [self.decode(best.tokens) for (best,) in in_order(batches, len(lines))]
-
-
-def trained_length(configuration: dict, vocabulary: Vocabulary, path: str) -> int:
-    """Return the most subwords that a side of a training pair had.
-
-    Folders of earlier versions do not record it: then it is the vocabulary's limit or the default.
-    path: what errors call the configuration.
-    """
-    if "cleaning" in configuration:
-        return validated(Cleaning, configuration["cleaning"], path).max_length
-    return vocabulary.max_length or Cleaning().max_length
-
-
-def alignment_batches(
-    pairs: list[tuple[list[int], list[int]]],
-) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """Yield consecutive pairs of source and target whose attention maps fit into memory together.
-
-    What counts is the number of pairs times the longest source times the longest target.
-    """
-    batch: list[tuple[list[int], list[int]]] = []
-    longest_source = 0
-    longest_target = 0
-    for source, target in pairs:
-        longest_source = max(longest_source, len(source) + 1)
-        longest_target = max(longest_target, len(target) + 1)
-        token_pairs = (len(batch) + 1) * longest_source * longest_target
-        if batch and token_pairs > ALIGNED_TOKEN_PAIRS:
-            yield batch
-            batch = []
-            longest_source = len(source) + 1
-            longest_target = len(target) + 1
-        batch.append((source, target))
-    if batch:
-        yield batch

@@ -1,6 +1,5 @@
 """Export to transformers: our Transformer as a Marian model, whose architecture is the same."""
 
-import json
 from pathlib import Path
 
 import torch
@@ -13,55 +12,70 @@ from transformers.models.marian.modeling_marian import (
 )
 
 from nmt import configuration
+from nmt.errors import UserError
+from nmt.files import write_json
 from nmt.models.attention import MultiHeadAttention
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.transformer import Transformer
 from nmt.models.transformer_layers import DecoderLayer, EncoderLayer
-from nmt.serving.card import length_power
 from nmt.serving.folder import TranslationModel
-from nmt.serving.formats import MAX_POSITIONS, all_pieces, has_uneven_heads, refuse
 from nmt.text.subwords import Subwords
 
+MAX_POSITIONS = 1024  # tokens of a side
+LOADING = (
+    'Load `tokenizer = MarianTokenizer.from_pretrained(".")`; translate with `outputs ='
+    ' MarianMTModel.from_pretrained(".").generate(**tokenizer(TEXT, return_tensors="pt"))` and'
+    " `tokenizer.decode(outputs[0], skip_special_tokens=True)`."
+)
 
-def to_huggingface(model: TranslationModel, precision: str, output: Path) -> None:
-    """Write what MarianMTModel and MarianTokenizer load.
 
-    Raises UserError for a Transformer that differs from Marian's.
+def to_huggingface(model: TranslationModel, precision: str, output: Path) -> str:
+    """Write what MarianMTModel and MarianTokenizer load, and return the line that says how.
+
+    Raises UserError for a model that differs from Marian's.
     """
     config = model.experiment.model
-    assert isinstance(config, configuration.Transformer)
-    assert isinstance(model.model, Transformer)
-    features = {
-        "a norm before each sublayer": config.norm == "pre",
-        "positions that are not sinusoidal": config.positions != "sinusoidal",
-        "embeddings that are not tied": config.tie != "all",
-        "heads whose width is not d_model / heads": has_uneven_heads(config),
-    }
-    refuse("huggingface", features)
-    marian = marian_model(model.model, config, model.subwords.target.size)
+    transformer = model.single
+    source, target = model.subwords.source, model.subwords.target
+    if (
+        not isinstance(config, configuration.Transformer)
+        or not isinstance(transformer, Transformer)
+        or not isinstance(source, Subwords)
+        or not isinstance(target, Subwords)
+        or (config.norm, config.positions, config.tie) != ("post", "sinusoidal", "all")
+        or set(transformer.encoder[0].self_attention.widths) != {config.d_model}
+        or precision == "int8"
+    ):
+        raise UserError(
+            "transformers' Marian carries Transformers with sentencepiece's subwords, norms behind"
+            " sublayers, sinusoidal positions, tied embeddings and heads of d_model / heads, not in"
+            " int8: this model is another."
+        )
+    marian = marian_model(transformer, config, target.size)
     marian.generation_config = GenerationConfig.from_model_config(marian.config)
     marian.generation_config.update(
         num_beams=model.experiment.decoding.beam,
-        length_penalty=length_power(model.experiment.decoding),
+        length_penalty=model.length_power,
         max_length=MAX_POSITIONS,
         bad_words_ids=[[PAD], [BOS]],
         forced_eos_token_id=None,
     )
     marian.to(getattr(torch, precision)).save_pretrained(output)
+    write_tokenizer(source, target, model.configuration, output)
+    return LOADING
 
-    write_tokenizer(model, output)
 
+def write_tokenizer(
+    source: Subwords, target: Subwords, languages: dict[str, str], output: Path
+) -> None:
+    """Write the vocabulary and settings of a MarianTokenizer, and both sentencepiece models.
 
-def write_tokenizer(model: TranslationModel, output: Path) -> None:
-    """Write the vocabulary and settings of a MarianTokenizer, and both sentencepiece models."""
-    source = model.subwords.source
-    target = model.subwords.target
-    assert isinstance(source, Subwords)  # word-pieces are refused
-    assert isinstance(target, Subwords)
-    vocabulary = {piece: number for number, piece in enumerate(all_pieces(target))}
+    languages: by "source" and "target".
+    """
+    pieces = target.pieces(list(range(target.size)))
     tokenizer_config = {
-        "source_lang": model.configuration["source"],
-        "target_lang": model.configuration["target"],
+        "source_lang": languages["source"],
+        "target_lang": languages["target"],
         "pad_token": "<pad>",
         "unk_token": "<unk>",
         "eos_token": "</s>",
@@ -69,10 +83,8 @@ def write_tokenizer(model: TranslationModel, output: Path) -> None:
         "tokenizer_class": "MarianTokenizer",
         "model_max_length": MAX_POSITIONS,
     }
-    vocabulary_text = json.dumps(vocabulary, ensure_ascii=False)
-    (output / "vocab.json").write_text(vocabulary_text, encoding="utf-8")
-    tokenizer_text = json.dumps(tokenizer_config, indent=2)
-    (output / "tokenizer_config.json").write_text(tokenizer_text, encoding="utf-8")
+    write_json(output / "vocab.json", {piece: number for number, piece in enumerate(pieces)})
+    write_json(output / "tokenizer_config.json", tokenizer_config)
     (output / "source.spm").write_bytes(source.processor.serialized_model_proto())
     (output / "target.spm").write_bytes(target.processor.serialized_model_proto())
 
@@ -117,36 +129,29 @@ def marian_model(
             if name.endswith("bias"):
                 parameter.zero_()
         marian.model.shared.weight.copy_(model.target_embedding.weight[:, order])
-        for marian_layer, layer in zip(marian.model.encoder.layers, model.encoder, strict=True):
-            copy_encoder_layer(marian_layer, layer, order)
-        decoder_layers = zip(marian.model.decoder.layers, model.decoder, strict=True)
-        for marian_decoder_layer, decoder_layer in decoder_layers:
-            copy_decoder_layer(marian_decoder_layer, decoder_layer, order)
+        marian_layers = (*marian.model.encoder.layers, *marian.model.decoder.layers)
+        layers = (*model.encoder, *model.decoder)
+        for marian_layer, layer in zip(marian_layers, layers, strict=True):
+            copy_layer(marian_layer, layer, order)
     return marian.eval()
 
 
-def copy_encoder_layer(
+def copy_layer(
     marian_layer: MarianEncoderLayer | MarianDecoderLayer,
     layer: EncoderLayer | DecoderLayer,
     order: list[int],
 ) -> None:
-    """Copy self-attention and feed-forward network, which layers of the decoder have too."""
+    """Copy a layer of the encoder, or of the decoder, which has cross-attention too."""
     copy_attention(marian_layer.self_attn, layer.self_attention, order)
     copy_norm(marian_layer.self_attn_layer_norm, layer.after_self.norm, order)
+    if isinstance(layer, DecoderLayer):
+        copy_attention(marian_layer.encoder_attn, layer.cross_attention, order)
+        copy_norm(marian_layer.encoder_attn_layer_norm, layer.after_cross.norm, order)
     marian_layer.fc1.weight.copy_(layer.feed_forward.inner.weight[:, order])
     marian_layer.fc1.bias.copy_(layer.feed_forward.inner.bias)
     marian_layer.fc2.weight.copy_(layer.feed_forward.outer.weight[order])
     marian_layer.fc2.bias.copy_(layer.feed_forward.outer.bias[order])
     copy_norm(marian_layer.final_layer_norm, layer.after_feed_forward.norm, order)
-
-
-def copy_decoder_layer(
-    marian_layer: MarianDecoderLayer, layer: DecoderLayer, order: list[int]
-) -> None:
-    """Copy a layer of the decoder."""
-    copy_encoder_layer(marian_layer, layer, order)
-    copy_attention(marian_layer.encoder_attn, layer.cross_attention, order)
-    copy_norm(marian_layer.encoder_attn_layer_norm, layer.after_cross.norm, order)
 
 
 def copy_attention(
