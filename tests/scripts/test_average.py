@@ -121,6 +121,12 @@ def test_what_is_not_there(prepared, run, run_failing, changes, message):
     assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "training.json"]
 
 
+def test_a_damaged_training_json_is_named(prepared, run, run_failing):
+    (run / "training.json").write_text("{}")
+    assert str(run / "training.json") in run_failing("average", *arguments(prepared, run))
+    assert not (run / "model").exists()
+
+
 def test_a_damaged_checkpoint_is_named(prepared, run, run_failing):
     checkpoint = run / "checkpoints" / "00000030.safetensors"
     content = checkpoint.read_bytes()

@@ -108,6 +108,16 @@ def test_too_little_memory_is_one_sentence(models):
         model.translate(["a dog"], model.experiment.decoding)
 
 
+def test_what_is_read_is_not_replaced(models, tmp_path, run_failing):
+    text = tmp_path / "text"
+    text.write_text("a dog .\n")
+    error = run_failing(
+        "translate", f"--model={models / 'seq2seq'}", f"--input={text}", f"--output={text}"
+    )
+    assert str(text) in error
+    assert text.read_text() == "a dog .\n"
+
+
 def test_invalid_text_is_named_and_nothing_written(models, tmp_path, run_failing):
     source, output = tmp_path / "source.txt", tmp_path / "out.txt"
     source.write_bytes(b"a dog sits .\nein H\xfcgel\n")
