@@ -47,7 +47,7 @@ rule all:
     input:
         tables(),
         figures(),
-        models_and_cards(),
+        default_models(),
         translations_and_scores(),
         pages(),
 

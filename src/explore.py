@@ -27,7 +27,7 @@ def main(args: argparse.Namespace) -> None:
             raise UserError("--recorded makes a file: name it with --output.")
         if args.port is not None:
             raise UserError("--recorded makes a file, and serves none: leave --port out.")
-        remedy = "delete it and run snakemake, or record_attention.py, which make it again"
+        remedy = "delete it and run snakemake, or attend.py, which make it again"
         models = [read_json(path, ["title", "sentences"], remedy) for path in args.recorded]
         write_text(args.output, explorer_page(args.title or "Recorded sentences", models))
     else:
@@ -62,7 +62,7 @@ if __name__ == "__main__":
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--model", type=Path, metavar="FOLDER", help="made by average.py: serve it")
     source.add_argument(
-        "--recorded", type=Path, nargs="+", metavar="FILE", help="made by record_attention.py"
+        "--recorded", type=Path, nargs="+", metavar="FILE", help="made by attend.py"
     )
     parser.add_argument(
         "--port",

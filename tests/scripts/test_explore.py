@@ -156,7 +156,7 @@ def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
     folder = tiny_models.make_model(tmp_path, "rnnsearch")
     recorded = tmp_path / "maps.json"
     process = run_script(
-        "record_attention",
+        "attend",
         *("--model", folder, "--sentence", "a dog runs .", "--threads", 1),
         *("--source", tmp_path / "text.en", "--output", recorded),
     )
@@ -179,5 +179,5 @@ def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
         recorded.write_text(damage)
         error = run_failing("explore", "--recorded", recorded, "--output", tmp_path / "other.html")
         assert error.startswith(f"error: {recorded} is ")
-        assert "delete it and run snakemake, or record_attention.py" in error
+        assert "delete it and run snakemake, or attend.py" in error
     assert not (tmp_path / "other.html").exists()

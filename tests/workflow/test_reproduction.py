@@ -139,7 +139,6 @@ def test_a_second_run_does_nothing(made):
     ("path", "remade_by"),
     [
         ("runs/tiny/tiny-transformer/seed-1/model", "average"),
-        ("runs/tiny/tiny-transformer/seed-1/card.md", "describe"),
         ("runs/tiny/tiny-transformer/seed-1/test.translations.txt", "translate"),
         ("runs/tiny/tiny-transformer/seed-1/dev.scores.json", "score"),
         ("runs/tiny/tiny-ensemble/ensemble/test.translations.txt", "translate"),
@@ -180,9 +179,7 @@ def check_that_a_changed_row_alone_reruns(folder):
                 "train",
                 "average",
                 "attend",
-                "record_attention",
                 "measure_gradients",
-                "describe",
             )
         ),
         *(f"{rule} {translated}" for rule in ("translate", "score")),

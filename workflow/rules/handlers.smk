@@ -96,7 +96,7 @@ def say_what_was_made():
     print(f"\n{table}\n", file=sys.stderr)
     print(f"Tables:  {folder}/tables", file=sys.stderr)
     print(f"Figures: {folder}/figures", file=sys.stderr)
-    print("Models:  results/runs, each with a card.md", file=sys.stderr)
+    print("Models:  results/runs, each with a README.md", file=sys.stderr)
     print("Snakemake's report: snakemake --report results/report.html", file=sys.stderr)
     model = Path(recorded_attention()[-1]).with_name("model")
     print(f"Try a model: python src/explore.py --model {model}", file=sys.stderr)

@@ -110,14 +110,6 @@ def models(wildcards):
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
-def scores_of_a_run(wildcards):
-    """Return the run's scores of each split for which a table shows its experiment."""
-    tables = REPRODUCTION.default_tables.values()
-    splits = [table.split for table in tables if wildcards.experiment in table.experiments]
-    folder = f"results/runs/{wildcards.corpus}/{wildcards.experiment}/seed-{wildcards.seed}"
-    return [f"{folder}/{split}.scores.json" for split in dict.fromkeys(splits)]
-
-
 def token_folders():
     """Return the tokens of all vocabularies that the rows made by default use."""
     vocabularies = [CATALOG.experiment(name).vocabulary for name, _ in run_names(ROWS)]

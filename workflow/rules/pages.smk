@@ -1,31 +1,6 @@
 # Pages that need nothing but a browser: all on one, attention, translations.
 
 
-rule record_attention:
-    input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
-    output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/attention-maps.json",
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/record_attention.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/record_attention.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(800, per_parameter=8),
-        gpu=0,
-        runtime=minutes(10),
-    params:
-        sentence=lambda wildcards: REPRODUCTION.attention,
-    shell:
-        f"python {SCRIPTS}/record_attention.py"
-        " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
-        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
-
-
 rule explore:
     input:
         recorded_attention(),
@@ -85,7 +60,7 @@ rule publish:
         tables(),
         figures(),
         translation_pages(),
-        translated("card.md", [row for row in ROWS if row not in CATALOG.ensembles]),
+        default_models(),
         explorer="results/{reproduction}/explorer.html",
         configuration="results/{reproduction}/configuration.json",
     output:
@@ -112,7 +87,7 @@ rule publish:
 
 rule trace:
     input:
-        models_and_cards(),
+        default_models(),
         index="results/{reproduction}/index.html",
         configuration="results/{reproduction}/configuration.json",
     output:

@@ -52,10 +52,9 @@ def figures():
     ]
 
 
-def models_and_cards():
-    """Return the model and the card of every training of the rows made by default."""
-    experiments = [row for row in ROWS if row not in CATALOG.ensembles]
-    return trained("model", experiments) + trained("card.md", experiments)
+def default_models():
+    """Return the model of every training of the rows made by default."""
+    return trained("model", [row for row in ROWS if row not in CATALOG.ensembles])
 
 
 def translations_and_scores():
@@ -72,7 +71,7 @@ def recorded_attention():
     """Return the attention that the first table's models have with their first seed."""
     folder = f"results/runs/{REPRODUCTION.corpus}"
     return [
-        f"{folder}/{name}/seed-{REPRODUCTION.seeds_for(name)[0]}/attention-maps.json"
+        f"{folder}/{name}/seed-{REPRODUCTION.seeds_for(name)[0]}/attention.json"
         for name in experiments_of(FIRST_TABLE)
     ]
 

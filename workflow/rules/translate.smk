@@ -74,30 +74,10 @@ rule sweep:
         " --output {output} --threads {threads} --gpus {resources.gpu} --log {log}"
 
 
-rule describe:
-    input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        scores=scores_of_a_run,
-    output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/card.md",
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/describe.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/describe.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
-    shell:
-        f"python {SCRIPTS}/describe.py"
-        " --model {input.model} --scores {input.scores} --output {output} --log {log}"
-
-
 rule attend:
     input:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/attention.json",
     log:
@@ -115,5 +95,5 @@ rule attend:
         sentence=lambda wildcards: REPRODUCTION.attention,
     shell:
         f"python {SCRIPTS}/attend.py"
-        " --model {input} --sentence {params.sentence:q} --gpus {resources.gpu} --output {output}"
-        " --log {log}"
+        " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"

@@ -161,5 +161,5 @@ def memory_for(source: Source, rows: int) -> AbstractContextManager[None]:
     sentences, length = source.tokens.shape
     return enough_memory(
         f"a batch of {sentences} x {length} subwords with {rows} hypotheses a sentence",
-        "split long lines into sentences, or lower --max-length, --beam or --n-best",
+        "split long lines into sentences, or lower --beam or --n-best",
     )

@@ -6,7 +6,7 @@ from nmt.serving.folder import TranslationModel
 
 
 def explorer_page(title: str, models: list[dict]) -> str:
-    """Return the page of models whose attention record_attention.py has written."""
+    """Return the page of models whose attention attend.py has written."""
     data = embedded({"scale": SCALE, "models": models})
     return render("explorer.html.j2", title=title, data=data, live=False)
 

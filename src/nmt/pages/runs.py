@@ -11,7 +11,7 @@ from nmt.files import read_json
 from nmt.paper.results import Run, provenance
 
 # Files of a run that a page links to where they are there
-FILES = ("training.json", "metrics.jsonl", "card.md", "model/configuration.json")
+FILES = ("training.json", "metrics.jsonl", "model/README.md", "model/configuration.json")
 
 
 @dataclass(frozen=True)

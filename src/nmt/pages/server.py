@@ -9,7 +9,7 @@ from threading import Lock
 
 from nmt.errors import UserError
 from nmt.pages.explorer import live_page
-from nmt.serving.attention import as_json, attend
+from nmt.serving.attention import attend
 from nmt.serving.folder import TranslationModel
 
 LOOPBACK = "127.0.0.1"
@@ -55,9 +55,8 @@ class ExplorerServer(ThreadingHTTPServer):
             )
         if any(unicodedata.category(character) in NO_TEXT for character in sentence):
             raise UserError("the sentence has line ends or control characters: take one line.")
-        beam = self.model.experiment.decoding.beam
         with self.turn:
-            return as_json(self.model, attend(self.model, sentence, beam))
+            return attend(self.model, sentence)
 
 
 class ExplorerHandler(BaseHTTPRequestHandler):

@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.pages.explorer import explorer_page
-from nmt.serving.attention import as_json, attend
+from nmt.serving.attention import attend
 from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
 from tests.support.browser import DESKTOP, PHONE, opened
@@ -17,7 +17,7 @@ def address(tmp_path_factory):
     models = []
     for family in FAMILIES:
         model = TranslationModel(tiny_models.make_model(folder, family))
-        sentences = [as_json(model, attend(model, line, 2)) for line in tiny_models.SOURCE[:2]]
+        sentences = [attend(model, line) for line in tiny_models.SOURCE[:2]]
         models.append({"title": family, "sentences": sentences})
     path = folder / "explorer.html"
     path.write_text(explorer_page("Tiny </script> & co", models), encoding="utf-8")
