@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt import command
-from nmt.errors import UserError, nearest
+from nmt.errors import UserError
+from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import check_scorable, scorers
 from nmt.evaluation.significance import Comparison, compare
 from nmt.files import read_lines, write_json
@@ -24,10 +25,6 @@ def main(args: argparse.Namespace) -> None:
     if len(args.names) != len(args.translations):
         raise UserError("give each file of --translations the name of its system in --names.")
     scorer_by_name = scorers(args.target_language)
-    for name in args.metrics:
-        if name not in scorer_by_name:
-            raise UserError(f"unknown metric {name!r}: {nearest(name, scorer_by_name)}")
-
     references = [list(read_lines(path)) for path in args.references]
     systems: dict[str, list[list[str]]] = {name: [] for name in args.names}
     for name, path in zip(args.names, args.translations, strict=True):
@@ -83,8 +80,7 @@ if __name__ == "__main__":
         "--metrics",
         nargs="+",
         default=["bleu"],
-        metavar="NAME",
-        help="metrics by the names that score.py gives them",
+        choices=[name for name, metric in METRICS.items() if metric.scorer],
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -29,26 +29,15 @@ def main(args: argparse.Namespace) -> None:
     references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])
     bleu = BLEU(lowercase=model.source_preprocessing.lowercase)
-    default = model.experiment.decoding
-    settings = [default.model_copy(update={"beam": beam}) for beam in args.beams]
-    settings += [default.model_copy(update={"alpha": alpha}) for alpha in args.alphas]
-
-    points = []
-    for decoding in progress(settings, "sweeping", len(settings), "settings"):
+    sweep: dict[str, list] = {"beam": [], "alpha": []}
+    settings = [("beam", value) for value in args.beams]
+    settings += [("alpha", value) for value in args.alphas]
+    for name, value in progress(settings, "sweeping", len(settings), "settings"):
+        decoding = model.experiment.decoding.model_copy(update={name: value})
         score = bleu.corpus_score(model.translate(lines, decoding), [references])
-        point = {
-            "beam": decoding.beam,
-            "alpha": decoding.alpha,
-            "bleu": score.score,
-            "length": score.sys_len / score.ref_len,
-        }
-        points.append(point)
-    sweep = {
-        "signature": str(bleu.get_signature()),
-        "beam": points[: len(args.beams)],
-        "alpha": points[len(args.beams) :],
-    }
-    write_json(args.output, sweep)
+        point = {"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score}
+        sweep[name].append(point | {"length": score.sys_len / score.ref_len})
+    write_json(args.output, {"signature": str(bleu.get_signature()), **sweep})
 
 
 if __name__ == "__main__":

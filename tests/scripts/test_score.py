@@ -61,16 +61,6 @@ def test_scores_are_written(folder, run_score):
         assert f"{name} {result[name]['score']:.2f}" in process.stderr
 
 
-def test_output_is_optional_because_all_is_printed(folder, run_script):
-    paths = [f"--translations={folder / 't.de'}", f"--references={folder / 'r.de'}"]
-    before = sorted(folder.rglob("*"))
-    process = run_script("score", *paths, "--target-language=de", cwd=folder)
-    assert process.returncode == 0, process.stderr
-    names = [name for name, metric in METRICS.items() if metric.scorer]
-    assert [line.split()[0] for line in process.stderr.splitlines()] == names
-    assert sorted(folder.rglob("*")) == before
-
-
 def test_more_references_gzip_and_sources(folder, run_score):
     with gzip.open(folder / "second.de.gz", "wt", encoding="utf-8") as file:
         file.write(TRANSLATION)

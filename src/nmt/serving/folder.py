@@ -15,7 +15,12 @@ from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
-from nmt.models.weights import load_tensors, save_tensors, set_parameters
+from nmt.models.weights import (
+    load_tensors,
+    require_same_parameters,
+    save_tensors,
+    set_parameters,
+)
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair, copy_subwords
@@ -123,11 +128,14 @@ class TranslationModel:
         remedy = REMEDY.format(folder=folder)
         weights, _ = load_tensors(folder / "model.safetensors", remedy)
         sizes = (subwords.source.size, subwords.target.size)
-        model = build_uninitialized(experiment.model, *sizes, self.device)
         try:
-            set_parameters(model, weights)
+            # No memory is taken for what a configuration of another model says.
+            outline = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
+            require_same_parameters(outline, weights)
         except UserError as error:
             raise UserError(f"{path}: {str(error).removesuffix('.')}: {remedy}.") from None
+        model = build_uninitialized(experiment.model, *sizes, self.device)
+        set_parameters(model, weights)
         return model.to(self.precision).eval()
 
     @property
