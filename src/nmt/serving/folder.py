@@ -15,12 +15,7 @@ from nmt.files import atomic_write, read_json, write_json, write_text
 from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
-from nmt.models.weights import (
-    load_tensors,
-    require_same_parameters,
-    save_tensors,
-    set_parameters,
-)
+from nmt.models.weights import load_tensors, require_same_parameters, save_tensors, set_parameters
 from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair, copy_subwords
