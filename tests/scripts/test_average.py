@@ -87,23 +87,6 @@ def test_a_checkpoint_that_was_deleted_is_not_done_without(prepared, run, run_fa
     assert not (run / "model").exists()
 
 
-def test_the_folder_translates_anywhere(prepared, run, run_script):
-    assert run_script("average", *arguments(prepared, run)).returncode == 0
-    moved = (run / "model").rename(run / "moved")
-    process = run_script(
-        "translate", f"--model={moved}", "--threads=1", input="the old man sleeps .\n\n", cwd=run
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.count("\n") == 2
-
-
-def test_it_can_be_made_again(prepared, run, run_script):
-    (run / "model").mkdir()
-    (run / "model" / "old").touch()
-    assert run_script("average", *arguments(prepared, run)).returncode == 0
-    assert not (run / "model" / "old").exists()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -9,7 +9,6 @@ import pytest
 
 from nmt.configuration import Vocabulary
 from nmt.decoding.translator import force_tokens, translate_tokens
-from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import copy_subwords
@@ -42,24 +41,19 @@ def translate(run_script, model, text, *extra):
 
 
 @pytest.mark.parametrize("family", tiny_models.NAMES)
-def test_a_line_out_for_each_line_in(models, run_script, family):
-    output = translate(run_script, models / family, "".join(f"{line}\n" for line in AWKWARD))
-    lines = output.split("\n")
+def test_a_line_out_for_each_line_in(models, tmp_path, run_script, family):
+    text = "\n".join(AWKWARD)  # without the end of the last line
+    piped = translate(run_script, models / family, text)
+    lines = piped.split("\n")
     assert lines.pop() == ""
     assert len(lines) == len(AWKWARD)
     assert lines[1:3] == ["", ""]
-    model = TranslationModel(models / family)
-    assert lines == model.translate(AWKWARD, model.experiment.decoding)
+    assert lines == TranslationModel(models / family).translate(AWKWARD)
 
-
-def test_pipes_and_files_are_the_same(models, tmp_path, run_script):
-    text = "\n".join(AWKWARD)  # without the end of the last line
-    piped = translate(run_script, models / "rnnsearch", text)
-    source = tmp_path / "a source.txt"
+    source, output = tmp_path / "a source.txt", tmp_path / "new" / "out.txt"
     source.write_bytes(text.encode())
-    output = tmp_path / "new" / "out.txt"
     options = [f"--input={source}", f"--output={output}"]
-    assert translate(run_script, models / "rnnsearch", "", *options) == ""
+    assert translate(run_script, models / family, "", *options) == ""
     assert output.read_bytes().decode() == piped
 
 
@@ -88,18 +82,6 @@ def test_it_is_no_longer_than_learned_positions(tmp_path, run_script):
     assert warnings == ["source line 1", "target line 2"]
     assert process.stderr.count("only the first 63 subwords") == 2
     assert len(process.stdout.splitlines()) == 2
-
-
-def test_too_little_memory_is_one_sentence(models):
-    model = TranslationModel(models / "seq2seq")
-
-    def encode(source):
-        raise RuntimeError("can't allocate memory")
-
-    model.single.encode = encode
-    message = "not enough memory for a batch of 1 x 5 subwords with 4 hypotheses a sentence: split"
-    with pytest.raises(UserError, match=message):
-        model.translate(["a dog"], model.experiment.decoding)
 
 
 def test_what_is_read_is_not_replaced(models, tmp_path, run_failing):
@@ -196,18 +178,6 @@ def test_what_it_writes_is_scored_the_same_when_it_is_given(models, tmp_path, ru
         assert float(score_of_forced) == pytest.approx(forced_score(source, target), abs=2e-4)
 
 
-def test_samples_depend_on_the_seed_alone(models, run_script):
-    text = "a man sits on a bench .\ntwo dogs run .\n"
-
-    def sample(seed):
-        options = ["--sample", "--top-p=0.9", f"--seed={seed}"]
-        return translate(run_script, models / "transformer", text, *options)
-
-    first = sample(seed=1)
-    assert sample(seed=1) == first
-    assert sample(seed=2) != first
-
-
 def translate_command(root, model, *options):
     return [
         sys.executable,
@@ -216,19 +186,6 @@ def translate_command(root, model, *options):
         "--threads=1",
         *options,
     ]
-
-
-def test_a_line_is_translated_while_the_pipe_is_still_open(models, root):
-    command = translate_command(root, models / "rnnsearch")
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        for line in ("a dog sits .\n", "two dogs run .\n"):
-            process.stdin.write(line)
-            process.stdin.flush()
-            assert process.stdout.readline().endswith("\n")
-        process.stdin.close()
-    assert process.returncode == 0
 
 
 def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
@@ -247,11 +204,14 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
     record_property("printed", printed)
 
 
-def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, root):
+def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, root):
     lines = ["a man sits on a bench .\n", "two dogs run .\n", "two dogs run .\n"]
     (tmp_path / "source.txt").write_text("".join(lines))
-    options = ["--sample", f"--input={tmp_path / 'source.txt'}"]
-    from_file = translate(run_script, models / "transformer", "", *options)
+
+    def from_file(seed):
+        options = ["--sample", f"--seed={seed}", f"--input={tmp_path / 'source.txt'}"]
+        return translate(run_script, models / "transformer", "", *options)
+
     command = translate_command(root, models / "transformer", "--sample")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -262,7 +222,7 @@ def test_samples_do_not_depend_on_how_lines_come(models, tmp_path, run_script, r
             process.stdin.flush()
             from_pipe.append(process.stdout.readline())
         process.stdin.close()
-    assert "".join(from_pipe) == from_file
+    assert "".join(from_pipe) == from_file(seed=1) != from_file(seed=2)
     assert from_pipe[1] != from_pipe[2]
 
 
