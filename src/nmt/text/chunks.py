@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from multiprocessing import parent_process
 from itertools import islice
+from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 from nmt.errors import UserError
