@@ -35,12 +35,8 @@ def main(args: argparse.Namespace) -> None:
         model = TranslationModel(args.model, precision=dtype)
         sources = model.encode(list(read_lines(args.sources))[: args.sentences])
         with tempfile.TemporaryDirectory() as folder:
-            if library != THIS:
-                from nmt.serving.exports import export  # imports transformers
-
-                to = "huggingface" if library == "transformers" else library
-                export(model, args.model, to, precision or "float32", Path(folder) / "model")
-            translate = LOAD[library](model, Path(folder) / "model", device)
+            export = (precision or "float32", Path(folder) / "model")
+            translate = LOAD[library](model, *export, device)
         translate(sources[:50])  # memory is allocated and kernels are chosen
         begun = time.perf_counter()
         translations = translate(sources)
@@ -51,7 +47,7 @@ def main(args: argparse.Namespace) -> None:
     compare(args, commands, measured)
 
 
-def by_this(model: TranslationModel, _: Path, __: torch.device) -> Translate:
+def by_this(model: TranslationModel, _: str, __: Path, ___: torch.device) -> Translate:
     """Return this project's beam search, as other libraries can do it."""
     changes = {"penalty": "power", "alpha": 1.0, "stop": "beam"}
     decoding = model.experiment.decoding.model_copy(update=changes)
@@ -63,10 +59,15 @@ def by_this(model: TranslationModel, _: Path, __: torch.device) -> Translate:
     return translate
 
 
-def by_ctranslate2(model: TranslationModel, folder: Path, device: torch.device) -> Translate:
+def by_ctranslate2(
+    model: TranslationModel, precision: str, folder: Path, device: torch.device
+) -> Translate:
     """Return CTranslate2's beam search; weights are multiplied as they are stored."""
     from ctranslate2 import Translator
 
+    from nmt.serving.ctranslate2 import to_ctranslate2
+
+    to_ctranslate2(model, precision, folder)
     threads = torch.get_num_threads()
     translator = Translator(str(folder), device=device.type, intra_threads=threads)
     to_pieces, decoding = model.subwords.source.pieces, model.experiment.decoding
@@ -85,10 +86,15 @@ def by_ctranslate2(model: TranslationModel, folder: Path, device: torch.device) 
     return translate
 
 
-def by_transformers(model: TranslationModel, folder: Path, device: torch.device) -> Translate:
+def by_transformers(
+    model: TranslationModel, precision: str, folder: Path, device: torch.device
+) -> Translate:
     """Return transformers' beam search, in batches like this project's."""
     from transformers import MarianMTModel
 
+    from nmt.serving.marian import to_huggingface
+
+    to_huggingface(model, precision, folder)
     marian = MarianMTModel.from_pretrained(folder).eval().to(device)
     decoding = model.experiment.decoding
 
