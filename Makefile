@@ -13,7 +13,7 @@ all: environment
 PYTEST = python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: environment
-	. .venv/bin/activate && ruff check src tests envs benchmarks && ruff format --check src tests envs benchmarks \
+	. .venv/bin/activate && ruff check . && ruff format --check . \
 		&& snakefmt --check Snakefile workflow && mypy && $(PYTEST) tests/unit
 
 test: environment

@@ -34,7 +34,6 @@ channels:
   - nodefaults
 variables:
   PYTHONPATH: src
-  SNAKEMAKE_PROFILE: workflow/profiles/default
 dependencies:
   - python =3.11
   - pip

@@ -30,9 +30,6 @@ if [ -z "$installed" ] || [ "$(echo "$installed" | head -n 1)" != "$(place)" ]; 
     echo "Making .venv with $("$python" --version)."
     rm -rf .venv
     "$python" -m venv .venv || { rm -rf .venv && fail "$python could not make .venv, see above"; }
-    # The Snakefile stands in the root, where snakemake does not look for workflow/profiles.
-    profile='${SNAKEMAKE_PROFILE-${VIRTUAL_ENV%/*}/workflow/profiles/default}'
-    echo "export SNAKEMAKE_PROFILE=\"$profile\"" >>.venv/bin/activate
 elif [ "$installed" = "$(all_is_well)" ]; then
     echo "The environment in .venv is up to date."
     exit 0

@@ -19,7 +19,7 @@ from tests.support.workflows import TINY, copy_repository, environment
 HERE = Path(__file__).parent
 UPDATES = 600
 PATIENCE = 1200  # seconds: what hangs takes so long, a busy machine does not
-PROFILE = "workflow/profiles/slurm/config.yaml"
+PROFILE = "profiles/slurm/config.yaml"
 
 
 class Workplace:

@@ -41,13 +41,12 @@ def copy_bytecode(name: str, folder: Path) -> None:
             shutil.copy2(ROOT / cached, folder / cached)
 
 
-# The settings of workflow/profiles/default without its logger: tests read snakemake's own output.
-SETTINGS = ["--rerun-incomplete", "--rerun-triggers", "mtime", "params", "input"]
+SETTINGS = ["--workflow-profile", str(ROOT / "tests/workflow/profile")]
 
 
 def command(*arguments: object) -> list[str]:
     """Return Snakemake's command line."""
-    return [sys.executable, "-m", "snakemake", *map(str, arguments), *SETTINGS]
+    return [sys.executable, "-m", "snakemake", *SETTINGS, *map(str, arguments)]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -80,7 +79,7 @@ def dry_run(
     folder: Path, *arguments: str, configuration: str = TINY
 ) -> subprocess.CompletedProcess:
     """Do a dry run as snakemake() runs, without the time of importing snakemake."""
-    options = ["--dry-run", *arguments, "--cores", 2, "--configfile", configuration, *SETTINGS]
+    options = [*SETTINGS, "--dry-run", *arguments, "--cores", 2, "--configfile", configuration]
     return run_program(
         ["-m", "snakemake", *options],
         environment=environment(folder),

@@ -10,7 +10,7 @@ from tests.support.workflows import copy_repository, dry_run, planned_jobs, snak
 
 MINE = "config/mine.yaml"
 SPLITS = ("train", "dev", "test")
-EXTRACTED = {f"extract corpus=my-corpus, split={split}" for split in SPLITS}
+EXTRACTED = {f"extract_text corpus=my-corpus, split={split}" for split in SPLITS}
 RAW = [
     f"results/corpora/my-corpus/raw/{split}.{language}"
     for split in SPLITS
@@ -48,7 +48,12 @@ def test_the_text_is_divided(extracted):
 
 def test_everything_follows_from_it(extracted):
     jobs = planned_jobs(extracted, configuration=MINE)
-    assert {job.split()[0] for job in jobs} >= {"normalize", "train", "translate", "typeset"}
+    assert {job.split()[0] for job in jobs} >= {
+        "normalize_text",
+        "train",
+        "translate",
+        "make_table",
+    }
     assert not EXTRACTED & jobs
 
 
@@ -89,5 +94,5 @@ def test_a_file_that_is_not_there_is_named(extracted):
         (extracted / "away").rename(path)
         (extracted / "raw-away").rename(raw)
     assert process.returncode == 1
-    assert "Missing input files for rule extract:" in process.stdout
+    assert "Missing input files for rule extract_text:" in process.stdout
     assert "        data/train.de\n" in process.stdout

@@ -1,29 +1,18 @@
-"""The configuration, the environment of all jobs, and the wildcards."""
+"""The configuration, the wildcards, and the names of files that several rules use."""
 
 import os
 import re
 import shlex
-import sys
-from pathlib import Path
 
-import nmt
+from snakemake.exceptions import WorkflowError
+
 from nmt.configuration import load_reproduction, read_yaml
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
+from nmt.paper.figures import FIGURES
 
-if not Path(nmt.__file__).resolve().is_relative_to(ROOT.resolve()):
-    sys.exit(
-        f"error: Python has the package nmt of {Path(nmt.__file__).parents[2]}, not of {ROOT}:"
-        f" run `pip install --no-deps --editable {shlex.quote(str(ROOT))}`, or make there."
-    )
 
-# `snakemake` may be called by its path, without the environment being activated.
-os.environ.update(
-    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)])
-)
-os.environ.update(SETTINGS | os.environ)
-# Others may not write what snakemake itself writes, either (nmt.files).
-os.umask(os.umask(0o077) | 0o002)
+shell.prefix("".join(f"export {name}={value}; " for name, value in SETTINGS.items()))
 
 
 def in_repository(path):
@@ -31,43 +20,146 @@ def in_repository(path):
     return str(path if Path.cwd() == ROOT else ROOT / path)
 
 
-# Scripts are called by their whole path, so that --directory may name any folder.
-SCRIPTS = shlex.quote(in_repository("src"))
-
 try:
-    files = [Path(os.path.relpath(file)) for file in workflow.configfiles]
-    for file in files:
-        read_yaml(file, dict)  # refuses a duplicate key
-    where = " with ".join(map(str, files)) or "--config"
-    REPRODUCTION, CATALOG = load_reproduction(config, where, ROOT)
-    CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
-    # The rows of all tables that are made by default
-    ROWS = dict.fromkeys(
+    for file in workflow.configfiles:
+        read_yaml(Path(file), dict)  # refuses a key that is there twice
+    REPRODUCTION, CATALOG = load_reproduction(
+        config, " with ".join(map(os.path.relpath, workflow.configfiles)), ROOT
+    )
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
+# Scripts are called by their path, so that --directory may name any folder.
+SCRIPTS = shlex.quote(in_repository("src"))
+CATALOG_FOLDER = shlex.quote(in_repository(REPRODUCTION.catalog))
+FIRST_TABLE = next(iter(REPRODUCTION.tables))
+# The rows of all tables that are made by default
+ROWS = list(
+    dict.fromkeys(
         row for table in REPRODUCTION.default_tables.values() for row in table.experiments
     )
-    # The preprocessing steps of all vocabularies, by their name in paths
-    PREPROCESSING = {
-        vocabulary.preprocessing_name: vocabulary.preprocessing
-        for vocabulary in CATALOG.vocabularies.values()
-    }
-except UserError as error:
-    sys.exit(f"error: {error}")
+)
+# The preprocessing steps of all vocabularies, by their name in paths
+PREPROCESSING = {
+    vocabulary.preprocessing_name: vocabulary.preprocessing
+    for vocabulary in CATALOG.vocabularies.values()
+}
+# The experiments that tables rest on, by name
+EXPERIMENTS = {
+    name: CATALOG.experiment(name)
+    for row in REPRODUCTION.experiments
+    for name, _ in CATALOG.trainings(row, [1])
+}
+TRAINED = {experiment.trained_as or name for name, experiment in EXPERIMENTS.items()}
 
-# Not a parameter of any rule: where a file was found does not change what it is.
-if REPRODUCTION.mirror is not None:
-    os.environ.update(NMT_MIRROR=REPRODUCTION.mirror)
+
+def alternatives(names):
+    """Return the pattern of a wildcard that is one of these names."""
+    return "|".join(map(re.escape, names)) or "none"
+
+
+def trainings(rows):
+    """Return experiment and seed of every training that these rows rest on, each once."""
+    runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
+    return list(dict.fromkeys(runs))
+
+
+def run_files(name, rows):
+    """Return a file of every training that these rows rest on, each once.
+
+    What a training itself writes is in the run of the experiment that a row is trained as.
+    """
+    shared = name in ("training.json", "metrics.jsonl")
+    return list(
+        dict.fromkeys(
+            f"results/runs/{REPRODUCTION.corpus}/"
+            f"{shared and CATALOG.experiment(experiment).trained_as or experiment}/seed-{seed}/{name}"
+            for experiment, seed in trainings(rows)
+        )
+    )
+
+
+def translated(name, rows):
+    """Return a file of every run of these rows: one for each seed, or one for an ensemble."""
+    return [
+        path
+        for row in rows
+        for path in (
+            [f"results/runs/{REPRODUCTION.corpus}/{row}/ensemble/{name}"]
+            if row in CATALOG.ensembles
+            else run_files(name, [row])
+        )
+    ]
+
+
+def single_models(rows):
+    """Return those of the rows that are no ensembles."""
+    return [row for row in rows if row not in CATALOG.ensembles]
+
+
+def token_folders(split, rows):
+    """Return the tokens of a split in all vocabularies that these rows use."""
+    vocabularies = [CATALOG.experiment(name).vocabulary for name, _ in trainings(rows)]
+    return [
+        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/{split}"
+        for vocabulary in dict.fromkeys(vocabularies)
+    ]
+
+
+def vocabulary_file(name):
+    """Return a function of wildcards: a file of the vocabulary that the experiment uses."""
+
+    def path(wildcards):
+        vocabulary = CATALOG.experiment(wildcards.experiment).vocabulary
+        return f"results/corpora/{wildcards.corpus}/{vocabulary}/{name}"
+
+    return path
+
+
+def table_files(table):
+    """Return all forms of a table."""
+    folder = f"results/{REPRODUCTION.name}/tables"
+    return [f"{folder}/{table}.{form}" for form in ("md", "csv", "html", "tex")]
+
+
+def figures_of(tables):
+    """Return the names of the figures that these tables have."""
+    names = [
+        f"{table}.{figure}"
+        for table in tables
+        for figure, drawn in FIGURES.items()
+        if drawn.scope == "table" and table in REPRODUCTION.tables
+    ]
+    scope = {FIRST_TABLE: "reproduction", "search": "request"}
+    once = [scope[table] for table in tables if table in scope]
+    return names + [figure for figure, drawn in FIGURES.items() if drawn.scope in once]
+
+
+def figure_files(figure):
+    """Return all forms of a figure."""
+    folder = f"results/{REPRODUCTION.name}/figures"
+    return [f"{folder}/{figure}.{form}" for form in ("png", "pdf", "csv")]
+
+
+def threads_of_a_run():
+    """Return the threads with which all runs share the machine; a cluster's profile overrides it.
+
+    Side by side with one core each, runs finish sooner than one after the other with all cores.
+    """
+    return max(1, (workflow.cores or 1) // max(1, len(trainings(ROWS))))
 
 
 wildcard_constraints:
     corpus=REPRODUCTION.corpus,
-    experiment="|".join(map(re.escape, CATALOG.experiments)),
-    row="|".join(map(re.escape, REPRODUCTION.experiments)),
+    experiment=alternatives(EXPERIMENTS | dict.fromkeys(TRAINED)),
+    row=alternatives(REPRODUCTION.experiments),
     run=r"seed-\d+|ensemble",
     reproduction=re.escape(REPRODUCTION.name),
-    vocabulary="|".join(CATALOG.vocabularies),
-    preprocessing="|".join(PREPROCESSING),
-    split="|".join(CORPUS.split_names),
-    language="|".join(CORPUS.languages.values()),
-    archive="|".join(CORPUS.archives) or "none",
-    table="|".join(REPRODUCTION.tables),
+    vocabulary=alternatives({experiment.vocabulary for experiment in EXPERIMENTS.values()}),
+    preprocessing=alternatives(PREPROCESSING),
+    split=alternatives(CORPUS.split_names),
+    language=alternatives(CORPUS.languages.values()),
+    archive=alternatives(CORPUS.archives),
+    table=alternatives([*REPRODUCTION.tables, "complexity", "corpora", "search"]),
+    figure=alternatives(figures_of([*REPRODUCTION.tables, "search"])),
     seed=r"\d+",

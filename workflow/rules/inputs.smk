@@ -1,29 +1,9 @@
-"""The inputs and parameters of rules, as functions of wildcards and of the configuration."""
+"""The inputs and parameters of rules, as functions of wildcards."""
 
 import hashlib
 
-from nmt.configuration import former_spelling
 
-
-def experiment(wildcards):
-    """Return the experiment that a job is for."""
-    return CATALOG.experiment(wildcards.experiment)
-
-
-def settings_of(name):
-    """Return an experiment's settings, whose change reruns a step; its title reruns nothing."""
-    chosen = CATALOG.experiment(name)
-    parts = (chosen.model, chosen.training, chosen.decoding)
-    return [chosen.vocabulary, *(former_spelling(part.chosen()) for part in parts)]
-
-
-def text_sources(wildcards):
-    """Return the downloads and the user's own files that a split is extracted from."""
-    archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
-    return sorted([*archives, *map(in_repository, map(Path, CORPUS.own_files_of(wildcards.split)))])
-
-
-def text_parts(wildcards):
+def parts_of_a_split(wildcards):
     """Return what the configuration says of a split's text."""
     parts = [part.model_dump() for part in CORPUS.parts(wildcards.split)]
     if CORPUS.held_out and wildcards.split in ("train", *CORPUS.held_out):
@@ -31,121 +11,95 @@ def text_parts(wildcards):
     return parts
 
 
-def other_splits(language):
-    """Return one side of the dev set and of the test sets of tables that are made by default."""
-    splits = ["dev", *(table.split for table in REPRODUCTION.default_tables.values())]
-    return [f"results/corpora/{{corpus}}/raw/{split}.{language}" for split in dict.fromkeys(splits)]
+def sources_of_a_split(wildcards):
+    """Return the downloads and the user's own files that a split is extracted from."""
+    archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
+    return archives + [in_repository(Path(file)) for file in CORPUS.own_files_of(wildcards.split)]
 
 
-def cleaned_text(wildcards):
-    """Return one side of a split; of the training text what its filters leave, where it has any."""
-    filtered = wildcards.split == "train" and CORPUS.cleaning.filters
-    folder = "clean" if filtered else "raw"
-    return f"results/corpora/{wildcards.corpus}/{folder}/{wildcards.split}.{wildcards.language}"
+def filters_of_a_split(wildcards):
+    """Return the filters of a split's pairs: only training text is filtered."""
+    return CORPUS.cleaning.filters if wildcards.split == "train" else []
 
 
-def text_file(language, split=None):
+def held_back(language):
+    """Return a function of wildcards: the text that training text must not overlap with."""
+
+    def paths(wildcards):
+        if "overlap" not in filters_of_a_split(wildcards):
+            return []
+        splits = ["dev", *(table.split for table in REPRODUCTION.default_tables.values())]
+        return [
+            f"results/corpora/{wildcards.corpus}/raw/{s}.{language}" for s in dict.fromkeys(splits)
+        ]
+
+    return paths
+
+
+def cores_of_a_split(wildcards):
+    """Return all cores for the training text, one for other splits, which take seconds."""
+    return workflow.cores or 1 if wildcards.split == "train" else 1
+
+
+def text_file(language, split="{split}"):
     """Return a function of wildcards: one side of a split, preprocessed for the vocabulary."""
 
     def path(wildcards):
         steps = CATALOG.vocabulary(wildcards.vocabulary).preprocessing_name
-        return (
-            f"results/corpora/{wildcards.corpus}/text/{steps}/{split or wildcards.split}.{language}"
-        )
+        return f"results/corpora/{{corpus}}/text/{steps}/{split}.{language}"
 
     return path
 
 
-def vocabulary_file(name):
-    """Return a function of wildcards: a file of the vocabulary that the experiment uses."""
+def training_file(name):
+    """Return a function of wildcards: a file of the run that trains for the experiment."""
 
     def path(wildcards):
-        vocabulary = CATALOG.experiment(wildcards.experiment).vocabulary
-        return f"results/corpora/{wildcards.corpus}/{vocabulary}/{name}"
+        trained = CATALOG.experiment(wildcards.experiment).trained_as or wildcards.experiment
+        return f"results/runs/{wildcards.corpus}/{trained}/seed-{wildcards.seed}/{name}"
 
     return path
-
-
-def shared_training(name):
-    """Return a function of wildcards: a file of the run whose training the experiment shares."""
-
-    def path(wildcards):
-        shared = CATALOG.experiment(wildcards.experiment).trained_as
-        return f"results/runs/{wildcards.corpus}/{shared}/seed-{wildcards.seed}/{name}"
-
-    return path
-
-
-def run_names(rows):
-    """Return experiment and seed of every training that these rows need, each once."""
-    runs = [run for row in rows for run in CATALOG.trainings(row, REPRODUCTION.seeds_for(row))]
-    return list(dict.fromkeys(runs))
-
-
-def trained(name, rows):
-    """Return a file of every training that these rows need, each once."""
-    return [
-        f"results/runs/{REPRODUCTION.corpus}/{experiment}/seed-{seed}/{name}"
-        for experiment, seed in run_names(rows)
-    ]
-
-
-def translated(name, rows):
-    """Return a file of every run of these rows: one for each seed, or one for an ensemble."""
-    return [
-        path
-        for row in rows
-        for path in (
-            [f"results/runs/{REPRODUCTION.corpus}/{row}/ensemble/{name}"]
-            if row in CATALOG.ensembles
-            else trained(name, [row])
-        )
-    ]
 
 
 def models(wildcards):
     """Return the model folders that translate for a run: all members' for an ensemble."""
     if wildcards.run == "ensemble":
-        return trained("model", [wildcards.row])
+        return run_files("model", [wildcards.row])
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
-def token_folders():
-    """Return the tokens of all vocabularies that the rows made by default use."""
-    vocabularies = [CATALOG.experiment(name).vocabulary for name, _ in run_names(ROWS)]
-    return [
-        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/{split}"
-        for vocabulary in dict.fromkeys(vocabularies)
-        for split in ("train", "dev")
-    ]
-
-
-def dropped_pairs():
-    """Return the counts of pairs that the corpus's filters drop; nothing where it has none."""
-    folder = f"results/corpora/{REPRODUCTION.corpus}/clean"
-    return [f"{folder}/train.json"] if CORPUS.cleaning.filters else []
-
-
-def experiments_of(table):
-    """Return the experiments of a table, in its order, without ensembles."""
-    rows = REPRODUCTION.tables[table].experiments
-    return [row for row in rows if row not in CATALOG.ensembles]
-
-
-def compared_metrics(table):
-    """Return the table's metrics that are computed from translations."""
-    return [metric for metric in REPRODUCTION.tables[table].metrics if metric != "perplexity"]
-
-
 def table_inputs(wildcards):
-    """Return the training logs and scores that a table shows."""
+    """Return what a table is made from, by the table's name."""
+    if wildcards.table == "corpora":
+        counts = f"results/corpora/{REPRODUCTION.corpus}/raw/train.json"
+        return (
+            token_folders("train", ROWS)
+            + token_folders("dev", ROWS)
+            + ([counts] if CORPUS.cleaning.filters else [])
+        )
+    if wildcards.table == "search":
+        return figure_inputs_of("search", FIRST_TABLE)
+    if wildcards.table == "complexity":
+        return []
     table = REPRODUCTION.tables[wildcards.table]
-    needed = trained("training.json", table.experiments)
-    needed += trained("metrics.jsonl", table.experiments)
+    needed = run_files("training.json", table.experiments)
+    needed += run_files("metrics.jsonl", table.experiments)
     needed += translated(f"{table.split}.scores.json", table.experiments)
     if "perplexity" in table.metrics:
-        needed += trained("dev.perplexity.json", table.experiments)
+        needed += run_files("dev.perplexity.json", table.experiments)
     return needed
+
+
+def is_compared(table):
+    """Return whether a table shows metrics that are computed from translations."""
+    return table in REPRODUCTION.tables and REPRODUCTION.tables[table].metrics != ["perplexity"]
+
+
+def significance_of_a_table(wildcards):
+    """Return the file of significance tests, or nothing where no translations are scored."""
+    if is_compared(wildcards.table):
+        return f"results/{REPRODUCTION.name}/tables/{wildcards.table}.significance.json"
+    return []
 
 
 def translations_of_a_table(wildcards):
@@ -154,33 +108,46 @@ def translations_of_a_table(wildcards):
     return {row: translated(f"{table.split}.translations.txt", [row]) for row in table.experiments}
 
 
-def first_translations_of_a_table(wildcards):
-    """Return each row's translations with its first seed."""
-    return [files[0] for files in translations_of_a_table(wildcards).values()]
+def text_of_a_table(language):
+    """Return a function of wildcards: one side of the split that a table's scores are for."""
+    return lambda wildcards: (
+        f"results/corpora/{REPRODUCTION.corpus}/raw/"
+        f"{REPRODUCTION.tables[wildcards.table].split}.{language}"
+    )
 
 
-def significance_of_a_table(wildcards):
-    """Return the file of significance tests, or nothing where no translations are scored."""
-    if not compared_metrics(wildcards.table):
-        return []
-    return f"results/{wildcards.reproduction}/tables/{wildcards.table}.significance.json"
+def table_of_a_figure(figure):
+    """Return the table whose rows a figure shows, and the figure's own name."""
+    table, _, name = figure.rpartition(".")
+    return table or FIRST_TABLE, name
 
 
-def figure_inputs(table):
-    """Return everything that the figures of a table are drawn from."""
+def figure_inputs(wildcards):
+    """Return what a figure is drawn from."""
+    table, name = table_of_a_figure(wildcards.figure)
+    return figure_inputs_of(name, table)
+
+
+def figure_inputs_of(name, table):
+    """Return the files that a figure needs of the runs of a table."""
     rows, split = REPRODUCTION.tables[table].experiments, REPRODUCTION.tables[table].split
-    needed = trained("training.json", rows) + trained("metrics.jsonl", rows)
-    needed += translated(f"{split}.scores.json", rows)
-    experiments = experiments_of(table)
-    needed += trained("gradients.json", experiments)
-    needed += [
-        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/train"
-        for vocabulary in dict.fromkeys(CATALOG.experiment(name).vocabulary for name in experiments)
+    single = single_models(rows)
+    learned = [
+        row
+        for row in single
+        if getattr(CATALOG.experiment(row).model, "positions", "") == "learned"
     ]
-    if table == FIRST_TABLE:
-        needed += trained("attention.json", experiments)
-        needed += trained("model", CATALOG.with_learned_positions(experiments))
-    return needed
+    files = {
+        "training.json": run_files("training.json", rows),
+        "metrics.jsonl": run_files("metrics.jsonl", rows),
+        "scores.json": translated(f"{split}.scores.json", rows),
+        "gradients.json": run_files("gradients.json", single),
+        "attention.json": run_files("attention.json", single),
+        "dev.sweep.json": run_files("dev.sweep.json", single),
+        "model": run_files("model", learned),
+        "tokens": token_folders("train", single),
+    }
+    return sum((files[kind] for kind in FIGURES[name].needs), [])
 
 
 def titles(wildcards):
@@ -189,15 +156,20 @@ def titles(wildcards):
 
 
 def published_digest():
-    """Return a digest of the published numbers for this corpus and for the rows' counterparts.
+    """Return a digest of all published numbers: the report, which shows parameters, needs none."""
+    numbers = "".join(entry.model_dump_json() for entry in CATALOG.published)
+    return hashlib.sha256(numbers.encode()).hexdigest()[:12]
 
-    Snakemake's report shows parameters: the numbers themselves would fill pages of it.
-    """
-    tables = REPRODUCTION.tables.values()
-    counterparts = {name for table in tables for name in table.counterparts.values()}
-    numbers = [
-        entry.model_dump_json()
-        for entry in CATALOG.published
-        if entry.corpus == REPRODUCTION.corpus or entry.experiment in counterparts
+
+def translations_pages():
+    """Return the pages of the tables that show scores of translations."""
+    return [
+        f"results/{REPRODUCTION.name}/translations-{table}.html"
+        for table in REPRODUCTION.default_tables
+        if is_compared(table)
     ]
-    return hashlib.sha256("".join(numbers).encode()).hexdigest()[:12]
+
+
+def first_seed(name, rows):
+    """Return a file of each row's run with its first seed, or of an ensemble's only run."""
+    return [translated(name, [row])[0] for row in rows]

@@ -1,9 +1,9 @@
-# Pages that need nothing but a browser: all on one, attention, translations.
+# Pages that need nothing but a browser, and the checksums of all that was made.
 
 
-rule explore:
+rule make_explorer:
     input:
-        recorded_attention(),
+        first_seed("attention.json", single_models(REPRODUCTION.tables[FIRST_TABLE].experiments)),
     output:
         "results/{reproduction}/explorer.html",
     log:
@@ -12,10 +12,6 @@ rule explore:
         "results/benchmarks/{reproduction}/explore.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
     params:
         title=lambda wildcards: REPRODUCTION.title,
     shell:
@@ -23,13 +19,13 @@ rule explore:
         " --recorded {input} --title {params.title:q} --output {output} --log {log}"
 
 
-rule browse:
+rule make_translations_page:
     input:
-        translations=first_translations_of_a_table,
-        source=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
-        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.source}",
-        references=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
-        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.target}",
+        translations=lambda wildcards: [
+            files[0] for files in translations_of_a_table(wildcards).values()
+        ],
+        source=text_of_a_table(CORPUS.source),
+        references=text_of_a_table(CORPUS.target),
         significance="results/{reproduction}/tables/{table}.significance.json",
         configuration="results/{reproduction}/configuration.json",
     output:
@@ -40,27 +36,21 @@ rule browse:
         "results/benchmarks/{reproduction}/browse.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
         titles=titles,
     shell:
-        f"python {SCRIPTS}/browse.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --table {wildcards.table} --translations {input.translations} --source {input.source}"
+        f"python {SCRIPTS}/browse.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --table {wildcards.table}"
+        " --translations {input.translations} --source {input.source}"
         " --references {input.references} --significance {input.significance}"
         " --output {output} --log {log}"
 
 
-rule publish:
+rule make_index:
     input:
-        tables(),
-        figures(),
-        translation_pages(),
-        default_models(),
+        [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
+        [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
+        translations_pages(),
         explorer="results/{reproduction}/explorer.html",
         configuration="results/{reproduction}/configuration.json",
     output:
@@ -71,74 +61,31 @@ rule publish:
         "results/benchmarks/{reproduction}/publish.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        captions=in_repository("workflow/report"),
         titles=titles,
     shell:
-        f"python {SCRIPTS}/publish.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --captions {params.captions:q} --output {output} --log {log}"
+        f"python {SCRIPTS}/publish.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --output {output} --log {log}"
 
 
-rule trace:
+# `sha256sum --check` verifies a copy of the results with it.
+rule write_checksums:
     input:
-        default_models(),
+        run_files("model", ROWS),
+        [
+            translated(f"{table.split}.{name}", table.experiments)
+            for table in REPRODUCTION.default_tables.values()
+            for name in ("translations.txt", "scores.json")
+        ],
         index="results/{reproduction}/index.html",
-        configuration="results/{reproduction}/configuration.json",
     output:
-        "results/{reproduction}/manifest.json",
+        "results/{reproduction}/SHA256SUMS",
     log:
-        "results/logs/{reproduction}/trace.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/trace.tsv"
+        "results/logs/{reproduction}/checksums.log",
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(15),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
+        folder=subpath(input.index, parent=True),
     shell:
-        f"python {SCRIPTS}/trace.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --output {output} --log {log}"
-
-
-rule set_article:
-    input:
-        tables(),
-        figures(),
-        index="results/{reproduction}/index.html",
-        configuration="results/{reproduction}/configuration.json",
-    output:
-        pdf="results/{reproduction}/article.pdf",
-        text="results/{reproduction}/article.tex",
-    log:
-        "results/logs/{reproduction}/set_article.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/set_article.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
-    params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        captions=in_repository("workflow/report"),
-        titles=titles,
-    shell:
-        f"python {SCRIPTS}/set_article.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --captions {params.captions:q} --output {output.pdf} --log {log}"
-
-
-rule article:
-    input:
-        f"results/{REPRODUCTION.name}/article.pdf",
+        "(find {input} {params.folder} -type f ! -name SHA256SUMS -print0 | sort -zu"
+        " | xargs -0 sha256sum) > {output} 2> {log}"

@@ -1,31 +1,30 @@
 # Tables and figures, with captions for the report.
 
 
-rule resolve_configuration:
+localrules:
+    write_configuration,
+
+
+# The configuration with all that --config changed: scripts of this and the next file read it.
+rule write_configuration:
     output:
         "results/{reproduction}/configuration.json",
     log:
-        "results/logs/{reproduction}/resolve_configuration.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/resolve_configuration.tsv"
+        "results/logs/{reproduction}/write_configuration.log",
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(200),
-        runtime=minutes(10),
     params:
         values=lambda wildcards: REPRODUCTION.model_dump_json(indent=2, exclude={"mirror"}),
     shell:
-        f"python {SCRIPTS}/resolve_configuration.py"
-        " --values {params.values:q} --output {output} --log {log}"
+        "printf '%s\\n' {params.values:q} > {output} 2> {log}"
 
 
-rule compare:
+rule test_significance:
     input:
-        translations=lambda wildcards: sum(translations_of_a_table(wildcards).values(), []),
-        references=lambda wildcards: f"results/corpora/{REPRODUCTION.corpus}/raw/"
-        f"{REPRODUCTION.tables[wildcards.table].split}.{CORPUS.target}",
+        translations=lambda wildcards: [
+            file for files in translations_of_a_table(wildcards).values() for file in files
+        ],
+        references=text_of_a_table(CORPUS.target),
     output:
         "results/{reproduction}/tables/{table}.significance.json",
     log:
@@ -34,25 +33,24 @@ rule compare:
         "results/benchmarks/{reproduction}/compare.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(20),
     params:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
         ],
-        metrics=lambda wildcards: compared_metrics(wildcards.table),
+        metrics=lambda wildcards: [
+            metric
+            for metric in REPRODUCTION.tables[wildcards.table].metrics
+            if metric != "perplexity"
+        ],
         language=CORPUS.target,
     shell:
         f"python {SCRIPTS}/compare.py"
         " --translations {input.translations} --names {params.names}"
         " --references {input.references} --target-language {params.language}"
-        " --metrics {params.metrics}"
-        " --output {output} --log {log}"
+        " --metrics {params.metrics} --output {output} --log {log}"
 
 
-rule typeset:
+rule make_table:
     input:
         table_inputs,
         significance=significance_of_a_table,
@@ -73,176 +71,44 @@ rule typeset:
         "results/benchmarks/{reproduction}/typeset.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
         significance=lambda wildcards, input: (
             f"--significance {input.significance}" if input.significance else ""
         ),
         published=published_digest(),
         titles=titles,
     shell:
-        f"python {SCRIPTS}/typeset.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --table {wildcards.table} {params.significance} --csv {output.csv}"
-        " --markdown {output.markdown}"
-        " --html {output.html} --latex {output.latex} --log {log}"
+        f"python {SCRIPTS}/typeset.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --table {wildcards.table} {params.significance}"
+        " --csv {output.csv} --markdown {output.markdown} --html {output.html}"
+        " --latex {output.latex} --log {log}"
 
 
-rule typeset_corpora:
+rule draw_figure:
     input:
-        token_folders(),
-        dropped_pairs(),
-        configuration=f"results/{REPRODUCTION.name}/configuration.json",
+        figure_inputs,
+        configuration="results/{reproduction}/configuration.json",
     output:
-        markdown=f"results/{REPRODUCTION.name}/tables/corpora.md",
-        csv=f"results/{REPRODUCTION.name}/tables/corpora.csv",
-        latex=f"results/{REPRODUCTION.name}/tables/corpora.tex",
-        html=report(
-            f"results/{REPRODUCTION.name}/tables/corpora.html",
-            caption="../report/corpora.rst",
-            category="Tables",
-            labels={"table": "corpora"},
-        ),
-    log:
-        f"results/logs/{REPRODUCTION.name}/typeset.corpora.log",
-    benchmark:
-        f"results/benchmarks/{REPRODUCTION.name}/typeset.corpora.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
-    params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        titles=titles,
-    shell:
-        f"python {SCRIPTS}/typeset.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --table corpora --markdown {output.markdown} --csv {output.csv} --latex {output.latex}"
-        " --html {output.html} --log {log}"
-
-
-rule measure_gradients:
-    input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=vocabulary_file("tokens/train"),
-    output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(3000, per_parameter=16),
-        gpu=0,
-        runtime=minutes(20),
-    shell:
-        f"python {SCRIPTS}/measure_gradients.py"
-        " --model {input.model} --tokens {input.tokens} --seed {wildcards.seed}"
-        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
-
-
-# A caption's file name knows no wildcards, so that each table has a rule of its own for figures.
-for table in REPRODUCTION.tables:
-
-    rule:
-        name:
-            f"figures-{table}"
-        input:
-            figure_inputs(table),
-            configuration=f"results/{REPRODUCTION.name}/configuration.json",
-        output:
-            [
-                report(
-                    figure_path(figure, table, "png"),
-                    caption=f"../report/{figure}.rst",
-                    category="Figures",
-                    labels={"table": table, "figure": figure},
-                )
-                for figure in figures_of(table)
-            ],
-            [
-                figure_path(figure, table, ending)
-                for figure in figures_of(table)
-                for ending in ("pdf", "csv")
-            ],
-        log:
-            f"results/logs/{REPRODUCTION.name}/plot.{table}.log",
-        benchmark:
-            f"results/benchmarks/{REPRODUCTION.name}/plot.{table}.tsv"
-        # A profile's `groups` would need this rule's name. A local dry run lists no groups.
-        group:
-            "tabulate" if workflow.non_local_exec else None
-        conda:
-            "../../envs/nmt.yaml"
-        threads: 1
-        resources:
-            mem_mb=memory(900),
-            runtime=minutes(10),
-        params:
-            catalog=in_repository(REPRODUCTION.catalog),
-            table=table,
-            figures=figures_of(table),
-            folder=subpath(output[0], parent=True),
-            titles=titles,
-        shell:
-            f"python {SCRIPTS}/plot.py"
-            " --catalog {params.catalog:q} --reproduction {input.configuration}"
-            " --table {params.table} --figures {params.figures} --output {params.folder}"
-            " --log {log}"
-
-
-# Translates the dev set many times, so that it is drawn when asked for.
-rule search:
-    input:
-        trained("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
-        trained("dev.sweep.json", experiments_of(FIRST_TABLE)),
-        configuration=f"results/{REPRODUCTION.name}/configuration.json",
-    output:
-        report(
-            f"results/{REPRODUCTION.name}/figures/search.png",
-            caption="../report/search.rst",
+        png=report(
+            "results/{reproduction}/figures/{figure}.png",
+            caption="../report/figure.rst",
             category="Figures",
-            labels={"figure": "search"},
+            labels={"figure": "{figure}"},
         ),
-        f"results/{REPRODUCTION.name}/figures/search.pdf",
-        f"results/{REPRODUCTION.name}/figures/search.csv",
-        markdown=f"results/{REPRODUCTION.name}/tables/search.md",
-        csv=f"results/{REPRODUCTION.name}/tables/search.csv",
-        latex=f"results/{REPRODUCTION.name}/tables/search.tex",
-        html=report(
-            f"results/{REPRODUCTION.name}/tables/search.html",
-            caption="../report/search.rst",
-            category="Tables",
-            labels={"table": "search"},
-        ),
+        pdf="results/{reproduction}/figures/{figure}.pdf",
+        csv="results/{reproduction}/figures/{figure}.csv",
     log:
-        f"results/logs/{REPRODUCTION.name}/plot.search.log",
+        "results/logs/{reproduction}/plot.{figure}.log",
     benchmark:
-        f"results/benchmarks/{REPRODUCTION.name}/plot.search.tsv"
+        "results/benchmarks/{reproduction}/plot.{figure}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(700),
-        runtime=minutes(10),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        folder=subpath(output[0], parent=True),
+        table=lambda wildcards: table_of_a_figure(wildcards.figure)[0],
+        figure=lambda wildcards: table_of_a_figure(wildcards.figure)[1],
+        caption=lambda wildcards: FIGURES[table_of_a_figure(wildcards.figure)[1]].caption,
         titles=titles,
     shell:
-        f"python {SCRIPTS}/plot.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --figures search --output {params.folder} --log {log}"
-        f" && python {SCRIPTS}/typeset.py"
-        " --catalog {params.catalog:q} --reproduction {input.configuration}"
-        " --table search --markdown {output.markdown} --csv {output.csv} --latex {output.latex}"
-        " --html {output.html} --log {log}"
+        f"python {SCRIPTS}/plot.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --table {params.table} --figure {params.figure}"
+        " --png {output.png} --pdf {output.pdf} --csv {output.csv} --log {log}"

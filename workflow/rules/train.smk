@@ -17,79 +17,34 @@ rule train:
     benchmark:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     wildcard_constraints:
-        experiment="|".join(
-            re.escape(name)
-            for name, experiment in CATALOG.experiments.items()
-            if experiment.trained_as is None
-        ),
+        experiment=alternatives(TRAINED),
     retries: 0
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        **mpi_of_a_training(),
-        mem_mb=training_memory,
-        runtime=1440,
-        gpu=GPUS,
-        launcher=launcher(),
+        gpu=0,
+        processes=1,
         device_tokens=0,  # as many as the batch has
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
         folder=subpath(output.training, parent=True),
-        # train.py reads both from the catalog; as params they make snakemake train again when they
-        # change. `chosen` are the settings that differ from the defaults, with the keys that they
-        # had before renames, so that older runs stay valid.
-        model=lambda wildcards: former_spelling(experiment(wildcards).model.chosen()),
-        training=lambda wildcards: former_spelling(experiment(wildcards).training.chosen()),
+        # Only to train again when they have changed: train.py reads them in the catalog.
+        model=lambda wildcards: CATALOG.experiment(wildcards.experiment).model.chosen(),
+        training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
     shell:
-        "{resources.launcher} "
-        f"{SCRIPTS}/train.py"
-        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --experiment {wildcards.experiment} --seed {wildcards.seed} --tokens {input.tokens}"
-        " --dev-tokens {input.dev_tokens} --dev-reference {input.dev_reference}"
-        " --subwords {input.subwords}"
+        "python "
+        f"{SCRIPTS}/train.py --catalog {CATALOG_FOLDER}"
+        " --corpus {wildcards.corpus} --experiment {wildcards.experiment} --seed {wildcards.seed}"
+        " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
+        " --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
         " --device-tokens {resources.device_tokens} --log {log}"
 
 
-rule share_training:
+rule average_checkpoints:
     input:
-        training=shared_training("training.json"),
-        metrics=shared_training("metrics.jsonl"),
-        checkpoints=shared_training("checkpoints"),
-    output:
-        training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
-        metrics="results/runs/{corpus}/{experiment}/seed-{seed}/metrics.jsonl",
-        checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/share_training.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/share_training.tsv"
-    wildcard_constraints:
-        experiment="|".join(
-            re.escape(name)
-            for name, experiment in CATALOG.experiments.items()
-            if experiment.trained_as  # where none is, the wildcard still needs a pattern
-        )
-        or "none",
-    conda:
-        "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(600),
-        runtime=minutes(10),
-    params:
-        run=subpath(input.training, parent=True),
-        folder=subpath(output.training, parent=True),
-    shell:
-        f"python {SCRIPTS}/share_training.py"
-        " --run {params.run} --output {params.folder} --log {log}"
-
-
-rule average:
-    input:
-        training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
-        checkpoints="results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints",
+        training=training_file("training.json"),
+        checkpoints=training_file("checkpoints"),
         subwords=vocabulary_file("subwords"),
     output:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
@@ -99,23 +54,18 @@ rule average:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(600, per_parameter=25),
-        runtime=minutes(20),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
         # Only to run again when they have changed: average.py reads them in the catalog.
-        settings=lambda wildcards: settings_of(wildcards.experiment),
+        training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
+        decoding=lambda wildcards: CATALOG.experiment(wildcards.experiment).decoding.chosen(),
     shell:
-        f"python {SCRIPTS}/average.py"
-        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --experiment {wildcards.experiment} --checkpoints {input.checkpoints}"
-        " --training {input.training}"
+        f"python {SCRIPTS}/average.py --catalog {CATALOG_FOLDER}"
+        " --corpus {wildcards.corpus} --experiment {wildcards.experiment}"
+        " --checkpoints {input.checkpoints} --training {input.training}"
         " --subwords {input.subwords} --output {output} --log {log}"
 
 
-rule perplexity:
+rule measure_perplexity:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
         tokens=vocabulary_file("tokens/dev"),
@@ -129,10 +79,52 @@ rule perplexity:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=memory(800, per_parameter=8),
         gpu=0,
-        runtime=minutes(30),
     shell:
         f"python {SCRIPTS}/perplexity.py"
         " --model {input.model} --tokens {input.tokens} --output {output}"
         " --threads {threads} --gpus {resources.gpu} --log {log}"
+
+
+# How far gradients reach, for a figure: the norm of each layer's, before and after training.
+rule measure_gradients:
+    input:
+        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
+        tokens=vocabulary_file("tokens/train"),
+    output:
+        "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
+    log:
+        "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    resources:
+        gpu=0,
+    shell:
+        f"python {SCRIPTS}/measure_gradients.py"
+        " --model {input.model} --tokens {input.tokens} --seed {wildcards.seed}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
+
+
+# What the trainings will take, before they run. Without outputs, as it may be asked again.
+rule plan:
+    input:
+        token_folders("train", ROWS),
+        configuration=f"results/{REPRODUCTION.name}/configuration.json",
+    log:
+        f"results/logs/{REPRODUCTION.name}/plan.log",
+    benchmark:
+        f"results/benchmarks/{REPRODUCTION.name}/plan.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    threads: workflow.cores or 1
+    params:
+        report=f"results/{REPRODUCTION.name}/plan.md",
+        threads=threads_of_a_run(),
+        at_once=max(1, (workflow.cores or 1) // threads_of_a_run()),
+    shell:
+        f"python {SCRIPTS}/plan.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --corpora results/corpora"
+        " --threads {params.threads} --at-once {params.at_once} --output {params.report}"
+        " --log {log}"

@@ -1,4 +1,4 @@
-# Translations of plain text by plain text, and their scores.
+# Translations of plain text by plain text, their scores, and what a model attends to.
 
 
 rule translate:
@@ -15,9 +15,7 @@ rule translate:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=memory(1500, per_parameter=8),
         gpu=0,
-        runtime=minutes(60),
     shell:
         f"python {SCRIPTS}/translate.py"
         " --model {input.models} --input {input.source} --output {output}"
@@ -37,10 +35,6 @@ rule score:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(300),
-        runtime=minutes(20),
     params:
         language=CORPUS.target,
     shell:
@@ -50,7 +44,8 @@ rule score:
         " --log {log}"
 
 
-rule sweep:
+# Scores of the dev set by beam and length penalty, for the figure and the table `search`
+rule sweep_search:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
         source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
@@ -65,16 +60,14 @@ rule sweep:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        mem_mb=memory(1500, per_parameter=8),
         gpu=0,
-        runtime=minutes(240),
     shell:
         f"python {SCRIPTS}/sweep.py"
         " --model {input.model} --source {input.source} --references {input.references}"
         " --output {output} --threads {threads} --gpus {resources.gpu} --log {log}"
 
 
-rule attend:
+rule record_attention:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
         source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
@@ -86,11 +79,8 @@ rule attend:
         "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
-    threads: 1
     resources:
-        mem_mb=memory(800, per_parameter=8),
         gpu=0,
-        runtime=minutes(10),
     params:
         sentence=lambda wildcards: REPRODUCTION.attention,
     shell:

@@ -3,8 +3,8 @@
 
 rule learn_vocabulary:
     input:
-        source=text_file(CORPUS.source, split="train"),
-        target=text_file(CORPUS.target, split="train"),
+        source=text_file(CORPUS.source, "train"),
+        target=text_file(CORPUS.target, "train"),
     output:
         directory("results/corpora/{corpus}/{vocabulary}/subwords"),
     log:
@@ -14,19 +14,12 @@ rule learn_vocabulary:
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
-    resources:
-        mem_mb=memory(700, per_mb=3, most=6000),
-        runtime=minutes(20, per_mb=0.03),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        vocabulary=lambda wildcards: former_spelling(
-            CATALOG.vocabulary(wildcards.vocabulary).chosen()
-        ),
+        settings=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        f"python {SCRIPTS}/learn_vocabulary.py"
-        " --catalog {params.catalog:q} --vocabulary {wildcards.vocabulary}"
-        " --source {input.source} --target {input.target} --output {output} --jobs {threads}"
-        " --log {log}"
+        f"python {SCRIPTS}/learn_vocabulary.py --catalog {CATALOG_FOLDER}"
+        " --vocabulary {wildcards.vocabulary} --source {input.source} --target {input.target}"
+        " --output {output} --jobs {threads} --log {log}"
 
 
 rule binarize:
@@ -43,16 +36,13 @@ rule binarize:
     conda:
         "../../envs/nmt.yaml"
     threads: cores_of_a_split
-    resources:
-        mem_mb=memory(2500),
-        runtime=minutes(10, per_mb=0.02),
     params:
-        catalog=in_repository(REPRODUCTION.catalog),
-        cleaning=CORPUS.cleaning.of_subwords,
-        max_length=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).max_length,
+        limits=lambda wildcards: CATALOG.cleaning(
+            wildcards.corpus, wildcards.vocabulary
+        ).of_subwords,
     shell:
-        f"python {SCRIPTS}/binarize.py"
-        " --catalog {params.catalog:q} --corpus {wildcards.corpus}"
-        " --vocabulary {wildcards.vocabulary} --subwords {input.subwords}"
-        " --split {wildcards.split} --source {input.source} --target {input.target}"
+        f"python {SCRIPTS}/binarize.py --catalog {CATALOG_FOLDER}"
+        " --corpus {wildcards.corpus} --vocabulary {wildcards.vocabulary}"
+        " --subwords {input.subwords} --split {wildcards.split}"
+        " --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} --log {log}"

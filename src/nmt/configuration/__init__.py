@@ -19,6 +19,8 @@ from nmt.configuration.experiments import (
 from nmt.configuration.models import (
     FAMILIES,
     GNMT,
+    MAX_POSITIONS,
+    Architecture,
     ByteNet,
     ConvS2S,
     DecoderOnly,
@@ -35,16 +37,16 @@ from nmt.configuration.reproductions import (
     load_reproduction,
     read_reproduction,
 )
-from nmt.configuration.sizes import parameters_at_most, training_disk, training_megabytes
-from nmt.configuration.spelling import former_spelling, present_spelling
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
     "CHECKPOINT_KEYS",
     "FAMILIES",
     "GNMT",
+    "MAX_POSITIONS",
     "MOST_ALPHA",
     "MOST_SEED",
+    "Architecture",
     "Archive",
     "ByteNet",
     "Catalog",
@@ -69,16 +71,11 @@ __all__ = [
     "Training",
     "Transformer",
     "Vocabulary",
-    "former_spelling",
     "is_own_file",
     "load_catalog",
     "load_reproduction",
     "lookup",
-    "parameters_at_most",
-    "present_spelling",
     "read_reproduction",
     "read_yaml",
-    "training_disk",
-    "training_megabytes",
     "validated",
 ]

@@ -1,56 +1,84 @@
 """All that reproductions choose from: a folder of YAML files."""
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nmt.configuration import rows
 from nmt.configuration.corpora import Archive, Cleaning, Corpus
-from nmt.configuration.experiments import Ensemble, Experiment, Vocabulary
-from nmt.configuration.overrides import overridden_ensemble, overridden_experiment, split_name
+from nmt.configuration.experiments import CHECKPOINT_KEYS, Ensemble, Experiment, Vocabulary
 from nmt.configuration.published import Published
-from nmt.configuration.rows import (
-    Entry,
-    check_shared_training,
-    check_vocabulary,
-    resolved_ensemble,
-    resolved_experiment,
-)
-from nmt.configuration.strict import Name, Strict, check_names, lookup, read_yaml, validated
+from nmt.configuration.strict import NAME, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
 
-KINDS = {"vocabularies": "vocabulary", "experiments": "entry", "ensembles": "ensemble"}
+KINDS = ("vocabularies", "experiments", "ensembles")
 
 
-class Catalog(Strict):
+@dataclass(frozen=True)
+class Catalog:
     """Corpora, vocabularies, experiments and published numbers, by name."""
 
-    corpora: dict[Name, Corpus]
-    vocabularies: dict[Name, Vocabulary]
-    experiments: dict[Name, Experiment]
-    bases: list[Name]
-    """Entries without a family, which can only be the base of others."""
-    ensembles: dict[Name, Ensemble]
+    corpora: dict[str, Corpus]
+    vocabularies: dict[str, Vocabulary]
+    entries: rows.Entries
+    experiments: dict[str, Experiment]
+    ensembles: dict[str, Ensemble]
     published: list[Published]
 
     def corpus(self, name: str) -> Corpus:
         """Return a corpus; raises UserError for an unknown one."""
         return lookup(self.corpora, name, "corpus")
 
-    def vocabulary(self, name: str) -> Vocabulary:
-        """Return a vocabulary; raises UserError for an unknown one."""
-        return lookup(self.vocabularies, name, "vocabulary")
+    def vocabulary(self, name: str, where: str = "") -> Vocabulary:
+        """Return a vocabulary, whose name may have a size, as "raw-bpe-8000+size-4000".
+
+        Raises UserError for an unknown one.
+        """
+        declared, overrides = rows.split_name(name)
+        found = lookup(self.vocabularies, declared, "vocabulary", where)
+        values = found.model_dump() | overrides
+        if found.source_size:
+            values["source_size"] = overrides.get("size", found.source_size)
+        return validated(Vocabulary, values, name)
 
     def experiment(self, name: str) -> Experiment:
         """Return an experiment, whose name may have overrides.
 
         Raises UserError for an unknown one.
         """
-        if split_name(name)[1] and name not in self.experiments:
-            return self.with_rows([name]).experiments[name]
-        return lookup(self.experiments, name, "experiment")
+        if name in self.experiments:
+            return self.experiments[name]
+        found = rows.experiment(name, self.entries)
+        if found is None:
+            raise UserError(f"{name} is only a base: give it a family and a title.")
+        self.check(name, found)
+        return found
 
-    def cleaning(self, corpus: str, vocabulary: str) -> Cleaning:
-        """Return which training pairs of a corpus are kept for a vocabulary."""
-        return self.corpus(corpus).cleaning_for(self.vocabulary(vocabulary).max_length)
+    def check(self, where: str, experiment: Experiment) -> None:
+        """Raise UserError where an experiment does not suit its vocabulary or shared training."""
+        vocabulary = self.vocabulary(experiment.vocabulary, where)
+        if experiment.model.needs_joint_vocabulary and vocabulary.source_size:
+            raise UserError(
+                f"{where}: the model needs one vocabulary for both sides, {experiment.vocabulary}"
+                " is two."
+            )
+        if experiment.trained_as is None:
+            return
+        lookup(self.entries, rows.split_name(experiment.trained_as)[0], "trained_as", where)
+        shared = self.experiment(experiment.trained_as)
+        kept = {key: getattr(shared.training, key) for key in CHECKPOINT_KEYS}
+        if (
+            shared.trained_as
+            or (experiment.vocabulary, experiment.model) != (shared.vocabulary, shared.model)
+            or experiment.training.changed(**kept) != shared.training
+            or experiment.training.average > shared.training.average
+        ):
+            raise UserError(
+                f"{where}, trained_as: only search, checkpoint and average (not above"
+                f" {shared.training.average}) may differ from {experiment.trained_as}, which is"
+                " trained itself."
+            )
 
     def with_rows(self, names: Iterable[str]) -> "Catalog":
         """Return a catalog that also has these rows with overrides, and what they rest on."""
@@ -58,26 +86,22 @@ class Catalog(Strict):
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name in experiments or name in ensembles:
-                continue
-            if split_name(name)[0] in ensembles:
-                ensembles[name] = overridden_ensemble(name, ensembles, experiments)
+            if rows.split_name(name)[0] in self.ensembles:
+                ensembles[name] = rows.ensemble(name, self.ensembles, self.entries)
                 waiting += ensembles[name].members
-            else:
-                experiments[name] = overridden_experiment(name, experiments)
-                check_vocabulary(experiments[name], self.vocabularies, name)
+            elif name not in experiments:
+                experiments[name] = self.experiment(name)
                 waiting += filter(None, [experiments[name].trained_as])
-        return self.model_copy(update={"experiments": experiments, "ensembles": ensembles})
+        return replace(self, experiments=experiments, ensembles=ensembles)
 
     @property
     def rows(self) -> dict[str, Experiment | Ensemble]:
         """What a table can name."""
         return self.experiments | self.ensembles
 
-    def with_learned_positions(self, rows: Iterable[str]) -> list[str]:
-        """Return those of the rows that are experiments with learned positions."""
-        models = {name: self.experiments[name].model for name in rows if name in self.experiments}
-        return [name for name in models if getattr(models[name], "positions", None) == "learned"]
+    def cleaning(self, corpus: str, vocabulary: str) -> Cleaning:
+        """Return which training pairs of a corpus are kept for a vocabulary."""
+        return self.corpus(corpus).cleaning_for(self.vocabulary(vocabulary).max_length)
 
     def trainings(self, row: str, seeds: list[int]) -> list[tuple[str, int]]:
         """Return the experiments and seeds that a row rests on: an ensemble's are its own."""
@@ -91,32 +115,44 @@ def load_catalog(folder: str | Path) -> Catalog:
     Raises UserError naming the file, the entry and the key at fault.
     """
     folder = Path(folder)
-    corpora = load_corpora(folder / "corpora.yaml")
     declared = read_experiments(folder / "experiments")
     vocabularies = {
         name: validated(Vocabulary, entry.values, entry.where)
         for name, entry in declared["vocabularies"].items()
     }
-    entries = declared["experiments"]
-    resolved = {name: resolved_experiment(name, entries, vocabularies) for name in entries}
-    experiments = {name: row for name, row in resolved.items() if row is not None}
-    for name in experiments:
-        check_shared_training(name, experiments, entries[name].where)
-    for name, entry in declared["ensembles"].items():
-        if name in experiments:
-            raise UserError(f"{entry.where}: there is an experiment of that name.")
     ensembles = {
-        name: resolved_ensemble(entry, experiments) for name, entry in declared["ensembles"].items()
+        name: validated(Ensemble, entry.values, entry.where)
+        for name, entry in declared["ensembles"].items()
     }
-    values = {
-        "corpora": corpora,
-        "vocabularies": vocabularies,
-        "experiments": experiments,
-        "bases": [name for name, row in resolved.items() if row is None],
-        "ensembles": ensembles,
-        "published": load_published(folder / "published.yaml", corpora, experiments | ensembles),
-    }
-    return validated(Catalog, values, str(folder))
+    entries = declared["experiments"]
+    resolved = {name: rows.experiment(name, entries) for name in entries}
+    catalog = Catalog(
+        corpora=load_corpora(folder / "corpora.yaml"),
+        vocabularies=vocabularies,
+        entries=entries,
+        experiments={name: row for name, row in resolved.items() if row is not None},
+        ensembles=ensembles,
+        published=[
+            validated(Published, values, f"{folder / 'published.yaml'}, entry {number}")
+            for number, values in enumerate(read_yaml(folder / "published.yaml", list), start=1)
+        ],
+    )
+    for name, experiment in catalog.experiments.items():
+        catalog.check(entries[name].where, experiment)
+    for name in ensembles:
+        members = rows.ensemble(name, ensembles, entries).members
+        if len({catalog.experiment(member).vocabulary for member in members}) > 1:
+            raise UserError(
+                f"{declared['ensembles'][name].where}: its members need one vocabulary."
+            )
+    for number, entry in enumerate(catalog.published, start=1):
+        where = f"{folder / 'published.yaml'}, entry {number}"
+        corpus = lookup(catalog.corpora, entry.corpus, "corpus", where)
+        if entry.experiment is not None:
+            lookup(catalog.rows, entry.experiment, "experiment", where)
+        if entry.split is not None:
+            lookup(dict.fromkeys(corpus.split_names), entry.split, "split", where)
+    return catalog
 
 
 def load_corpora(file: Path) -> dict[str, Corpus]:
@@ -125,57 +161,35 @@ def load_corpora(file: Path) -> dict[str, Corpus]:
         name: validated(Corpus, values, f"{file}, entry {name}")
         for name, values in read_yaml(file, dict).items()
     }
-    seen: dict[str, tuple[str, Archive]] = {}
-    for corpus_name, corpus in corpora.items():
+    seen: dict[str, Archive] = {}
+    for corpus in corpora.values():
         for name, archive in corpus.archives.items():
-            first_corpus, first = seen.setdefault(name, (corpus_name, archive))
-            if first != archive:
+            if seen.setdefault(name, archive) != archive:
                 raise UserError(
-                    f"{file}: the archive {name} is not the same in {first_corpus} and"
-                    f" {corpus_name}: rename one."
+                    f"{file}: the archive {name} is not the same in all corpora: rename one."
                 )
     return corpora
 
 
-def read_experiments(folder: Path) -> dict[str, dict[str, Entry]]:
+def read_experiments(folder: Path) -> dict[str, rows.Entries]:
     """Return the entries of all files in a folder, by kind and name.
 
     Raises UserError for a name that is there twice.
     """
-    declared: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
-    files = sorted(folder.glob("*.yaml"))
-    if not files:
-        raise UserError(f"{folder} has no files that declare experiments, such as demo.yaml.")
-    for file in files:
+    declared: dict[str, rows.Entries] = {kind: {} for kind in KINDS}
+    for file in sorted(folder.glob("*.yaml")):
         for kind, entries in read_yaml(file, dict).items():
             if kind not in KINDS:
                 raise UserError(f"{file}: unknown key {kind!r}: {nearest(str(kind), KINDS)}")
-            if not isinstance(entries or {}, dict):
-                raise UserError(f"{file}, {kind}: expected names with keys and values.")
-            check_names(entries or {}, f"{file}, {kind}")
             for name, values in (entries or {}).items():
-                where = f"{file}, {KINDS[kind]} {name}"
-                if name in declared[kind]:
-                    raise UserError(f"{where} is there twice: {declared[kind][name].where}.")
+                where = f"{file}, {kind}, {name}"
+                if not re.fullmatch(NAME, str(name)):
+                    raise UserError(f"{where}: a name has letters, digits, _, . and - alone.")
+                if name in declared["experiments"] | declared["ensembles"] | declared[kind]:
+                    raise UserError(f"{where} is there twice: choose another name.")
                 if not isinstance(values, dict):
                     raise UserError(f"{where}: expected keys and values.")
-                declared[kind][name] = Entry(values, where)
+                declared[kind][name] = rows.Entry(values, where)
+    if not declared["experiments"]:
+        raise UserError(f"{folder} has no files that declare experiments, such as demo.yaml.")
     return declared
-
-
-def load_published(
-    file: Path, corpora: dict[str, Corpus], rows: dict[str, Experiment | Ensemble]
-) -> list[Published]:
-    """Return the published numbers; raises UserError for unknown corpora, rows and splits."""
-    published = []
-    for number, values in enumerate(read_yaml(file, list), start=1):
-        where = f"{file}, entry {number}"
-        entry = validated(Published, values, where)
-        lookup(corpora, entry.corpus, "corpus", where)
-        if entry.experiment is not None:
-            lookup(rows, entry.experiment, "experiment", where)
-        if entry.split is not None:
-            splits = dict.fromkeys(corpora[entry.corpus].split_names)
-            lookup(splits, entry.split, "split", where)
-        published.append(entry)
-    return published

@@ -1,12 +1,11 @@
 """What a corpus is: the entries of corpora.yaml."""
 
-from os.path import normpath
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import NUMBER, Count, Name, Seed, Strict, Text, Whole
+from nmt.configuration.strict import Count, Name, Seed, Strict, Text, Whole
 from nmt.errors import nearest
 
 
@@ -25,19 +24,13 @@ class Archive(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Archive":
-        """Refuse what cannot be told from another file, and files outside the mirror folder.
-
-        Nobody would notice that the first has changed; the second may be of any kind.
-        """
+        """Refuse what cannot be told from another file, and files outside the mirror folder."""
         path = PurePosixPath(self.mirror)
         if not path.name or path.is_absolute() or ".." in path.parts:
             raise ValueError(f"mirror: {self.mirror!r} is no path inside the mirror folder")
         for address in self.addresses:
             if not address.startswith(("https://", "http://", "ftp://")):
-                raise ValueError(
-                    f"addresses: {address!r} does not start with https://, http:// or ftp://: a"
-                    " file of this machine belongs in the mirror folder"
-                )
+                raise ValueError(f"{address!r} does not start with https://, http:// or ftp://")
         if not (self.addresses or self.sha256 or self.md5):
             raise ValueError(
                 "an archive has addresses or a checksum: a file of your own needs no archive, give"
@@ -64,14 +57,9 @@ class Part(Strict):
     @model_validator(mode="after")
     def check(self) -> "Part":
         """Refuse one text for both sides."""
-        same = normpath(self.source) == normpath(self.target)
-        if self.format != "tsv" and same:
-            raise ValueError(
-                f"source and target are both {self.source}: give each side its own, or format tsv"
-                " for the columns of one file"
-            )
-        if self.columns[0] == self.columns[1]:
-            raise ValueError(f"columns: both sides are column {self.columns[0]}")
+        sides = (self.source, self.target) if self.format != "tsv" else self.columns
+        if sides[0] == sides[1]:
+            raise ValueError(f"source and target are both {sides[0]}: give each side its own")
         return self
 
 
@@ -105,7 +93,7 @@ class Cleaning(Strict):
     """Whether all but the first of identical pairs are dropped."""
     max_length: Count = 250
     """Largest number of subwords per side."""
-    max_ratio: Annotated[float, Field(ge=1), NUMBER] | None = None
+    max_ratio: Annotated[float, Field(ge=1, strict=True)] | None = None
     """Largest length ratio: subwords of the longer side divided by those of the shorter one."""
 
     @property
@@ -150,22 +138,19 @@ class Corpus(Strict):
     def check(self) -> "Corpus":
         """Refuse missing splits and unknown archives."""
         if self.source == self.target:
-            raise ValueError(
-                f"source and target are both {self.source}: their files would have one name"
-            )
+            raise ValueError(f"source and target are both {self.source}")
         if (self.generated is None) == (not self.splits):
             raise ValueError("give either splits or generated")
         if self.generated and self.cleaning.filters:
             raise ValueError(f"cleaning: generated text has no {self.cleaning.filters[0]}")
         if self.held_out and "train" not in self.splits:
             raise ValueError("held_out: there is no split 'train' to take pairs from")
-        for split in self.held_out:
-            if split in self.splits:
-                raise ValueError(f"{split} is given in splits and in held_out")
         for split in ("train", "dev"):
             if split not in self.split_names:
                 raise ValueError(f"there is no split {split!r}")
         for split in self.splits:
+            if split in self.held_out:
+                raise ValueError(f"{split} is given in splits and in held_out")
             for name in self.archives_of(split):
                 if name not in self.archives:
                     raise ValueError(
@@ -205,4 +190,4 @@ class Corpus(Strict):
         """Return the cleaning with a vocabulary's own limit on lengths, if it has one."""
         if max_length is None:
             return self.cleaning
-        return self.cleaning.model_copy(update={"max_length": max_length})
+        return self.cleaning.changed(max_length=max_length)

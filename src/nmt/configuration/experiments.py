@@ -6,10 +6,8 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.models import Model
 from nmt.configuration.strict import (
-    NUMBER,
     Count,
     Fraction,
-    Name,
     NotNegative,
     Positive,
     RowName,
@@ -19,7 +17,7 @@ from nmt.configuration.strict import (
     Whole,
 )
 
-Size = Annotated[int, Field(ge=8), NUMBER]
+Size = Annotated[int, Field(ge=8, strict=True)]
 BYTES = 256
 # Far above any that is of use, and far below what a float can hold of a long sentence's penalty
 MOST_ALPHA = 10
@@ -42,9 +40,6 @@ class Vocabulary(Strict):
     (bpe and unigram)."""
     normalize: bool = True
     """Whether Moses normalizes punctuation and removes non-printing characters."""
-    quotes: Literal["ascii", "kept"] = "ascii"
-    """What becomes of typographic quotes and apostrophes („ “ ” ‘ ’ ‚ « ») where the text is
-    normalized: ascii, straight ones as of Moses, so that no translation has others; or kept."""
     tokenize: bool = False
     """Whether Moses tokenizes the text before subwords are made; undone after translation."""
     lowercase: bool = False
@@ -61,8 +56,6 @@ class Vocabulary(Strict):
             raise ValueError(
                 f"byte_fallback takes {BYTES} subwords for bytes alone: give a size well above"
             )
-        if self.quotes == "kept" and not self.normalize:
-            raise ValueError("quotes: without normalize they are kept anyway, leave it out")
         return self
 
     @property
@@ -75,8 +68,7 @@ class Vocabulary(Strict):
         """The steps that text goes through before subword segmentation, in their order."""
         steps = {
             "lowercase": self.lowercase,
-            "normalize": self.normalize and self.quotes == "ascii",
-            "normalize_except_quotes": self.normalize and self.quotes == "kept",
+            "normalize": self.normalize,
             "tokenize": self.tokenize,
         }
         return tuple(step for step, enabled in steps.items() if enabled)
@@ -127,13 +119,6 @@ class Training(Strict):
     float16 (with the loss scaled) in matrix products, attention and the output's probabilities,
     with weights in float32. On a GPU LSTMs and GRUs that run over all positions at once stay in
     float32."""
-    deterministic: bool = False
-    """Whether only deterministic algorithms are used on a GPU (on a CPU they always are), so that
-    an interrupted run ends bit for bit as an uninterrupted one; slower, and torch refuses
-    operations that have no deterministic algorithm."""
-    most_skipped: Count = 10
-    """Number of skipped updates in a row after which training stops; an update is skipped when its
-    gradient is NaN or infinite."""
     interval: Count
     """Number of updates between checkpoints; the loss on the dev set is measured at each."""
     bleu_interval: Whole = 0
@@ -164,22 +149,14 @@ class Training(Strict):
                 raise ValueError(f"the schedule {self.schedule} {has} {key}")
         if self.warmup > self.updates:
             raise ValueError(f"warmup {self.warmup} is longer than the {self.updates} updates")
-        if self.halve_from and self.halve_from >= self.updates:
+        if self.halve_from and not self.warmup < self.halve_from < self.updates:
             raise ValueError(
-                f"halve_from {self.halve_from} is not before the last of {self.updates} updates"
-            )
-        if self.halve_from and self.halve_from <= self.warmup:
-            raise ValueError(
-                f"halve_from {self.halve_from} is not after the warmup of {self.warmup} updates"
+                f"halve_from {self.halve_from} is not between the warmup, {self.warmup}, and the"
+                f" last of {self.updates} updates"
             )
         if self.bleu_interval % self.interval:
             raise ValueError(
                 f"bleu_interval {self.bleu_interval} is no multiple of interval {self.interval}"
-            )
-        if self.micro_batches > self.batch_tokens:
-            raise ValueError(
-                f"micro_batches {self.micro_batches}: there are only {self.batch_tokens}"
-                " batch_tokens for them"
             )
         if self.weight_decay and self.optimizer != "adamw":
             raise ValueError(f"weight_decay is adamw's, the optimizer is {self.optimizer}")
@@ -201,18 +178,11 @@ class Decoding(Strict):
     penalty: Literal["wu", "power", "none"] = "wu"
     """Length penalty, which divides the log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al.
     2016); power, |Y|^alpha; or none."""
-    alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA), NUMBER] = 0.6
+    alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA, strict=True)] = 0.6
     """Exponent of the length penalty."""
     max_extra: Count = 50
     """Largest number of tokens that a translation may have more than its source (AIAYN section
     6.1)."""
-    stop: Literal["exact", "beam"] = "exact"
-    """End of the search: exact, when no open hypothesis can still win; or beam, when as many
-    hypotheses are finished as the beam is wide."""
-    eos_among: Literal["beam", "double"] = "beam"
-    """Continuations of a sentence among which EOS finishes a hypothesis: the best `beam`, as in
-    fairseq; or double, the best 2 x `beam`, as in AIAYN's own code, tensor2tensor. A beam of 1 is
-    greedy with either."""
 
 
 class Experiment(Strict):
@@ -223,8 +193,8 @@ class Experiment(Strict):
     trained_as: RowName | None = None
     """Experiment whose training is shared: the two may differ only in `average`, `checkpoint` and
     search. Not inherited by entries that have this one as their base."""
-    vocabulary: Name
-    """Vocabulary, an entry of `vocabularies`."""
+    vocabulary: RowName
+    """Vocabulary, an entry of `vocabularies`; "raw-bpe-8000+size-4000" is one of another size."""
     model: Model = Field(discriminator="family")
     training: Training
     decoding: Decoding
@@ -247,21 +217,19 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def check(self) -> "Experiment":
         """Refuse a training that the model cannot have."""
-        if self.training.peak_learning_rate is None and self.model.paper_rate(1) is None:
+        training = self.training
+        if training.peak_learning_rate is None and not (
+            training.warmup and self.model.paper_rate(training.warmup)
+        ):
             raise ValueError(
-                "peak_learning_rate is missing: only a Transformer has the d_model of the paper's"
-                " rate"
+                "peak_learning_rate is missing: the paper's needs a d_model and a warmup"
             )
-        if self.training.peak_learning_rate is None and not self.training.warmup:
+        if (training.final_learning_rate or 0) > self.peak_learning_rate:
             raise ValueError(
-                "peak_learning_rate is missing: without a warmup the paper's is not defined"
-            )
-        if (self.training.final_learning_rate or 0) > self.peak_learning_rate:
-            raise ValueError(
-                f"final_learning_rate {self.training.final_learning_rate} is above the peak,"
+                f"final_learning_rate {training.final_learning_rate} is above the peak,"
                 f" {self.peak_learning_rate:.3g}"
             )
-        if self.training.source_loss and not self.model.learns_source:
+        if training.source_loss and not self.model.learns_source:
             raise ValueError(
                 "source_loss is for decoder-only models without prefix: no other predicts the"
                 " source"

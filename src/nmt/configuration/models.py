@@ -1,26 +1,59 @@
-"""What a model is: a class for each family, whose keys are the paper's hyperparameters.
+"""What a model is: a class for each family, whose keys are the paper's hyperparameters."""
 
-Recurrent and convolutional families have modules of their own; FAMILIES lists all.
-"""
+from typing import Annotated, ClassVar, Literal, get_args
 
-from typing import ClassVar, Literal
+from pydantic import Field, model_validator
 
-from pydantic import model_validator
+from nmt.configuration.strict import (
+    Count,
+    Depth,
+    Fraction,
+    Positive,
+    Several,
+    Strict,
+    Width,
+)
 
-from nmt.configuration.architecture import Architecture
-from nmt.configuration.convolutional import ByteNet, ConvS2S
-from nmt.configuration.recurrent import GNMT, RNNSearch, Seq2Seq
-from nmt.configuration.strict import Count, Depth, Fraction, Positive, Width
+# The rows of a table of positions, where a model has one
+MAX_POSITIONS = 1024
+
+
+class Architecture(Strict):
+    """What all families have in common.
+
+    implementation: the model's module and class in nmt.models.
+    """
+
+    implementation: ClassVar[str]
+
+    @property
+    def reach(self) -> int | None:
+        """The subwords of a side with positions, beside tags and EOS; None: no limit."""
+        return None
+
+    def paper_rate(self, warmup: int) -> float | None:
+        """Return the largest learning rate of AIAYN equation 3; None without a d_model."""
+        return None
+
+    @property
+    def learns_source(self) -> bool:
+        """Whether the model predicts the source's tokens too."""
+        return False
+
+    @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether a part of the loss depends on which sentences share a micro-batch."""
+        return False
+
+    @property
+    def needs_joint_vocabulary(self) -> bool:
+        """Whether both sides must have one vocabulary."""
+        return False
 
 
 class SelfAttention(Architecture):
-    """What Transformers have in common, with one stack or two.
+    """What Transformers have in common, with one stack or two."""
 
-    stacks: encoder and decoder, or one. attentions: those of a layer of each stack together.
-    """
-
-    stacks: ClassVar[int]
-    attentions: ClassVar[int]
     layers: Depth
     """Number of layers N of the stack, or of each of the two stacks."""
     d_model: Width
@@ -31,8 +64,6 @@ class SelfAttention(Architecture):
     """Number of attention heads h of each layer."""
     d_k: Width | None = None
     """Width of a head's queries and keys; d_model / heads if not given."""
-    d_v: Width | None = None
-    """Width of a head's values; d_model / heads if not given."""
     dropout: Fraction
     """Dropout P_drop, after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
     positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
@@ -41,12 +72,8 @@ class SelfAttention(Architecture):
     """Positions: sinusoidal (AIAYN section 3.5) or learned (Table 3, row E), added to embeddings;
     relative (Shaw et al. 2018), rotary (Su et al. 2021) or alibi (Press et al. 2022), inside
     self-attention; or none."""
-    max_positions: Count = 1024
-    """Largest number of tokens per side, with learned positions."""
     positions_std: Positive | None = None
     """Standard deviation of the initial learned positions; d_model^-0.5 if not given."""
-    max_distance: Count = 16
-    """Largest distance up to which relative positions differ."""
     norm: Literal["post", "pre"] = "post"
     """Place of layer normalization: post, LayerNorm(x + f(x)), as in AIAYN; or pre,
     x + f(LayerNorm(x)), with a last norm (Xiong et al. 2020)."""
@@ -56,20 +83,20 @@ class SelfAttention(Architecture):
     @model_validator(mode="after")
     def check(self):
         """Refuse widths that do not fit each other."""
-        if self.d_model % self.heads and not (self.d_k and self.d_v):
-            raise ValueError(
-                f"heads {self.heads} does not divide d_model {self.d_model}: give d_k and d_v"
-            )
+        if self.d_model % self.heads:
+            raise ValueError(f"heads {self.heads} does not divide d_model {self.d_model}")
         if self.d_model % 2 and self.positions == "sinusoidal":
             raise ValueError(f"d_model {self.d_model} is odd: sinusoids come in pairs")
         if self.key_width % 2 and self.positions == "rotary":
             raise ValueError(f"d_k {self.key_width} is odd: rotary positions turn pairs")
+        if self.positions_std and self.positions != "learned":
+            raise ValueError("positions_std is that of learned positions")
         return self
 
     @property
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside BOS or EOS."""
-        return self.max_positions - 1 if self.positions == "learned" else None
+        return MAX_POSITIONS - 1 if self.positions == "learned" else None
 
     def paper_rate(self, warmup: int) -> float:
         """Return the largest learning rate of AIAYN equation 3.
@@ -79,63 +106,35 @@ class SelfAttention(Architecture):
         return (self.d_model * warmup) ** -0.5
 
     @property
-    def table3_settings(self) -> dict[str, int | float]:
-        """The settings that AIAYN's Table 3 varies, by its columns."""
-        return {
-            "layers": self.layers,
-            "d_model": self.d_model,
-            "d_ff": self.d_ff,
-            "heads": self.heads,
-            "d_k": self.key_width,
-            "d_v": self.value_width,
-            "dropout": self.dropout,
-        }
-
-    @property
-    def embedding_width(self) -> int:
-        """The largest width of an embedding or of the output's matrix."""
-        return self.d_model
-
-    @property
-    def layer_weights(self) -> int:
-        """About how many weights all layers have."""
-        attention = 2 * self.d_model * self.heads * (self.key_width + self.value_width)
-        layer = self.attentions * attention + self.stacks * 2 * self.d_model * self.d_ff
-        positions = self.max_positions * self.d_model if self.positions == "learned" else 0
-        return self.layers * layer + self.stacks * positions
-
-    @property
     def key_width(self) -> int:
         """d_k, given or not."""
-        return self.d_k or self.d_model // self.heads
+        return self.d_k or self.value_width
 
     @property
     def value_width(self) -> int:
-        """d_v, given or not."""
-        return self.d_v or self.d_model // self.heads
+        """d_v = d_model / heads (AIAYN section 3.2.2)."""
+        return self.d_model // self.heads
 
 
 class Transformer(SelfAttention):
     """The encoder-decoder of AIAYN section 3."""
 
-    stacks = 2
-    attentions = 3
+    implementation = "nmt.models.transformer:Transformer"
     family: Literal["transformer"] = "transformer"
     tie: Literal["all", "decoder", "none"] = "all"
     """Tied embeddings: all, one matrix for source, target and output (AIAYN section 3.4); decoder,
     one for target and output (Press and Wolf 2017); or none."""
 
     @property
-    def needs_joint_vocabulary(self) -> str | None:
-        """The reason why both sides must have one vocabulary, if they must."""
-        return "tie: all needs one vocabulary for both sides" if self.tie == "all" else None
+    def needs_joint_vocabulary(self) -> bool:
+        """Whether one matrix is for both sides."""
+        return self.tie == "all"
 
 
 class DecoderOnly(SelfAttention):
     """A language model of source and target in one sequence (Wang et al. 2021)."""
 
-    stacks = 1
-    attentions = 1
+    implementation = "nmt.models.decoder_only:DecoderOnly"
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
     """Whether every source token attends to the whole source; otherwise attention to the source is
@@ -146,7 +145,7 @@ class DecoderOnly(SelfAttention):
     @property
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside tags and EOS."""
-        return (self.max_positions - 3) // 2 if self.positions == "learned" else None
+        return (MAX_POSITIONS - 3) // 2 if self.positions == "learned" else None
 
     @property
     def learns_source(self) -> bool:
@@ -154,18 +153,172 @@ class DecoderOnly(SelfAttention):
         return not self.prefix
 
     @property
-    def needs_joint_vocabulary(self) -> str | None:
-        """The reason why both sides must have one vocabulary."""
-        return "one sequence needs one vocabulary"
+    def needs_joint_vocabulary(self) -> bool:
+        """Whether both sides must have one vocabulary: they are one sequence."""
+        return True
+
+
+class Seq2Seq(Architecture):
+    """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015."""
+
+    implementation = "nmt.models.seq2seq:Seq2Seq"
+    family: Literal["seq2seq"] = "seq2seq"
+    layers: Depth
+    """Number of LSTM layers of the encoder, and of the decoder."""
+    d_embedding: Width
+    """Width of embeddings."""
+    d_hidden: Width
+    """Number of LSTM cells of each layer."""
+    dropout: Fraction
+    """Dropout on embeddings, between layers, on what attention reads and before the output."""
+    attention: Literal["none", "global", "local-p"] = "none"
+    """Attention: none, global (Luong, section 3.1), or local-p (section 3.2), which attends to
+    words at most 10 away from a predicted position."""
+    score: Literal["dot", "general", "concat"] | None = None
+    """Attention score of decoder and encoder states (Luong, equation 8)."""
+    input_feeding: bool = False
+    """Whether the attentional state of a step is part of the next step's input (Luong, section
+    3.3)."""
+    reverse_source: bool = True
+    """Whether the source is read from its end (Sutskever, section 3.3)."""
+    init_range: Positive = 0.08
+    """Range of the uniform initialization, -init_range .. init_range (Sutskever, section 3.4)."""
+    init: Literal["uniform", "orthogonal"] = "uniform"
+    """Initialization: uniform, as printed; or orthogonal, in which the LSTMs start with orthogonal
+    recurrent matrices (Saxe et al. 2014), Glorot's input matrices (2010) and a forget-gate bias of
+    1 (Jozefowicz et al. 2015). The range that suits widths of 1,000 is too small for narrow LSTMs,
+    and a wider one makes them chaotic."""
+
+    @model_validator(mode="after")
+    def check(self):
+        """Refuse keys of attention that do not go together."""
+        attends = self.attention != "none"
+        if attends != (self.score is not None):
+            raise ValueError(f"attention {self.attention} {'needs' if attends else 'has no'} score")
+        if self.input_feeding and not attends:
+            raise ValueError("input_feeding feeds what attention makes: choose an attention")
+        return self
+
+
+class RNNSearch(Architecture):
+    """A GRU encoder and decoder (Bahdanau et al. 2015, appendix A)."""
+
+    implementation = "nmt.models.rnnsearch:RNNSearch"
+    family: Literal["rnnsearch"] = "rnnsearch"
+    d_embedding: Width
+    """Width of embeddings."""
+    d_hidden: Several
+    """Width of the recurrent states."""
+    dropout: Fraction
+    """Dropout on embeddings, on the encoder's states and before the output."""
+    attention: Literal["additive", "none"] = "additive"
+    """Attention: additive (RNNsearch) or none (RNNencdec)."""
+    init_std: Positive | None = 0.01
+    """Standard deviation of the normal initialization of matrices that are not recurrent; those of
+    the alignment model have a tenth of it (appendix B.1). null takes torch's initialization."""
+
+
+class GNMT(Architecture):
+    """Residual LSTMs with attention from the bottom decoder layer (Wu et al. 2016).
+
+    With experts it is MoE (Shazeer et al. 2017, appendix E).
+    """
+
+    implementation = "nmt.models.gnmt:GNMT"
+    family: Literal["gnmt"] = "gnmt"
+    layers: Several
+    """Number of layers of the encoder, the first of which is bidirectional, and of the decoder."""
+    d_model: Width
+    """Width of embeddings and of the outputs of layers."""
+    d_cell: Width | None = None
+    """Number of LSTM cells of a layer, projected to d_model; d_model cells without projection if
+    not given."""
+    dropout: Fraction
+    """Dropout on the input of each layer, on the output of each stack and on that of experts."""
+    context: Literal["previous", "current"] = "previous"
+    """Step whose attention context the upper decoder layers get: previous (the query is the bottom
+    layer's output of the previous step, as printed) or current (of the current step, as in Google's
+    later gnmt_v2, github.com/tensorflow/nmt). The bottom layer itself gets that of the previous
+    step either way."""
+    init_range: Positive = 0.04
+    """Range of the uniform initialization, -init_range .. init_range."""
+    experts: Count | None = None
+    """Number of experts of each mixture layer, which makes the model MoE."""
+    experts_used: Count | None = None
+    """Number of experts that each token is routed to."""
+    d_expert: Width | None = None
+    """Inner width of an expert."""
+
+    @property
+    def has_loss_of_batches(self) -> bool:
+        """Whether there are experts, whose balance is that of a micro-batch."""
+        return self.experts is not None
+
+    @model_validator(mode="after")
+    def check(self):
+        """Refuse keys that do not go together."""
+        given = [value is not None for value in (self.experts, self.experts_used, self.d_expert)]
+        if any(given) != all(given):
+            raise ValueError(
+                "experts, experts_used and d_expert belong together: give all three or none"
+            )
+        if self.experts and self.experts_used and self.experts_used > self.experts:
+            raise ValueError(
+                f"experts_used {self.experts_used} is more than the {self.experts} experts"
+            )
+        if self.experts and self.context == "current":
+            raise ValueError(
+                "context: current is for the upper decoder layers, which with experts get none"
+            )
+        if self.d_cell and self.d_cell <= self.d_model:
+            raise ValueError(
+                f"d_cell {self.d_cell} is not above d_model {self.d_model}: cells are projected to"
+                " fewer"
+            )
+        return self
+
+
+# Layers of a stack in order: [channels, kernel, number of such layers]
+Convolutions = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
+
+
+class ConvS2S(Architecture):
+    """A convolutional encoder and decoder with attention in every layer (Gehring et al. 2017)."""
+
+    implementation = "nmt.models.convs2s:ConvS2S"
+    family: Literal["convs2s"] = "convs2s"
+    encoder: Convolutions
+    """Encoder layers, in order: [channels, kernel, number of such layers]."""
+    decoder: Convolutions
+    """Decoder layers, in order: [channels, kernel, number of such layers]."""
+    d_embedding: Width
+    """Width of embeddings."""
+    d_output: Width
+    """Width of the last layer before the output."""
+    dropout: Fraction
+    """Dropout on embeddings, on the input of each convolution and before the output."""
+
+    @property
+    def reach(self) -> int:
+        """The subwords of a side that there are positions for, beside BOS or EOS."""
+        return MAX_POSITIONS - 1
+
+
+class ByteNet(Architecture):
+    """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
+
+    implementation = "nmt.models.bytenet:ByteNet"
+    family: Literal["bytenet"] = "bytenet"
+    d_hidden: Width
+    """Width of the convolutions; sums between blocks are twice as wide."""
+    sets: Depth = 6
+    """Number of times that blocks of the dilations 1, 2, 4, 8 and 16 are repeated, in the encoder
+    and in the decoder."""
+    dropout: Fraction = 0.0
+    """Dropout on the output of each block, and before the output layer."""
 
 
 Model = Transformer | DecoderOnly | Seq2Seq | RNNSearch | GNMT | ConvS2S | ByteNet
 FAMILIES: dict[str, type[Architecture]] = {
-    "transformer": Transformer,
-    "decoder-only": DecoderOnly,
-    "seq2seq": Seq2Seq,
-    "rnnsearch": RNNSearch,
-    "gnmt": GNMT,
-    "convs2s": ConvS2S,
-    "bytenet": ByteNet,
+    cls.model_fields["family"].default: cls for cls in get_args(Model)
 }

@@ -1,7 +1,6 @@
 """What a reproduction is: config/demo.yaml, say."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +8,7 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
-from nmt.configuration.overrides import (
-    BEFORE_KEY,
-    KEYS,
-    effective_keys,
-    split_name,
-    text,
-    with_overrides,
-)
+from nmt.configuration.rows import OVERRIDABLE, split_name, text, with_overrides
 from nmt.configuration.strict import (
     NAME,
     Name,
@@ -32,7 +24,11 @@ from nmt.errors import UserError, nearest
 from nmt.evaluation.metrics import METRICS
 
 # Folders of results beside a reproduction's own
-RESERVED = ("benchmark", "benchmarks", "corpora", "downloads", "logs", "runs")
+RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
+# Tables and targets that every reproduction has
+OF_ALL = ("all", "complexity", "corpora", "plan", "search")
+
+Seeds = Annotated[list[Seed], Field(min_length=1)]
 
 
 class Table(Strict):
@@ -58,21 +54,17 @@ class Table(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Table":
-        """Refuse rows and metrics that are there twice, and unknown metrics."""
-        check_once("experiments", self.experiments)
-        check_once("metrics", self.metrics)
+        """Refuse unknown metrics, and rows that are there twice or not at all."""
+        for key in ("experiments", "metrics"):
+            check_once(key, getattr(self, key))
         for metric in self.metrics:
             if metric not in METRICS:
                 raise ValueError(f"unknown metric {metric!r}: {nearest(metric, METRICS)}")
-            if metric == "perplexity" and self.split != "dev":
-                raise ValueError("perplexity is measured on the split dev alone")
-        if self.base is not None and self.base not in self.experiments:
-            hint = nearest(self.base, self.experiments)
-            raise ValueError(f"base: {self.base!r} is no row of the table: {hint}")
-        for row in self.counterparts:
+        if "perplexity" in self.metrics and self.split != "dev":
+            raise ValueError("perplexity is measured on the split dev alone")
+        for row in [*filter(None, [self.base]), *self.counterparts]:
             if row not in self.experiments:
-                hint = nearest(row, self.experiments)
-                raise ValueError(f"counterparts: {row!r} is no row of the table: {hint}")
+                raise ValueError(f"{row!r} is no row of it: {nearest(row, self.experiments)}")
         if self.counterparts and self.base not in self.counterparts:
             raise ValueError("counterparts: the base needs one, to which theirs are compared")
         return self
@@ -87,10 +79,11 @@ class Reproduction(Strict):
     """Heading of the printed page or table."""
     corpus: Name
     """Corpus, an entry of corpora.yaml."""
-    seeds: Annotated[list[Seed], Field(min_length=1)]
-    """Random seeds of every experiment."""
-    seeds_of: dict[RowName, Annotated[list[Seed], Field(min_length=1)]] = Field(default={})
-    """Seeds of single experiments, which override `seeds`."""
+    seeds: Seeds | dict[RowName, Seeds]
+    """Random seeds of every experiment; or seeds by experiment, those of all others as
+    `default`."""
+    only: list[RowName] = Field(default=[])
+    """Rows to make, of those that the tables have; all if empty."""
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
     """Tables by name; each has its figures, and those of attention, of positions and of search are
     drawn for the first."""
@@ -105,43 +98,76 @@ class Reproduction(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Reproduction":
-        """Refuse seeds that are there twice or of no row, and a name that results has a use for."""
-        check_once("seeds", self.seeds)
-        for row, seeds in self.seeds_of.items():
-            check_once(f"seeds_of, {row}", seeds)
-            if row not in self.experiments:
-                hint = nearest(row, self.experiments)
-                raise ValueError(f"seeds_of: no table has the row {row!r}: {hint}")
+        """Refuse seeds of no row, and names that results and targets have a use for."""
+        if isinstance(self.seeds, dict) and "default" not in self.seeds:
+            raise ValueError("seeds: `default` is missing, the seeds of all other rows")
+        for row, seeds in self.seeds.items() if isinstance(self.seeds, dict) else ():
+            check_once(f"seeds, {row}", seeds)
+            if row not in ("default", *self.experiments):
+                raise ValueError(f"seeds: {row!r} is no row: {nearest(row, self.experiments)}")
         first = next(iter(self.tables))
         if self.tables[first].on_request:
-            raise ValueError(
-                f"tables: {first} comes first, which is drawn without being asked for: it cannot be"
-                " on_request"
-            )
+            raise ValueError(f"tables: {first} comes first and is drawn: it cannot be on_request")
         if self.name in RESERVED:
-            raise ValueError(
-                f"name: results/{self.name} is a folder of the workflow's own, choose another"
-            )
+            raise ValueError(f"name: results/{self.name} is the workflow's own, choose another")
+        for table in self.tables:
+            if table in OF_ALL:
+                raise ValueError(f"tables: {table} is a name of the workflow's, choose another")
         return self
 
     def seeds_for(self, row: str) -> list[int]:
         """Return the seeds of a row."""
-        return self.seeds_of.get(row, self.seeds)
+        if isinstance(self.seeds, dict):
+            return self.seeds.get(row, self.seeds["default"])
+        return self.seeds
 
     @property
     def default_tables(self) -> dict[str, Table]:
         """The tables that are made without being named, by name."""
         return {name: table for name, table in self.tables.items() if not table.on_request}
 
-    def has_several_seeds(self, rows: Iterable[str]) -> bool:
-        """Return whether one of these rows is trained with more than one seed."""
-        return any(len(self.seeds_for(row)) > 1 for row in rows)
-
     @property
     def experiments(self) -> list[str]:
         """Every row of every table, once."""
         rows = [row for table in self.tables.values() for row in table.experiments]
         return list(dict.fromkeys(rows))
+
+    def renamed(self, names: dict[str, str], suffix: str) -> "Reproduction":
+        """Return the reproduction with other names of its rows, and a suffix to its own."""
+        tables = {
+            name: table.changed(
+                experiments=[names[row] for row in table.experiments],
+                base=names.get(table.base or ""),
+                counterparts={names[row]: other for row, other in table.counterparts.items()},
+            )
+            for name, table in self.tables.items()
+        }
+        seeds = self.seeds
+        if isinstance(seeds, dict):
+            seeds = {names.get(row, row): own for row, own in seeds.items()}
+        title = ", ".join([self.title, *suffix.split("+")[1:]])
+        return self.changed(name=self.name + suffix, title=title, tables=tables, seeds=seeds)
+
+    def limited(self) -> "Reproduction":
+        """Return the reproduction with the rows of `only`, and without tables that lose all."""
+        if not self.only:
+            return self
+        rows = {
+            name: [r for r in t.experiments if r in self.only] for name, t in self.tables.items()
+        }
+        tables = {
+            name: table.changed(
+                experiments=rows[name],
+                base=table.base if table.base in rows[name] else None,
+                counterparts=table.counterparts if set(table.experiments) <= set(self.only) else {},
+            )
+            for name, table in self.tables.items()
+            if rows[name]
+        }
+        seeds = self.seeds
+        if isinstance(seeds, dict):
+            seeds = {row: own for row, own in seeds.items() if row in ("default", *self.only)}
+        return self.changed(tables=tables, only=[], seeds=seeds)
 
 
 def check_once(key: str, values: list) -> None:
@@ -160,144 +186,80 @@ def read_reproduction(file: Path, catalog: Path) -> tuple[Reproduction, Catalog]
 
 
 def load_reproduction(
-    values: dict, where: str = "the configuration", root: Path | None = None
+    values: dict, where: str = "the configuration", root: Path = Path()
 ) -> tuple[Reproduction, Catalog]:
     """Return the reproduction that `values` (a parsed config/*.yaml) describe, and its catalog.
 
-    root: the folder that relative paths in the configuration start from. None: the catalog's path
-    starts from the working folder, and no other is followed.
-    Keys of rows among the values override those of all rows (nmt.configuration.overrides). Raises
-    UserError for what makes no sense.
+    root: the folder that relative paths in the configuration start from.
+    Keys of rows among the values override those of all rows that know them: nmt.configuration.rows.
+    Raises UserError for what makes no sense.
     """
-    overridable = KEYS - Reproduction.model_fields.keys()
-    overrides = {key: value for key, value in values.items() if key in overridable}
+    known = OVERRIDABLE - Reproduction.model_fields.keys()
+    overrides = {key: value for key, value in values.items() if key in known}
     own = {key: value for key, value in values.items() if key not in overrides}
     for key in own:
-        if isinstance(key, str) and key not in Reproduction.model_fields:
-            hint = nearest(key, [*Reproduction.model_fields, *overridable])
+        if key not in Reproduction.model_fields:
+            hint = nearest(str(key), [*Reproduction.model_fields, *known])
             raise UserError(f"{where}: unknown key {key!r}: {hint}")
     reproduction = validated(Reproduction, own, where)
-    catalog = load_catalog((root or Path()) / reproduction.catalog)
+    for row in reproduction.only:
+        lookup(dict.fromkeys(reproduction.experiments), row, "row", f"{where}, only")
+    reproduction = reproduction.limited()
+    catalog = load_catalog(root / reproduction.catalog)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
-    if root and corpus.generated and not (root / corpus.generated.grammar).is_file():
-        raise UserError(
-            f"{where}: {corpus.generated.grammar}, the grammar of {reproduction.corpus}, is not"
-            " there."
-        )
-    check_rows(reproduction, catalog, where)
-    if overrides:
-        reproduction = overridden_reproduction(reproduction, overrides, catalog, where)
     catalog = catalog.with_rows(reproduction.experiments)
-    check_tables(reproduction, catalog, corpus, where)
+    if overrides:
+        reproduction = overridden(reproduction, overrides, catalog, where)
+        catalog = catalog.with_rows(reproduction.experiments)
+    for name, table in reproduction.tables.items():
+        check_table(table, corpus, catalog, f"{where}, table {name}")
     return reproduction, catalog
 
 
-def check_rows(reproduction: Reproduction, catalog: Catalog, where: str) -> None:
-    """Raise UserError for a row of a table that no entry declares."""
-    for name, table in reproduction.tables.items():
-        for row in table.experiments:
-            declared = split_name(row)[0]
-            if declared in catalog.bases:
-                raise UserError(
-                    f"{where}, table {name}: {declared} is only a base: give it a family and a"
-                    " title."
-                )
-            lookup(catalog.rows, declared, "experiment", f"{where}, table {name}")
-
-
-def check_tables(reproduction: Reproduction, catalog: Catalog, corpus: Corpus, where: str) -> None:
-    """Raise UserError for a table that cannot be made."""
-    tested = {split: None for split in corpus.split_names if split != "train"}
-    for name, table in reproduction.tables.items():
-        here = f"{where}, table {name}"
-        for row in table.experiments:
-            check_positions(row, reproduction, catalog, here)
-        check_titles(table, catalog, here)
-        if table.base in catalog.ensembles:
-            raise UserError(f"{here}: its base {table.base} is an ensemble, which has no settings.")
-        for counterpart in table.counterparts.values():
-            lookup(catalog.rows, counterpart, "experiment", f"{here}, counterparts")
-        if "perplexity" in table.metrics and catalog.ensembles.keys() & table.experiments:
-            raise UserError(f"{here}: perplexity is measured of single models, not of ensembles.")
-        lookup(tested, table.split, "split", here)
-    name, first = next(iter(reproduction.tables.items()))
-    if not catalog.experiments.keys() & first.experiments:
-        raise UserError(
-            f"{where}, table {name}: the first table is drawn, and ensembles alone leave nothing to"
-            " draw."
-        )
-
-
-def check_positions(row: str, reproduction: Reproduction, catalog: Catalog, where: str) -> None:
-    """Raise UserError where a training pair may be longer than a model has positions for."""
-    for name, _ in catalog.trainings(row, [1]):
-        experiment = catalog.experiment(name)
-        longest = catalog.cleaning(reproduction.corpus, experiment.vocabulary).max_length
-        reach = experiment.model.reach
-        if reach is not None and reach < longest:
-            raise UserError(
-                f"{where}: {name} has positions for {reach} subwords a side, but learns from pairs"
-                f" up to {longest}: raise its max_positions, or lower max_length."
-            )
-
-
-def check_titles(table: Table, catalog: Catalog, where: str) -> None:
-    """Raise UserError for two rows of one title, which a reader could not tell apart."""
-    rows: dict[str, str] = {}
-    for row in table.experiments:
-        first = rows.setdefault(catalog.rows[row].title, row)
-        if first != row:
-            raise UserError(
-                f"{where}: {first} and {row} have the title {catalog.rows[row].title!r}: give one"
-                " another title."
-            )
-
-
-def overridden_reproduction(
+def overridden(
     reproduction: Reproduction, overrides: dict[str, object], catalog: Catalog, where: str
 ) -> Reproduction:
     """Return the reproduction with the overrides in the names of its rows and in its own.
 
-    Raises UserError for a key that no experiment has, and for a value that cannot be a part of a
-    name.
+    Raises UserError for a key that no row has, and for a value that cannot be a part of a name.
     """
-    keys = {row: keys_of(row, overrides, catalog) for row in reproduction.experiments}
-    known = set().union(*keys.values())
     for key, value in overrides.items():
-        if key not in known:
-            hint = nearest(key, known)
-            raise UserError(
-                f"{where}: no experiment of this reproduction uses the key {key!r}: {hint}"
-            )
-        if not isinstance(value, int | float | str) or not re.fullmatch(NAME, text(value)):
-            raise UserError(
-                f"{where}: {key} can be set for all experiments to a number or a word, not to"
-                f" {value!r}."
-            )
-    renamed = {row: with_overrides(row, overrides, keys[row]) for row in keys}
-    tables = {
-        name: table.model_copy(
-            update={
-                "experiments": [renamed[row] for row in table.experiments],
-                "base": None if table.base is None else renamed[table.base],
-                "counterparts": {
-                    renamed[row]: counterpart for row, counterpart in table.counterparts.items()
-                },
-            }
+        if not re.fullmatch(NAME, text(value)):
+            raise UserError(f"{where}: {key} of all rows can be a number or a word, not {value!r}.")
+    names = {}
+    for row in reproduction.experiments:
+        known = {"vocabulary", "vocabulary_size"}.union(
+            *(catalog.experiments[name].values for name, _ in catalog.trainings(row, [1]))
         )
-        for name, table in reproduction.tables.items()
-    }
-    name = with_overrides(reproduction.name, overrides, overrides)
-    changes = {
-        "name": name,
-        "title": ", ".join([reproduction.title, *name.split(BEFORE_KEY)[1:]]),
-        "tables": tables,
-        "seeds_of": {renamed[row]: seeds for row, seeds in reproduction.seeds_of.items()},
-    }
-    return reproduction.model_copy(update=changes)
+        own = {key: value for key, value in overrides.items() if key in known}
+        names[row] = with_overrides(row, own)
+    used = {key for name in names.values() for key in split_name(name)[1]}
+    for key in overrides:
+        if key not in used:
+            raise UserError(f"{where}: no row here has the key {key!r}: {nearest(key, used)}")
+    return reproduction.renamed(names, with_overrides("", overrides))
 
 
-def keys_of(row: str, overrides: dict[str, object], catalog: Catalog) -> set[str]:
-    """Return the keys that have an effect in all experiments that a row rests on."""
-    experiments = [catalog.experiment(name) for name, _ in catalog.trainings(row, [1])]
-    return set.intersection(*(effective_keys(experiment, overrides) for experiment in experiments))
+def check_table(table: Table, corpus: Corpus, catalog: Catalog, where: str) -> None:
+    """Raise UserError for a table that cannot be made."""
+    lookup(dict.fromkeys({*corpus.split_names} - {"train"}), table.split, "split", where)
+    for counterpart in table.counterparts.values():
+        lookup(catalog.rows, counterpart, "experiment", f"{where}, counterparts")
+    ensembles = catalog.ensembles.keys() & table.experiments
+    if ensembles and ("perplexity" in table.metrics or table.base in ensembles):
+        raise UserError(f"{where}: ensembles have no perplexity, and are no base of others.")
+    titles = [catalog.rows[row].title for row in table.experiments]
+    for title in titles:
+        if titles.count(title) > 1:
+            raise UserError(f"{where}: two rows have the title {title!r}: give one another.")
+    for row in table.experiments:
+        for name, _ in catalog.trainings(row, [1]):
+            experiment = catalog.experiments[name]
+            limit = catalog.vocabulary(experiment.vocabulary).max_length
+            longest = corpus.cleaning_for(limit).max_length
+            reach = experiment.model.reach
+            if reach is not None and reach < longest:
+                raise UserError(
+                    f"{where}: {name} has positions for {reach} subwords a side, but learns from"
+                    f" pairs up to {longest}: lower max_length of the corpus or the vocabulary."
+                )

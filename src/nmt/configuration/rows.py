@@ -1,186 +1,161 @@
-"""Experiments from the entries of experiments/*.yaml: bases are followed, keys are checked."""
+"""Rows of tables from the entries of experiments/*.yaml.
+
+An entry gives its keys on top of those of its base. A row may also differ from an entry by its
+name: "demo-transformer+updates-60" is trained for 60 updates. `--config updates=60` makes all rows
+of a reproduction such rows, so that the files of a small run are never mixed with the real one's.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nmt.configuration.experiments import (
-    CHECKPOINT_KEYS,
-    Decoding,
-    Ensemble,
-    Experiment,
-    Training,
-    Vocabulary,
-)
+import yaml
+
+from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
 from nmt.configuration.models import FAMILIES
-from nmt.configuration.spelling import PRESENT
-from nmt.configuration.strict import Strict, lookup, validated
+from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
 from nmt.errors import UserError, nearest
 
-OWN_KEYS = Experiment.model_fields.keys() - {"model", "training", "decoding"}
-# For keys that have an effect only with some values of another key: that key and these values
-USED_WITH = {
-    "max_positions": ("positions", ["learned"]),
-    "positions_std": ("positions", ["learned"]),
-    "max_distance": ("positions", ["relative"]),
-    "adam_betas": ("optimizer", ["adam", "adamw"]),
-    "adam_epsilon": ("optimizer", ["adam", "adamw"]),
-    "average": ("checkpoint", ["average"]),
-    "alpha": ("penalty", ["wu", "power"]),
-}
+OWN_KEYS = ("title", "vocabulary", "trained_as")
+FAMILY_KEYS = {key for cls in FAMILIES.values() for key in cls.model_fields}
+# All keys of entries but `base`
+KEYS = FAMILY_KEYS.union(OWN_KEYS, Training.model_fields, Decoding.model_fields)
+# Keys that `--config` or a name can override; vocabulary_size is that of the row's vocabulary.
+OVERRIDABLE = KEYS - {"family", "title", "trained_as"} | {"vocabulary_size"}
+# Keys that matter after training: rows that differ in these alone share one.
+AFTER_TRAINING = CHECKPOINT_KEYS | Decoding.model_fields.keys()
+# Settings counted in updates: they keep their proportion to a changed number of updates.
+SCALED = ("warmup", "interval", "bleu_interval", "halve_from", "halve_every")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry as it stands in a file, before its bases are followed."""
+    """An entry as it stands in a file, or a row's name, before bases are followed."""
 
     values: dict
     where: str  # file and entry, for messages
 
 
-def resolved_experiment(
-    name: str, entries: dict[str, Entry], vocabularies: dict[str, Vocabulary]
-) -> Experiment | None:
-    """Return the experiment of an entry, or None for an entry without a family: it is only a base.
-
-    Raises UserError naming the file, the entry and the key at fault.
-    """
-    entry = entries[name]
-    flat = with_bases(name, entries, ())
-    family = flat.get("family")
-    if family is None:
-        check_keys(flat, FAMILIES.values(), entry.where)
-        if "title" in entry.values:
-            raise UserError(
-                f"{entry.where}: there is a title but no family: give it one, or a base that has"
-                " one."
-            )
-        return None
-    lookup(FAMILIES, family, "family", entry.where)
-    check_keys(flat, [FAMILIES[family]], entry.where)
-    groups: dict[str, type[Strict]] = {
-        "model": FAMILIES[family],
-        "training": Training,
-        "decoding": Decoding,
-    }
-    values: dict = {
-        group: {key: value for key, value in flat.items() if key in cls.model_fields}
-        for group, cls in groups.items()
-    }
-    values |= {key: flat[key] for key in OWN_KEYS & flat.keys()}
-    experiment = validated(Experiment, values, entry.where)
-    check_use(entry.values, experiment, entry.where)
-    check_vocabulary(experiment, vocabularies, entry.where)
-    return experiment
+Entries = dict[str, Entry]
 
 
-def with_bases(name: str, entries: dict[str, Entry], seen: tuple[str, ...]) -> dict:
+def split_name(name: str) -> tuple[str, dict[str, object]]:
+    """Return the declared row and the overrides: "a+updates-60" -> "a", {"updates": 60}."""
+    declared, *overrides = name.split("+")
+    pairs = (override.partition("-") for override in overrides)
+    return declared, {key: yaml.load(text, Loader=UniqueKeys) for key, _, text in pairs}
+
+
+def with_overrides(name: str, overrides: dict[str, object]) -> str:
+    """Return the name of a row with overrides, in alphabetical order of their keys."""
+    declared, own = split_name(name)
+    pairs = sorted((own | overrides).items())
+    return "+".join([declared, *(f"{key}-{text(value)}" for key, value in pairs)])
+
+
+def text(value: object) -> str:
+    """Return a value as YAML writes it."""
+    return yaml.safe_dump(value).removesuffix("\n...\n").strip()
+
+
+def with_bases(name: str, entries: Entries, seen: tuple[str, ...] = ()) -> dict:
     """Return an entry's keys on top of those of its bases, of which a later one goes before.
 
     `trained_as` is not passed on. Raises UserError for an unknown base and for a circle of bases.
     """
     entry = entries[name]
     if name in seen:
-        circle = " -> ".join([*seen, name])
-        raise UserError(f"{entry.where} is its own base: {circle}")
+        raise UserError(f"{entry.where} is its own base: {' -> '.join([*seen, name])}")
     bases = entry.values.get("base", [])
-    bases = [bases] if isinstance(bases, str) else bases
-    if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
-        raise UserError(f"{entry.where}, base: expected a name or a list of names, not {bases!r}")
     flat: dict = {}
-    for base in bases:
+    for base in bases if isinstance(bases, list) else [bases]:
         lookup(entries, base, "base", entry.where)
         flat |= with_bases(base, entries, (*seen, name))
-    return flat | {"trained_as": None} | entry.values
+    own = {key: value for key, value in entry.values.items() if key != "base"}
+    return flat | {"trained_as": None} | own
 
 
-def check_keys(keys: dict, families: Iterable[type[Strict]], where: str) -> None:
-    """Raise UserError for a key that neither experiments nor these families have."""
-    classes: tuple[type[Strict], ...] = (Training, Decoding, *families)
-    known = {"base", *OWN_KEYS}.union(*(cls.model_fields for cls in classes))
-    for key in keys:
-        if key in known:
-            continue
-        families_with_key = [family for family, cls in FAMILIES.items() if key in cls.model_fields]
-        if families_with_key:
-            hint = f"it is one of {', '.join(families_with_key)}, not of {keys['family']}"
-        elif key in PRESENT:
-            hint = f"it is called {PRESENT[key]}"
-        else:
-            hint = nearest(str(key), known)
-        raise UserError(f"{where}: unknown key {key!r}: {hint}")
+def experiment(name: str, entries: Entries) -> Experiment | None:
+    """Return the experiment of an entry, or None for an entry without a family: it is only a base.
 
-
-def check_vocabulary(
-    experiment: Experiment, vocabularies: dict[str, Vocabulary], where: str
-) -> None:
-    """Raise UserError for an unknown vocabulary, and for two where the model needs a joint one."""
-    vocabulary = lookup(vocabularies, experiment.vocabulary, "vocabulary", where)
-    reason = experiment.model.needs_joint_vocabulary
-    if reason and vocabulary.source_size is not None:
-        raise UserError(f"{where}: {reason}, {experiment.vocabulary} is two.")
-
-
-def check_use(own: Iterable[str], experiment: Experiment, where: str) -> None:
-    """Raise UserError for a key of the entry itself that has no effect.
-
-    Keys that come from a base may have none.
+    `name` may have overrides. Raises UserError naming the file, the entry and the key at fault.
     """
-    values = experiment.values
-    for key in own:
-        if not has_effect(key, values):
-            required_key, required_values = USED_WITH[key]
-            raise UserError(
-                f"{where}: {key} is for {required_key}: {' or '.join(required_values)}, here it is"
-                f" {values[required_key]}: leave {key} out."
-            )
+    declared, overrides = split_name(name)
+    where = lookup(entries, declared, "experiment").where
+    flat = with_bases(declared, entries)
+    if overrides:
+        where = name
+        flat |= overridden(declared, flat, overrides, entries)
+    family = flat.get("family")
+    if family is not None:
+        lookup(FAMILIES, family, "family", where)
+    known = {*OWN_KEYS, *Training.model_fields, *Decoding.model_fields}
+    known |= FAMILIES[family].model_fields.keys() if family else FAMILY_KEYS
+    for key in flat:
+        if key not in known:
+            raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
+    if family is None:
+        return None
+
+    def part(cls: type[Strict]) -> dict:
+        return {key: value for key, value in flat.items() if key in cls.model_fields}
+
+    values = {key: flat[key] for key in OWN_KEYS if key in flat}
+    values |= {"model": part(FAMILIES[family]), "training": part(Training)}
+    return validated(Experiment, values | {"decoding": part(Decoding)}, where)
 
 
-def has_effect(key: str, values: dict) -> bool:
-    """Return whether a key has an effect beside an experiment's values of the other keys."""
-    if key not in USED_WITH:
-        return True
-    required_key, required_values = USED_WITH[key]
-    return required_key not in values or values[required_key] in required_values
+def overridden(
+    declared: str, flat: dict, overrides: dict[str, object], entries: Entries
+) -> dict[str, object]:
+    """Return the keys of a row that its name changes.
+
+    What is counted in updates is scaled with `updates`. A row whose search or checkpoints alone are
+    overridden shares the training of the row without these overrides, if that keeps enough
+    checkpoints.
+    """
+    changes = dict(overrides)
+    changes["title"] = ", ".join(
+        [flat.get("title", declared), *(f"{key}={text(value)}" for key, value in overrides.items())]
+    )
+    if "vocabulary_size" in changes:
+        changes["vocabulary"] = f"{flat['vocabulary']}+size-{changes.pop('vocabulary_size')}"
+    updates = overrides.get("updates")
+    if isinstance(updates, int) and updates > 0:
+        changes = scaled(flat, updates / flat["updates"]) | changes
+    shared = flat["trained_as"] or declared
+    kept = with_bases(split_name(shared)[0], entries).get("average")
+    if overrides.get("average", 1) <= (kept or Training.model_fields["average"].default):
+        of_training = {key: overrides[key] for key in overrides.keys() - AFTER_TRAINING}
+        own = shared == declared and of_training == overrides
+        changes["trained_as"] = None if own else with_overrides(shared, of_training)
+    return changes
 
 
-def check_shared_training(name: str, experiments: dict[str, Experiment], where: str) -> None:
-    """Raise UserError where `trained_as` names an experiment that cannot serve this one."""
-    own = experiments[name]
-    shared_name = own.trained_as
-    if shared_name is None:
-        return
-    where = f"{where}, trained_as"
-    if shared_name == name:
-        raise UserError(f"{where}: this is the entry itself: leave it out.")
-    shared = lookup(experiments, shared_name, "experiment", where)
-    if shared.trained_as is not None:
-        raise UserError(
-            f"{where}: {shared_name} is itself trained as {shared.trained_as}: name that one."
+def scaled(flat: dict, ratio: float) -> dict[str, object]:
+    """Return the settings of a training that are counted in updates, times `ratio`."""
+    settings = {key: max(1, round(flat[key] * ratio)) for key in SCALED if flat.get(key)}
+    if flat.get("bleu_interval"):  # stays a multiple of the interval
+        settings["bleu_interval"] = settings["interval"] * (
+            flat["bleu_interval"] // flat["interval"]
         )
-    if own.training.average > shared.training.average:
-        raise UserError(
-            f"{where}: {shared_name} keeps {shared.training.average} checkpoints, average asks for"
-            " more."
-        )
-    same_checkpoints = {key: getattr(shared.training, key) for key in CHECKPOINT_KEYS}
-    own_training = own.training.model_copy(update=same_checkpoints)
-    if (own.vocabulary, own.model, own_training) != (
-        shared.vocabulary,
-        shared.model,
-        shared.training,
-    ):
-        raise UserError(
-            f"{where}: only average, checkpoint and search may differ from {shared_name}."
-        )
+    if "source_loss" in flat:
+        settings["source_loss"] = [
+            (round(update * ratio), weight) for update, weight in flat["source_loss"]
+        ]
+    return settings
 
 
-def resolved_ensemble(entry: Entry, experiments: dict[str, Experiment]) -> Ensemble:
-    """Return an ensemble; raises UserError for unknown members, or members of two vocabularies."""
-    ensemble = validated(Ensemble, entry.values, entry.where)
-    for member in ensemble.members:
-        lookup(experiments, member, "experiment", entry.where)
-    vocabularies = {member: experiments[member].vocabulary for member in ensemble.members}
-    if len(set(vocabularies.values())) > 1:
-        listed = ", ".join(f"{member} has {name}" for member, name in vocabularies.items())
-        raise UserError(f"{entry.where}: its members need one vocabulary: {listed}.")
-    return ensemble
+def ensemble(name: str, declared: dict[str, Ensemble], known: Iterable[str]) -> Ensemble:
+    """Return an ensemble, whose members have the overrides in its name, if any.
+
+    Raises UserError for unknown members.
+    """
+    base, overrides = split_name(name)
+    found: Ensemble = lookup(declared, base, "ensemble")
+    for member in found.members:
+        lookup(dict.fromkeys(known), split_name(member)[0], "experiment", f"ensemble {base}")
+    if not overrides:
+        return found
+    title = ", ".join([found.title, *(f"{key}={text(value)}" for key, value in overrides.items())])
+    members = {with_overrides(member, overrides): seeds for member, seeds in found.members.items()}
+    return found.changed(title=title, members=members)

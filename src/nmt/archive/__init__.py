@@ -1,1 +1,0 @@
-"""The files that a reproduction rests on: their checksums, verification and packing."""

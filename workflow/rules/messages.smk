@@ -1,0 +1,70 @@
+# What is checked before the first job of a cluster, and what is said after the last one.
+import atexit
+import shutil
+import subprocess
+import sys
+import time
+
+from snakemake.exceptions import WorkflowError
+
+STARTED = time.time()
+
+
+def refuse_to_start_twice():
+    """End where SLURM still runs jobs that a killed snakemake had submitted from this folder.
+
+    New jobs would write the same files. The plugin's comments name the rule.
+    """
+    jobs = subprocess.run(
+        ["squeue", "--noheader", "--me", "--format=%i %k %Z"], capture_output=True, text=True
+    )
+    for line in jobs.stdout.splitlines():
+        number, comment, folder = (line.split(maxsplit=2) + ["", ""])[:3]
+        if folder == str(Path.cwd()) and comment.startswith(("rule_", "group_")):
+            raise WorkflowError(
+                f"SLURM job {number} of an earlier call still runs here: wait until it has ended, or,"
+                f" where that snakemake was killed, `scancel {number}`, then start again. Two that"
+                " run at a time need two clones."
+            )
+
+
+def say_what_was_made():
+    """Print the first table, and where everything is."""
+    folder = Path("results") / REPRODUCTION.name
+    table = folder / "tables" / f"{FIRST_TABLE}.md"
+    if not table.exists() or table.stat().st_mtime < STARTED:
+        return
+    model = Path(first_seed("model", single_models(ROWS))[-1])
+    print(
+        f"\n{table.read_text(encoding='utf-8').partition(chr(10) * 2 + '- ')[0]}\n\n"
+        f"Tables, figures: {folder}/tables, {folder}/figures\n"
+        "Models:  results/runs, each with a README.md\n"
+        f"Try one: python src/explore.py --model {model}\n"
+        f"All on one page: {folder}/index.html",
+        file=sys.stderr,
+    )
+
+
+def say_what_went_wrong():
+    """Print the sentence with which each script failed, after all that snakemake prints."""
+    logs = {}
+    for path in sorted(Path("results/logs").rglob("*.log")):
+        if path.stat().st_mtime >= STARTED:
+            last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
+            if last and " error: " in last[0]:
+                logs.setdefault(last[0].partition(" error: ")[2], path)
+    for sentence, path in logs.items():
+        atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
+
+
+onstart:
+    if not workflow.local_exec and shutil.which("squeue"):
+        refuse_to_start_twice()
+
+
+onsuccess:
+    say_what_was_made()
+
+
+onerror:
+    say_what_went_wrong()
