@@ -17,12 +17,7 @@ from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.layers import Layers
 from nmt.models.protocol import PAD, HiddenStates, Model, Source
-from nmt.models.recurrent import (
-    LSTMSteps,
-    gates_from_embedding,
-    run,
-    run_packed,
-)
+from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
 from nmt.models.recurrent_attention import (
     AdditiveScore,
     LSTMState,
@@ -36,8 +31,6 @@ from nmt.models.recurrent_attention import (
 
 # oneDNN has none, which concerns no user.
 warnings.filterwarnings("ignore", "LSTM with projections")
-
-LayerState = tuple[Tensor, Tensor]  # of one layer: hidden state (..., D), cell state (..., H)
 
 
 def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) -> nn.LSTM:
@@ -143,9 +136,10 @@ class GNMT(Model):
         """
         return attend(self.alignment, bottom, memory)
 
-    def bottom_steps(self) -> LSTMSteps:
-        """Return the bottom decoder layer, to be run step by step."""
-        return LSTMSteps(self.decoder[0], self.target_embedding.embedding_dim, self.dropout)
+    def bottom_layer(self, embedded: Tensor, context: Tensor, state: LayerState) -> LayerState:
+        """Run the bottom decoder layer over one position: (R, D), (R, D), the state before it."""
+        x = torch.cat([embedded, context], -1)
+        return lstm_step(self.decoder[0], x, [state], self.dropout)[0]
 
     def upper_layers(
         self,
@@ -158,7 +152,7 @@ class GNMT(Model):
         """Run the layers above the bottom one: (B, T, D) -> (B, T, D), and the experts' penalty.
 
         embedded, bottom, context: (B, T, D). real: (B, T), true at tokens. states: those of each
-        layer, (1, B, D) and (1, B, H), which are replaced by the last ones.
+        layer, (B, D) and (B, H), of which all but the first are replaced by the last ones.
         """
         penalty = torch.zeros((), device=bottom.device)
         x = embedded + bottom if self.narrow else bottom
@@ -168,7 +162,9 @@ class GNMT(Model):
             layer_input = self.dropout(x)
             if not self.narrow:
                 layer_input = torch.cat([layer_input, context], -1)
-            layer_output, states[number] = run(self.decoder[number], layer_input, states[number])
+            first = [part[None] for part in states[number]]
+            layer_output, (hidden, cell) = run(self.decoder[number], layer_input, tuple(first))
+            states[number] = hidden[0], cell[0]
             x = x + layer_output if number >= self.residual_from else layer_output
         return self.dropout(x), penalty
 
@@ -180,27 +176,24 @@ class GNMT(Model):
         first: the state that each layer starts from, (B, D) and (B, H).
         """
         embedded = self.target_embedding(target_in)
-        length = target_in.size(1)
-        gates = gates_from_embedding(self.decoder[0], self.dropout(embedded))
-        hidden, cell = first[0]
-        context, weights = self.context(hidden[:, None], memory)
+        state = first[0]
+        outputs = []
+        context, weights = self.context(state[0][:, None], memory)
         contexts = [context]
         maps = [weights]
-        outputs = []
-        steps = self.bottom_steps()
-        for position, gates_of_step in enumerate(gates.unbind(1)):
-            (hidden,), (cell,) = steps.step(gates_of_step, context[:, 0], [hidden], [cell])
-            outputs.append(hidden)
-            if self.current or position < length - 1:
-                context, weights = self.context(hidden[:, None], memory)
-                contexts.append(context)
-                maps.append(weights)
-        # Contexts of the step before, or with `context: current` of the same step.
-        upper_context = torch.cat(contexts[-length:], 1)
+        for embedded_word in self.dropout(embedded).unbind(1):
+            state = self.bottom_layer(embedded_word, contexts[-1][:, 0], state)
+            outputs.append(state[0])
+            context, weights = self.context(state[0][:, None], memory)
+            contexts.append(context)
+            maps.append(weights)
+        # Upper layers get the contexts of the step before, or of the same step.
+        seen = slice(1, None) if self.current else slice(-1)
+        upper_context = torch.cat(contexts[seen], 1)
         bottom = torch.stack(outputs, 1)
-        states = [(hidden[None], cell[None]) for hidden, cell in first]
-        top, penalty = self.upper_layers(embedded, bottom, upper_context, target_in != PAD, states)
-        return top, penalty, torch.cat(maps[-length:], 1)
+        real = target_in != PAD
+        top, penalty = self.upper_layers(embedded, bottom, upper_context, real, list(first))
+        return top, penalty, torch.cat(maps[seen], 1)
 
     def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D), and with experts their penalty."""
@@ -213,33 +206,23 @@ class GNMT(Model):
     def start(self, encoded: tuple[Memory, list[LayerState], Tensor]) -> LSTMState:
         """Return the state before the first step; its context is that of the bottom layer."""
         memory, last, _ = encoded
-        hidden = [hidden_of_layer for hidden_of_layer, _ in last]
-        cell = [cell_of_layer for _, cell_of_layer in last]
-        context, _ = self.context(hidden[0][:, None], memory)
-        return LSTMState(memory, hidden, cell, context[:, 0])
+        context, _ = self.context(last[0][0][:, None], memory)
+        return LSTMState(memory, list(last), context[:, 0])
 
     def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         """Decode one position: (R,) -> (R, D)."""
         embedded = self.target_embedding(tokens)
-        gates = gates_from_embedding(self.decoder[0], embedded)
-        (bottom,), (cell,) = self.bottom_steps().step(
-            gates, state.context, state.hidden[:1], state.cell[:1]
-        )
-        state.hidden[0] = bottom
-        state.cell[0] = cell
+        state.layers[0] = self.bottom_layer(embedded, state.context, state.layers[0])
+        bottom, _ = state.layers[0]
         beams = bottom.unflatten(0, (-1, state.beam))  # (R, D) -> (B, beam, D)
         contexts, _ = self.context(beams, state.memory)
         next_context = contexts.flatten(0, 1)
         context = next_context if self.current else state.context
         state.context = next_context
-        pairs = zip(state.hidden, state.cell, strict=True)
-        states = [(hidden[None], cell[None]) for hidden, cell in pairs]
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
         top, _ = self.upper_layers(
-            embedded[:, None], bottom[:, None], context[:, None], real, states
+            embedded[:, None], bottom[:, None], context[:, None], real, state.layers
         )
-        state.hidden = [hidden[0] for hidden, _ in states]
-        state.cell = [cell[0] for _, cell in states]
         return top[:, 0], state
 
     def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:

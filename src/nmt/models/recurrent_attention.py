@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from nmt.models.recurrent import LayerState
+
 # B sentences, S source length, T target length, H width of decoder states, M width of encoder
 # states, A width of keys
 
@@ -39,13 +41,12 @@ class Memory:
 class LSTMState:
     """A decoder's state between two steps, of R = B * beam rows.
 
-    hidden, cell: of each layer, (R, H), or hidden as wide as its projection. context: (R, C), what
-    the next step is given beside its token.
+    layers: the hidden and the cell state of each layer, (R, H) or with a projection as wide as
+    that. context: (R, C), what the next step is given beside its token.
     """
 
     memory: Memory
-    hidden: list[Tensor]
-    cell: list[Tensor]
+    layers: list[LayerState]
     context: Tensor
     beam: int = 1
 
@@ -54,8 +55,7 @@ class LSTMState:
         self.memory = self.memory.select(rows, self.beam)
         self.beam = rows.size(1)
         rows = rows.flatten()
-        self.hidden = [hidden[rows] for hidden in self.hidden]
-        self.cell = [cell[rows] for cell in self.cell]
+        self.layers = [(hidden[rows], cell[rows]) for hidden, cell in self.layers]
         self.context = self.context[rows]
 
 

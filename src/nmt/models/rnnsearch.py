@@ -11,20 +11,8 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, Source
-from nmt.models.recurrent import (
-    LinearMap,
-    gates_from_context,
-    gates_from_embedding,
-    gates_from_hidden,
-    init_orthogonal,
-    run,
-    run_packed,
-)
-from nmt.models.recurrent_attention import (
-    AdditiveScore,
-    Memory,
-    attend,
-)
+from nmt.models.recurrent import init_orthogonal, run, run_packed
+from nmt.models.recurrent_attention import AdditiveScore, Memory, attend
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width,
 # V vocabulary, R = B * beam rows
@@ -115,25 +103,10 @@ class RNNSearch(Model):
             return contexts, hidden.new_ones(*hidden.shape[:2], 1)
         return attend(self.alignment, hidden, memory)
 
-    def gate_maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the maps from context and hidden state to the decoder's pre-activations."""
-        context_width = self.decoder.input_size - self.target_embedding.embedding_dim
-        return gates_from_context(self.decoder, context_width), gates_from_hidden(self.decoder)
-
-    def decoder_step(
-        self, gates: Tensor, context: Tensor, hidden: Tensor, maps: tuple[LinearMap, LinearMap]
-    ) -> Tensor:
-        """Run one GRU step: context (R, C), hidden (R, H) -> hidden (R, H).
-
-        gates: the embedding's part of the pre-activations, (R, 3H). maps: what `gate_maps` returns.
-        """
-        from_context, from_hidden = maps
-        input_reset, input_update, input_new = (gates + from_context(context)).chunk(3, -1)
-        hidden_reset, hidden_update, hidden_new = from_hidden(hidden).chunk(3, -1)
-        reset = torch.sigmoid(input_reset + hidden_reset)
-        update = torch.sigmoid(input_update + hidden_update)
-        new = torch.tanh(input_new + reset * hidden_new)
-        return new + update * (hidden - new)
+    def next_hidden(self, embedded: Tensor, context: Tensor, hidden: Tensor) -> Tensor:
+        """Return s_i = f(s_{i-1}, y_{i-1}, c_i), a GRU: (R, H), (R, E), (R, C) -> (R, H)."""
+        inputs = torch.cat([embedded, context], -1)
+        return torch.gru_cell(inputs, hidden, *self.decoder.all_weights[0])
 
     def deep_output(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
         """Return the maxout layer's output: (..., H), (..., E), (..., C) -> (..., H/2)."""
@@ -150,13 +123,11 @@ class RNNSearch(Model):
             states, _ = run(self.decoder, torch.cat([embedded, contexts], -1), hidden[None])
             hiddens = torch.cat([hidden[:, None], states[:, :-1]], 1)
         else:
-            gates = gates_from_embedding(self.decoder, embedded)
-            gate_maps = self.gate_maps()
             steps = []
-            for gates_of_step in gates.unbind(1):
+            for embedded_word in embedded.unbind(1):
                 context, weights = self.attend(hidden[:, None], memory)
                 steps.append((hidden, context[:, 0], weights[:, 0]))
-                hidden = self.decoder_step(gates_of_step, context[:, 0], hidden, gate_maps)
+                hidden = self.next_hidden(embedded_word, context[:, 0], hidden)
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 
@@ -175,8 +146,7 @@ class RNNSearch(Model):
         contexts, _ = self.attend(beams, state.memory)
         context = contexts.flatten(0, 1)
         maxout = self.deep_output(state.hidden, embedded, context)
-        gates = gates_from_embedding(self.decoder, embedded)
-        state.hidden = self.decoder_step(gates, context, state.hidden, self.gate_maps())
+        state.hidden = self.next_hidden(embedded, context, state.hidden)
         return maxout, state
 
     def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:

@@ -8,11 +8,9 @@ from nmt.models.dropout import Dropout
 from nmt.models.order import reverse_before_eos
 from nmt.models.protocol import HiddenStates, Model, Source
 from nmt.models.recurrent import (
-    LinearMap,
-    LSTMSteps,
-    gates_from_embedding,
+    LayerState,
     init_orthogonal_lstm,
-    linear_in_loop,
+    lstm_step,
     run,
     run_packed,
 )
@@ -73,8 +71,8 @@ class Seq2Seq(Model):
             for lstm in (self.encoder, self.decoder):
                 init_orthogonal_lstm(lstm)
 
-    def encode(self, source: Source) -> tuple[Memory, Tensor, Tensor]:
-        """Encode the source: (B, S) -> memory, last hidden and cell states (layers, B, H).
+    def encode(self, source: Source) -> tuple[Memory, list[LayerState]]:
+        """Encode the source: (B, S) -> memory, and the last states of each layer, (B, H).
 
         The memory is in the source's order, in whatever order it was read.
         """
@@ -83,15 +81,15 @@ class Seq2Seq(Model):
         reverse = self.config.reverse_source
         read = reverse_before_eos(source.tokens, lengths) if reverse else source.tokens
         embedded = self.dropout(self.source_embedding(read))
-        encoder_states, (hidden, cell) = run_packed(self.encoder, embedded, source.lengths)
+        encoder_states, last = run_packed(self.encoder, embedded, source.lengths)
+        layers = list(zip(*last, strict=True))
         if self.config.attention == "none":
             nothing = encoder_states[:, :0]
-            return Memory(nothing, nothing, padding), hidden, cell
+            return Memory(nothing, nothing, padding), layers
         if reverse:
             encoder_states = reverse_before_eos(encoder_states, lengths)
         encoder_states = self.dropout(encoder_states)
-        memory = Memory(encoder_states, self.alignment.key(encoder_states), padding)
-        return memory, hidden, cell
+        return Memory(encoder_states, self.alignment.key(encoder_states), padding), layers
 
     def attention_weights(self, top: Tensor, memory: Memory) -> Tensor:
         """Return the weights of the source for states of the top layer: (B, T, H) -> (B, T, S)."""
@@ -109,43 +107,41 @@ class Seq2Seq(Model):
         weights = masked_softmax(scores, padding | outside)
         return weights * torch.exp(-2 * (distance / self.config.window) ** 2)  # sigma = window / 2
 
-    def attentional_states(
-        self, top: Tensor, memory: Memory, combine: LinearMap | None = None
-    ) -> tuple[Tensor, Tensor | None]:
+    def attentional_states(self, top: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
         """Return what `output` maps to logits, dropout included, and attention's weights.
 
         (B, T, H) -> (B, T, H), (B, T, S). Without attention these are the top states and None.
-        combine: in a loop, self.combine as a map for its steps.
         """
         if self.config.attention == "none":
             return self.dropout(top), None
         weights = self.attention_weights(top, memory)
         context = context_vectors(weights, memory)
-        attentional = torch.tanh((combine or self.combine)(torch.cat([context, top], -1)))
+        attentional = torch.tanh(self.combine(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
 
-    def decoder_steps(self) -> LSTMSteps:
-        """Return the decoder's layers, to be run step by step."""
-        fed = self.config.d_hidden if self.config.input_feeding else 0
-        return LSTMSteps(self.decoder, fed, self.dropout)
+    def next_layers(
+        self, embedded: Tensor, attentional: Tensor, layers: list[LayerState]
+    ) -> list[LayerState]:
+        """Run the decoder's layers over one position: (R, E), (R, H), the states before it."""
+        fed = [attentional] if self.config.input_feeding else []
+        x = torch.cat([embedded, *fed], -1)
+        return lstm_step(self.decoder, x, layers, self.dropout)
 
     def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
-        memory, hidden, cell = self.encode(source)
+        memory, layers = self.encode(source)
         embedded = self.dropout(self.target_embedding(target_in))
         if not self.config.input_feeding:
+            hidden, cell = map(torch.stack, zip(*layers, strict=True))
             top, _ = run(self.decoder, embedded, (hidden, cell))
             return self.attentional_states(top, memory)
-        gates = gates_from_embedding(self.decoder, embedded)
-        decoder = self.decoder_steps()
-        combine = linear_in_loop(self.combine.weight)
-        hiddens, cells = list(hidden), list(cell)
-        attentional = torch.zeros_like(hidden[0])
+        attentional = torch.zeros_like(layers[0][0])
         outputs = []
         maps = []
-        for gates_of_step in gates.unbind(1):
-            hiddens, cells = decoder.step(gates_of_step, attentional, hiddens, cells)
-            states, weights = self.attentional_states(hiddens[-1][:, None], memory, combine)
+        for embedded_word in embedded.unbind(1):
+            layers = self.next_layers(embedded_word, attentional, layers)
+            top, _ = layers[-1]
+            states, weights = self.attentional_states(top[:, None], memory)
             attentional = states[:, 0]
             outputs.append(attentional)
             assert weights is not None  # input feeding needs attention
@@ -156,18 +152,17 @@ class Seq2Seq(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target_in)[0])
 
-    def start(self, encoded: tuple[Memory, Tensor, Tensor]) -> LSTMState:
+    def start(self, encoded: tuple[Memory, list[LayerState]]) -> LSTMState:
         """Return the state before the first step; its context is an attentional state."""
-        memory, hidden, cell = encoded
-        return LSTMState(memory, list(hidden), list(cell), torch.zeros_like(hidden[0]))
+        memory, layers = encoded
+        return LSTMState(memory, layers, torch.zeros_like(layers[0][0]))
 
     def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         """Decode one position: (R,) -> (R, H)."""
-        gates = gates_from_embedding(self.decoder, self.target_embedding(tokens))
-        state.hidden, state.cell = self.decoder_steps().step(
-            gates, state.context, state.hidden, state.cell
-        )
-        beams = state.hidden[-1].unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
+        embedded = self.target_embedding(tokens)
+        state.layers = self.next_layers(embedded, state.context, state.layers)
+        top, _ = state.layers[-1]
+        beams = top.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
         states, _ = self.attentional_states(beams, state.memory)
         state.context = states.flatten(0, 1)
         return state.context, state

@@ -12,7 +12,7 @@ from nmt import configuration
 from nmt.models.attention import apply_self_attention, attention_weights, self_attention
 from nmt.models.bytenet import Block
 from nmt.models.convs2s import GatedConvolution
-from nmt.models.recurrent import LSTMSteps, gates_from_embedding, run_packed
+from nmt.models.recurrent import lstm_step, run_packed
 
 # B sentences, n positions, D width, H heads, d width of a head, r keys of a query
 
@@ -103,12 +103,12 @@ class RecurrentLayer(nn.Module):
 
     def steps(self, x: Tensor) -> list[Tensor]:
         """Return the output (B, D) of each step, as a decoder makes them one by one."""
-        hidden = cell = [x.new_zeros(len(x), self.lstm.hidden_size)]
+        zeros = x.new_zeros(len(x), self.lstm.hidden_size)
+        layers = [(zeros, zeros)]
         outputs = []
-        stack = LSTMSteps(self.lstm, 0, nn.Identity())
-        for gates in gates_from_embedding(self.lstm, x).unbind(1):
-            hidden, cell = stack.step(gates, x[:, :0, 0], hidden, cell)
-            outputs.append(hidden[0])
+        for x_of_step in x.unbind(1):
+            layers = lstm_step(self.lstm, x_of_step, layers, nn.Identity())
+            outputs.append(layers[0][0])
         return outputs
 
 

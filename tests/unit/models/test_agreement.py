@@ -42,7 +42,7 @@ from nmt.models.attention import (
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.recurrent import LSTMSteps, gates_from_embedding
+from nmt.models.recurrent import lstm_step
 from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
 from tests.support.families import (
@@ -479,42 +479,24 @@ def test_rnnsearch_s_decoder(agrees, family, name):
     embedded = torch.randn(5, 10, dtype=torch.float64)
     context = torch.randn(5, input_width - 10, dtype=torch.float64)
     hidden = torch.randn(5, 12, dtype=torch.float64)
-    gates = gates_from_embedding(model.decoder, embedded)
-    stepped = model.decoder_step(gates, context, hidden, model.gate_maps())
     expected = cell(torch.cat([embedded, context], 1), hidden)
+    stepped = model.next_hidden(embedded, context, hidden)
     agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", stepped, expected)
 
 
-@pytest.mark.parametrize(("family", "name"), [("gnmt", "GNMT"), ("moe", "MoE, projected")])
-def test_gnmt_s_bottom_layer(agrees, family, name):
-    model = random_model(family)
-    layer = model.decoder[0]
-    embedded, contexts = torch.randn(2, 3, 5, 10, dtype=torch.float64)
-    expected, _ = layer(torch.cat([embedded, contexts], -1))
-    gates = gates_from_embedding(layer, embedded)
-    hidden = expected.new_zeros(3, 10)
-    cell = expected.new_zeros(3, layer.hidden_size)
+@pytest.mark.parametrize("projection", [0, 4])
+def test_a_stack_of_lstms_step_by_step(agrees, projection):
+    stack = nn.LSTM(
+        10, 12, num_layers=2, batch_first=True, proj_size=projection, dtype=torch.float64
+    )
+    x = torch.randn(3, 5, 10, dtype=torch.float64)
+    hidden = torch.randn(2, 3, projection or 12, dtype=torch.float64)
+    cell = torch.randn(2, 3, 12, dtype=torch.float64)
+    expected, _ = stack(x, (hidden, cell))
+    layers = list(zip(hidden, cell, strict=True))
     steps = []
     for position in range(5):
-        (hidden,), (cell,) = model.bottom_steps().step(
-            gates[:, position], contexts[:, position], [hidden], [cell]
-        )
-        steps.append(hidden)
-    agrees(f"{name}, bottom decoder layer", "torch.nn.LSTM", torch.stack(steps, 1), expected)
-
-
-def test_a_stack_of_lstms_step_by_step(agrees):
-    stack = nn.LSTM(10, 12, num_layers=2, batch_first=True, dtype=torch.float64)
-    x = torch.randn(3, 5, 10, dtype=torch.float64)
-    embedded, contexts = x.split([6, 4], -1)
-    hidden, cell = torch.randn(2, 2, 3, 12, dtype=torch.float64)
-    expected, _ = stack(x, (hidden, cell))
-    hidden, cell = list(hidden), list(cell)
-    steps = []
-    stepped = LSTMSteps(stack, 4, nn.Identity())
-    for gates, context in zip(
-        gates_from_embedding(stack, embedded).unbind(1), contexts.unbind(1), strict=True
-    ):
-        hidden, cell = stepped.step(gates, context, hidden, cell)
-        steps.append(hidden[-1])
-    agrees("Stack of LSTMs, step by step", "torch.nn.LSTM", torch.stack(steps, 1), expected)
+        layers = lstm_step(stack, x[:, position], layers, nn.Identity())
+        steps.append(layers[-1][0])
+    name = f"LSTMs step by step{', projected' if projection else ''}"
+    agrees(name, "torch.nn.LSTM", torch.stack(steps, 1), expected)
