@@ -1,5 +1,6 @@
-"""The one place that knows all families: it builds a model from its configuration."""
+"""Models built from their configurations, which name the classes that implement them."""
 
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -7,24 +8,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from nmt import configuration
-from nmt.models.bytenet import ByteNet
-from nmt.models.convs2s import ConvS2S
-from nmt.models.decoder_only import DecoderOnly
-from nmt.models.gnmt import GNMT
 from nmt.models.protocol import Model
-from nmt.models.rnnsearch import RNNSearch
-from nmt.models.seq2seq import Seq2Seq
-from nmt.models.transformer import Transformer
-
-FAMILIES = {
-    "transformer": Transformer,
-    "decoder-only": DecoderOnly,
-    "seq2seq": Seq2Seq,
-    "rnnsearch": RNNSearch,
-    "gnmt": GNMT,
-    "convs2s": ConvS2S,
-    "bytenet": ByteNet,
-}
 
 
 def build(config: configuration.Model, source_size: int, target_size: int) -> Model:
@@ -32,7 +16,8 @@ def build(config: configuration.Model, source_size: int, target_size: int) -> Mo
 
     Its parameters are drawn from torch's global generator.
     """
-    return FAMILIES[config.family](config, source_size, target_size)
+    module, _, name = config.implementation.partition(":")
+    return getattr(import_module(module), name)(config, source_size, target_size)
 
 
 def build_uninitialized(
@@ -47,10 +32,9 @@ def build_uninitialized(
 
 
 class Uninitialized(TorchFunctionMode):
-    """Draws no random values for parameters, so that their memory is not even taken.
+    """Draws no random values, which takes seconds for a large model.
 
-    An operating system gives memory when it is first written to. For random values on the meta
-    device torch would import its compiler, which takes seconds.
+    On the meta device torch would first import its compiler.
     """
 
     RANDOM = (nn.init.normal_, nn.init.uniform_, Tensor.normal_, Tensor.uniform_)
