@@ -1,12 +1,10 @@
 """Batched beam search with cached steps, for any model of nmt.models.protocol."""
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
@@ -66,13 +64,12 @@ def search(
     most the beam.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
-    sentence (or 2 x `beam`: `eos_among`), those that end with EOS are finished; the best `beam`
-    others stay open. A sentence is closed as `Finished.threshold` says. A beam of 1 is greedy
-    search, which ends with the first EOS. Raises UserError where log probabilities are NaN.
+    sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
+    closed when none of them can come among its `n_best` any more, so that no better one is missed.
+    A beam of 1 is greedy search, which ends with the first EOS. Raises UserError where log
+    probabilities are NaN.
     """
     beam = decoding.beam
-    eos_candidates = 2 * beam if decoding.eos_among == "double" and beam > 1 else beam
-    stop = "beam" if beam == 1 else decoding.stop
     state = model.start(model.encode(source))
     sentences = OpenSentences.begin(limits, decoding, source.device)
     finished = Finished(len(limits), n_best, source.device)
@@ -83,16 +80,19 @@ def search(
         at_limit = (sentences.limit == length).repeat_interleave(sentences.log_probs.size(1))
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1
-        continuations = sentences.continuations(next_log_probs, next_tokens)
-        finished.add(sentences, continuations, eos_candidates, length_penalty(length, decoding))
+        continuations = sentences.continuations(next_log_probs, next_tokens, 2 * beam)
+        finished.add(sentences, continuations, beam, length_penalty(length, decoding))
 
         kept = continuations.without_eos(beam)
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
         # largest penalty that its sentence's limit allows.
         best_possible = kept.log_probs[:, 0] / sentences.largest_penalty
-        still_open = torch.nonzero(best_possible > finished.threshold(stop, beam))[:, 0]
+        to_beat = finished.best_scores[:, -1]
+        if beam == 1:
+            to_beat = torch.where(to_beat > -torch.inf, torch.inf, to_beat)
+        still_open = torch.nonzero(best_possible > to_beat)[:, 0]
         rows = sentences.advance(kept, still_open)
-        finished.keep_open(still_open)
+        finished.best_scores = finished.best_scores[still_open]
         if len(still_open):
             state.reorder(rows)
     if not all(finished.hypotheses):
@@ -116,8 +116,9 @@ class Continuations:
     tokens: Tensor
 
     def without_eos(self, count: int) -> "Continuations":
-        """Return the `count` best that do not end with EOS."""
-        log_probs, kept = self.log_probs.masked_fill(self.tokens == EOS, -torch.inf).topk(count)
+        """Return the `count` best that do not end with EOS, or all if fewer."""
+        open_ = self.log_probs.masked_fill(self.tokens == EOS, -torch.inf)
+        log_probs, kept = open_.topk(min(count, open_.size(1)))
         beam_index = self.beam_index.gather(1, kept)
         return Continuations(log_probs, beam_index, self.tokens.gather(1, kept))
 
@@ -149,18 +150,19 @@ class OpenSentences:
             prefixes=torch.full((len(limits), 1, 1), BOS, device=device),
         )
 
-    def continuations(self, next_log_probs: Tensor, next_tokens: Tensor) -> Continuations:
-        """Return the best continuations of each sentence, as many as are given of a row.
+    def continuations(
+        self, next_log_probs: Tensor, next_tokens: Tensor, count: int
+    ) -> Continuations:
+        """Return the `count` best continuations of each sentence, or all if fewer.
 
-        They are twice the beam. At most one for each hypothesis ends, so that as many as the beam
-        are left. next_log_probs, next_tokens: (R, M).
+        Of twice the beam at most one for each hypothesis ends, so that as many as the beam are
+        left. next_log_probs, next_tokens: (R, M).
         """
-        count = next_tokens.size(1)
         next_log_probs = next_log_probs.unflatten(0, self.log_probs.shape)  # (B, K, M)
         totals = (self.log_probs[..., None] + next_log_probs).flatten(1)
-        log_probs, index = totals.topk(count)
+        log_probs, index = totals.topk(min(count, totals.size(1)))
         tokens = next_tokens.view(totals.shape).gather(1, index)
-        return Continuations(log_probs, index // count, tokens)
+        return Continuations(log_probs, index // next_tokens.size(1), tokens)
 
     def advance(self, kept: Continuations, still_open: Tensor) -> Tensor:
         """Continue the hypotheses of some sentences, and forget the other sentences.
@@ -182,28 +184,23 @@ class Finished:
     """The finished hypotheses.
 
     hypotheses: those of each sentence of the search, by sentence id. best_scores: (B, N), the best
-    scores of each sentence still open, falling. count: (B,), how many each of these has finished.
+    scores of each sentence still open, falling.
     """
 
     def __init__(self, sentences: int, n_best: int, device: torch.device):
         self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         self.best_scores = torch.full((sentences, n_best), -torch.inf, device=device)
-        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
 
     def add(
-        self,
-        sentences: OpenSentences,
-        continuations: Continuations,
-        eos_candidates: int,
-        penalty: float,
+        self, sentences: OpenSentences, continuations: Continuations, beam: int, penalty: float
     ) -> None:
-        """Add those of the best `eos_candidates` continuations that end, where they are among N.
+        """Add those of the best `beam` continuations that end, where they are among N.
 
         penalty: the length penalty of the continuations.
         """
         log_probs = continuations.log_probs
         ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
-        ended[:, eos_candidates:] = False
+        ended[:, beam:] = False
         scores = torch.where(ended, log_probs / penalty, -torch.inf)
         row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
         prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]
@@ -217,23 +214,6 @@ class Finished:
             self.hypotheses[sentence_id].append(Hypothesis(tokens, log_prob, score))
         n_best = self.best_scores.size(1)
         self.best_scores = torch.cat([self.best_scores, scores], 1).topk(n_best).values
-        self.count += ended.sum(1)
-
-    def threshold(self, stop: str, beam: int) -> Tensor:
-        """Return the score that some open hypothesis must be able to beat: (B,).
-
-        A sentence in which none can is closed. With the stop "exact" that is the score of the last
-        of the N best finished hypotheses, so that no better one is missed. With "beam" anything is
-        enough until `beam` are finished, and nothing afterwards.
-        """
-        if stop == "exact":
-            return self.best_scores[:, -1]
-        return torch.where(self.count < beam, -torch.inf, torch.inf)
-
-    def keep_open(self, still_open: Tensor) -> None:
-        """Keep the scores and counts of the sentences with these indices (B',)."""
-        self.best_scores = self.best_scores[still_open]
-        self.count = self.count[still_open]
 
 
 def top_next_tokens(
@@ -241,41 +221,20 @@ def top_next_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Return the log probabilities of each row's most probable next tokens, and these tokens.
 
-    hidden: (R, D). at_limit: (R,), true at rows that may only end. Both results are (R, count);
-    where the vocabulary has fewer tokens, the last are impossible.
+    hidden: (R, D). at_limit: (R,), true at rows that may only end. Both results are (R, M), with M
+    at most `count` and the size of the vocabulary.
     """
     chunks = []
     for (log_probs,) in log_prob_chunks(output, hidden):
         end = log_probs[:, EOS].clone()
-        for impossible in (PAD, BOS):
-            log_probs[:, impossible] = -torch.inf
-        chunks.append((*top_k(log_probs, min(count, log_probs.size(1))), end))
+        log_probs[:, PAD] = -torch.inf
+        log_probs[:, BOS] = -torch.inf
+        chunks.append((*log_probs.topk(min(count, log_probs.size(1))), end))
     log_probs, tokens, end = (torch.cat(parts) for parts in zip(*chunks, strict=True))
     only_end = torch.full_like(log_probs, -torch.inf)
     only_end[:, 0] = end
     log_probs = torch.where(at_limit[:, None], only_end, log_probs)
-    tokens = tokens.masked_fill(at_limit[:, None], EOS)
-    missing = count - tokens.size(1)
-    return F.pad(log_probs, (0, missing), value=-torch.inf), F.pad(tokens, (0, missing), value=PAD)
-
-
-def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return what x.topk(k) does, faster for long rows: (R, V) -> values (R, k), indices (R, k).
-
-    Each row is reshaped into a table. Its k largest values are in the k columns with the largest
-    maxima, so that only these columns have to be searched.
-    """
-    height = math.isqrt(x.size(1) // k)
-    width = x.size(1) // height
-    table = x[:, : height * width].unflatten(1, (height, width))
-    columns = table.amax(1).topk(k).indices[:, None]  # (R, 1, k)
-    values = table.gather(2, columns.expand(-1, height, -1)).flatten(1)
-    starts = torch.arange(0, height * width, width, device=x.device)[:, None]
-    indices = (columns + starts).flatten(1)
-    # The last values, which do not fill another row of the table
-    left_over = torch.arange(height * width, x.size(1), device=x.device).expand(len(x), -1)
-    values, chosen = torch.cat([values, x[:, height * width :]], 1).topk(k)
-    return values, torch.cat([indices, left_over], 1).gather(1, chosen)
+    return log_probs, tokens.masked_fill(at_limit[:, None], EOS)
 
 
 def log_prob_chunks(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import length_penalty, search, top_k
+from nmt.decoding.search import length_penalty, search
 from nmt.decoding.translator import cut, in_order, translate_tokens
 from nmt.errors import UserError
 from nmt.models.positions import reach
@@ -16,7 +16,6 @@ from tests.support.families import (
     VOCABULARY,
     random_model,
     random_sentences,
-    rows,
     sources,
 )
 
@@ -52,10 +51,8 @@ def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
 def test_a_beam_of_one_is_greedy(model):
     sentences = random_sentences(LENGTHS)
     expected = [greedy(model, sources([sentence]), 12) for sentence in sentences]
-    for eos_among in ("beam", "double"):
-        decoding = Decoding(beam=1, eos_among=eos_among)
-        hypotheses = search(model, sources(sentences), LIMITS, decoding)
-        assert [best.tokens for (best,) in hypotheses] == expected
+    hypotheses = search(model, sources(sentences), LIMITS, Decoding(beam=1))
+    assert [best.tokens for (best,) in hypotheses] == expected
 
 
 def test_the_score_is_that_of_forced_decoding(model):
@@ -184,7 +181,6 @@ def never_stopping(
     model: ThreeWords, limit: int, decoding: Decoding
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return scores and tokens, best first, of a beam search that always goes on to the limit."""
-    may_end = decoding.beam * (2 if decoding.eos_among == "double" else 1)
     unfinished = [(0.0, ())]
     finished = []
     for length in range(1, limit + 2):
@@ -197,7 +193,7 @@ def never_stopping(
         candidates = sorted(candidates, reverse=True)[: 2 * decoding.beam]
         finished += [
             (log_prob / length_penalty(length, decoding), tokens)
-            for log_prob, tokens, token in candidates[:may_end]
+            for log_prob, tokens, token in candidates[: decoding.beam]
             if token == EOS
         ]
         continued = [
@@ -209,10 +205,9 @@ def never_stopping(
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("beam", [2, 3])
-@pytest.mark.parametrize("eos_among", ["beam", "double"])
 @pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
-def test_stopping_early_loses_nothing(penalty, alpha, eos_among, beam, seed):
-    decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha, eos_among=eos_among)
+def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
+    decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha)
     model = ThreeWords("transformer", seed)
     for n_best in (1, beam):
         (hypotheses,) = search(model, model.source, [6], decoding, n_best)
@@ -223,38 +218,9 @@ def test_stopping_early_loses_nothing(penalty, alpha, eos_among, beam, seed):
         assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(scores, abs=1e-9)
 
 
-def test_the_looser_rule_stops_at_as_many_as_the_beam():
-    """A model that ends with a little more than 1 in 4 at each step: four are soon finished."""
-
-    class Even(ThreeWords):
-        def output(self, hidden):
-            logits = self.allowed + 0.1 * (torch.arange(VOCABULARY) == EOS)
-            return logits.expand(len(hidden), -1).log_softmax(-1)
-
-    model = Even("transformer", seed=0)
-    longest = {}
-    for stop in ("beam", "exact"):
-        decoding = Decoding(beam=4, penalty="power", alpha=3.0, stop=stop)
-        (hypotheses,) = search(model, model.source, [12], decoding, n_best=4)
-        longest[stop] = max(len(hypothesis.tokens) for hypothesis in hypotheses)
-    assert longest["beam"] <= 4 < longest["exact"]
-
-
 def test_no_translation_is_longer_than_its_limit(model):
     limits = [0, 1, 2, 3]
     decoding = Decoding(beam=4, alpha=5.0)
     n_best = search(model, sources(random_sentences(LENGTHS)), limits, decoding, n_best=4)
     for limit, hypotheses in zip(limits, n_best, strict=True):
         assert all(len(hypothesis.tokens) <= limit for hypothesis in hypotheses)
-
-
-def test_rows_helper_pads_behind():
-    assert rows([[7], [8, 9]], last=(EOS,)).tolist() == [[7, EOS, PAD], [8, 9, EOS]]
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 31, 100, 8009])
-def test_the_largest_are_those_of_topk(size):
-    x = torch.randn(5, size, generator=torch.Generator().manual_seed(size))
-    for count in {1, min(2, size), min(8, size), size}:
-        for actual, expected in zip(top_k(x, count), x.topk(count), strict=True):
-            assert torch.equal(actual, expected)
