@@ -190,19 +190,10 @@ def test_another_seed_is_another_training(folder, run_script):
         ({"subwords": "nowhere"}, "nowhere/source.model is not there"),
         ({"catalog": "nowhere"}, "nowhere/corpora.yaml is not there."),
         ({"dev_reference": os.devnull}, f"{os.devnull} has 0 lines"),
-        ({"experiment": "tiny-too-short"}, "positions for 2 a side: raise max_positions."),
         ({"experiment": "tiny-too-wide"}, "choose a smaller experiment or a larger machine."),
     ],
 )
 def test_what_cannot_begin(folder, run_failing, changes, message):
-    change(
-        folder,
-        "tiny-too-short",
-        base="tiny-transformer",
-        title="Short",
-        positions="learned",
-        max_positions=3,
-    )
     change(
         folder,
         "tiny-too-wide",

@@ -30,12 +30,12 @@ def stacked(**changes) -> Seq2Seq:
 
 FAMILIES = {
     "transformer": transformer(),
-    "transformer-narrow-keys": transformer(d_k=3, d_v=5),
-    "transformer-learned": transformer(positions="learned", max_positions=64),
+    "transformer-narrow-keys": transformer(d_k=3),
+    "transformer-learned": transformer(positions="learned"),
     "transformer-none": transformer(positions="none"),
-    "transformer-relative": transformer(positions="relative", max_distance=3, d_v=5),
+    "transformer-relative": transformer(positions="relative", d_k=5),
     "transformer-rotary": transformer(positions="rotary"),
-    "transformer-alibi": transformer(positions="alibi", heads=6, d_k=3, d_v=3),
+    "transformer-alibi": transformer(positions="alibi", d_model=18, heads=6),
     "transformer-pre-norm": transformer(norm="pre", activation="gelu", tie="decoder"),
     "transformer-untied": transformer(tie="none"),
     "decoder-only": decoder_only(),
@@ -44,18 +44,16 @@ FAMILIES = {
     "decoder-only-alibi": decoder_only(positions="alibi"),
     "decoder-only-relative": decoder_only(positions="relative"),
     "decoder-only-none": decoder_only(positions="none"),
-    "decoder-only-learned": decoder_only(positions="learned", max_positions=128),
+    "decoder-only-learned": decoder_only(positions="learned"),
     "seq2seq": stacked(),
     "seq2seq-orthogonal": stacked(init="orthogonal"),
     "seq2seq-forwards": stacked(reverse_source=False),
     "luong-dot": stacked(attention="global", score="dot"),
     "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
-    "luong-local": stacked(attention="local-p", score="general", window=2, input_feeding=True),
-    "luong-local-dot": stacked(attention="local-p", score="dot", window=1),
-    "luong-local-concat": stacked(
-        attention="local-p", score="concat", window=3, reverse_source=False
-    ),
+    "luong-local": stacked(attention="local-p", score="general", input_feeding=True),
+    "luong-local-dot": stacked(attention="local-p", score="dot"),
+    "luong-local-concat": stacked(attention="local-p", score="concat", reverse_source=False),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
@@ -71,7 +69,7 @@ FAMILIES = {
         d_output=9,
         dropout=0.1,
     ),
-    "bytenet": ByteNet(d_hidden=8, sets=2, dilations=[1, 2], kernel=3, dropout=0.1),
+    "bytenet": ByteNet(d_hidden=8, sets=1, dropout=0.1),
 }
 
 

@@ -86,7 +86,7 @@ LEARNERS = {
         200,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=1, dilations=(1, 2), kernel=5, dropout=0.0), 500, 0.004),
+    "bytenet": (ByteNet(d_hidden=48, sets=1, dropout=0.0), 500, 0.004),
 }
 
 

@@ -19,6 +19,10 @@ from nmt.models.protocol import HiddenStates, Model, Source
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
 # sums, V vocabulary, R = B * beam rows
 
+KERNEL = 3  # of the convolutions, in positions
+DILATIONS = (1, 2, 4, 8, 16)  # of the blocks of a set
+UNFOLD = 1.2  # encoder columns for each source token, a in equation 2
+
 
 class Block(nn.Module):
     """x + f(x), where f is three times norm, ReLU and convolution (figure 3).
@@ -26,15 +30,15 @@ class Block(nn.Module):
     The convolutions are 1 x 1 from 2D to D, 1 x k dilated, and 1 x 1 from D to 2D.
     """
 
-    def __init__(self, width: int, kernel: int, dilation: int, dropout: float, causal: bool):
+    def __init__(self, width: int, dilation: int, dropout: float, causal: bool):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(n) for n in (2 * width, width, width))
         self.narrow = nn.Linear(2 * width, width)
         self.widen = nn.Linear(width, 2 * width)
-        self.convolution = Convolution(width, width, kernel, dilation=dilation)
+        self.convolution = Convolution(width, width, KERNEL, dilation=dilation)
         self.dropout = Dropout(dropout)
         # Positions that the convolution sees besides its own, and how many of these are before it
-        self.reach = (kernel - 1) * dilation
+        self.reach = (KERNEL - 1) * dilation
         self.before = self.reach if causal else self.reach // 2
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -107,7 +111,6 @@ class ByteNet(Model):
     def __init__(self, config: configuration.ByteNet, source_size: int, target_size: int):
         super().__init__()
         width = 2 * config.d_hidden
-        self.unfold = config.unfold
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
         self.encoder = block_stack(config, causal=False)
@@ -127,8 +130,8 @@ class ByteNet(Model):
         tokens = source.tokens
         lengths = (~source.padding).sum(1)
         # As exact as math.ceil below, or the two would differ.
-        unfolded = (lengths.double() * self.unfold).ceil().long()
-        longest = math.ceil(tokens.size(1) * self.unfold)
+        unfolded = (lengths.double() * UNFOLD).ceil().long()
+        longest = math.ceil(tokens.size(1) * UNFOLD)
         column = torch.arange(longest, device=source.device)[None, :, None]
         real = column < unfolded[:, None, None]  # (B, U, 1)
         x = F.pad(self.source_embedding(tokens), (0, 0, 0, longest - tokens.size(1)))
@@ -182,6 +185,6 @@ class ByteNet(Model):
 def block_stack(config: configuration.ByteNet, causal: bool) -> "Layers[Block]":
     """Return the blocks of the encoder, or with `causal` of the decoder."""
     return Layers(
-        Block(config.d_hidden, config.kernel, dilation, config.dropout, causal)
-        for dilation in config.dilations * config.sets
+        Block(config.d_hidden, dilation, config.dropout, causal)
+        for dilation in DILATIONS * config.sets
     )

@@ -29,6 +29,7 @@ from nmt.models.recurrent_attention import (
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
 # V vocabulary, R = B * beam rows
 
+BALANCE = 0.01  # the weight of the load-balancing losses
 # oneDNN has none, which concerns no user.
 warnings.filterwarnings("ignore", "LSTM with projections")
 
@@ -55,13 +56,12 @@ class Mixture(nn.Module):
         assert config.d_expert
         self.experts = Experts(config.d_model, config.d_expert, config.experts, config.experts_used)
         self.dropout = Dropout(config.dropout)
-        self.weight = config.balance_weight
 
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Apply the experts: (B, T, D), (B, T) true at tokens -> (B, T, D), and the penalty."""
         mixed, balance = self.experts(x[real])
         added = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
-        return x + self.dropout(added), self.weight * balance
+        return x + self.dropout(added), BALANCE * balance
 
 
 class GNMT(Model):

@@ -45,10 +45,10 @@ class RelativePositions(PositionBias):
     """
 
     adds_to_context = True
+    max_distance = 16
 
     def __init__(self, config: SelfAttention):
         super().__init__()
-        self.max_distance = config.max_distance
         vectors = 2 * self.max_distance + 1
         self.keys = nn.Parameter(torch.empty(config.heads, vectors, config.key_width))
         self.values = nn.Parameter(torch.empty(config.heads, vectors, config.value_width))

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from nmt.configuration import ConvS2S, SelfAttention
+from nmt.configuration import LEARNED_POSITIONS, ConvS2S, SelfAttention
 from nmt.errors import UserError
 
 # B sentences, T length, D width
@@ -33,12 +33,12 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A table of `max_positions` learned vectors, initialized normal with deviation `std`."""
+    """A table of learned vectors, initialized normal with deviation `std`."""
 
     def __init__(self, config: SelfAttention | ConvS2S, width: int, std: float):
         super().__init__()
         self.reach = config.reach
-        self.table = nn.Parameter(torch.empty(config.max_positions, width).normal_(std=std))
+        self.table = nn.Parameter(torch.empty(LEARNED_POSITIONS, width).normal_(std=std))
 
     def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
         """Add the vectors of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
@@ -50,7 +50,7 @@ class LearnedPositions(nn.Module):
         if end > len(self.table):
             raise UserError(
                 f"a sequence of {end} tokens does not fit the {len(self.table)} learned"
-                " positions: shorten it, or set max_positions and train again."
+                " positions: shorten it."
             )
         return x + select_positions(self.table, start, x.size(-2), shift)
 

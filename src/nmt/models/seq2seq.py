@@ -25,6 +25,8 @@ from nmt.models.recurrent_attention import (
 # B sentences, S source length, T target length, E embedding width, H hidden width, V vocabulary,
 # R = B * beam rows
 
+WINDOW = 10  # D, the words on either side that local-p attends to (Luong, section 4.1)
+
 
 class Seq2Seq(Model):
     """Two stacks of LSTMs, of which the decoder starts from the encoder's last states.
@@ -98,14 +100,15 @@ class Seq2Seq(Model):
         if self.config.attention == "global":
             return masked_softmax(scores, padding)
         # Local-p: a window around p_t = S sigmoid(v^T tanh(W h_t)), in which words count by a
-        # Gaussian (equations 9 and 10). In bfloat16 positions past 128 would all be even.
+        # Gaussian with sigma = D / 2 (equations 9 and 10). In bfloat16 positions past 128 would
+        # all be even.
         dtype = torch.promote_types(memory.encoder_states.dtype, torch.float32)
         lengths = (~memory.padding).sum(1)[:, None, None]
         center = lengths * self.place(top).to(dtype)  # (B, T, 1)
         distance = torch.arange(scores.size(-1), device=scores.device) - center  # (B, T, S)
-        outside = distance.abs() > self.config.window
+        outside = distance.abs() > WINDOW
         weights = masked_softmax(scores, padding | outside)
-        return weights * torch.exp(-2 * (distance / self.config.window) ** 2)  # sigma = window / 2
+        return weights * torch.exp(-2 * (distance / WINDOW) ** 2)
 
     def attentional_states(self, top: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
         """Return what `output` maps to logits, dropout included, and attention's weights.

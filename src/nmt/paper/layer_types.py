@@ -114,7 +114,7 @@ class RecurrentLayer(nn.Module):
 
 def dilated(width: int, number: int) -> nn.Module:
     """Return ByteNet's block number i, from 0: dilations double (its section 3.2)."""
-    return Block(width // 2, KERNEL, 2**number, dropout=0, causal=False)
+    return Block(width // 2, 2**number, dropout=0, causal=False)
 
 
 LAYER_TYPES = {

@@ -51,5 +51,5 @@ def require_positions(model: Model, dev: Batches, name: Path) -> None:
     if limit is not None and longest > limit:
         raise UserError(
             f"{name} has a sentence of {longest} subwords, the model positions for {limit} a side:"
-            " raise max_positions."
+            " leave it out."
         )

@@ -41,6 +41,7 @@ from nmt.models.attention import (
 )
 from nmt.models.build import build
 from nmt.models.experts import Experts
+from nmt.models.position_bias import RelativePositions
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import lstm_step
 from nmt.models.transformer_layers import Residual
@@ -319,9 +320,9 @@ def share_among_heads(*tensors: Tensor) -> list[Tensor]:
 
 
 def test_relative_positions(agrees):
-    # VITS sees no greater distance.
-    ours = randomize(self_attention(transformer(positions="relative", max_distance=9)))
-    config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=9)
+    # VITS sees no greater distance than its window.
+    ours = randomize(self_attention(transformer(positions="relative")))
+    config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=16)
     theirs = zero_biases(VitsAttention(config))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
     copy(
@@ -340,8 +341,9 @@ def test_relative_positions(agrees):
     )
 
 
-def test_relative_positions_that_are_clipped(agrees):
-    ours = randomize(self_attention(transformer(positions="relative", max_distance=2)))
+def test_relative_positions_that_are_clipped(agrees, monkeypatch):
+    monkeypatch.setattr(RelativePositions, "max_distance", 2)
+    ours = randomize(self_attention(transformer(positions="relative")))
     ours.position_bias.values.zero_()  # Wav2Vec2-BERT has none
     config = Wav2Vec2BertConfig(
         hidden_size=16,
@@ -400,14 +402,13 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         dropout=0.1,
         prefix=prefix,
         positions="learned",
-        max_positions=64,
         norm="pre",
         activation="gelu",
     )
     model = randomize(build(config, VOCABULARY, VOCABULARY))
     gpt2_config = GPT2Config(
         vocab_size=VOCABULARY + 1,  # the last one is the source's tag
-        n_positions=64,
+        n_positions=1024,
         n_embd=16,
         n_layer=2,
         n_head=4,

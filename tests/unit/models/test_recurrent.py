@@ -177,7 +177,8 @@ def test_the_score_of_moe_is_the_paper_s():
     torch.testing.assert_close(scores[1, 2, 0], expected)
 
 
-def test_local_attention_is_a_gaussian_window_around_a_predicted_position():
+def test_local_attention_is_a_gaussian_window_around_a_predicted_position(monkeypatch):
+    monkeypatch.setattr("nmt.models.seq2seq.WINDOW", 2)
     model = random_model("luong-local")
     states = torch.randn(1, 9, 12, dtype=torch.float64)
     top = torch.randn(1, 1, 12, dtype=torch.float64)

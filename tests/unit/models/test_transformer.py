@@ -13,7 +13,7 @@ from nmt.errors import UserError
 from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
-from nmt.models.position_bias import alibi_slopes
+from nmt.models.position_bias import RelativePositions, alibi_slopes
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from nmt.models.protocol import Source
 from tests.support.families import random_sentences, sources, transformer
@@ -64,10 +64,10 @@ def test_sinusoids_grow_with_the_sentence():
 
 
 def test_learned_positions_end_with_a_sentence():
-    positions = LearnedPositions(transformer(positions="learned", max_positions=10), 16, 0.25)
-    assert positions(torch.zeros(2, 16), 8).shape == (2, 16)
-    with pytest.raises(UserError, match="max_positions"):
-        positions(torch.zeros(3, 16), 8)
+    positions = LearnedPositions(transformer(positions="learned"), 16, 0.25)
+    assert positions(torch.zeros(2, 16), 1022).shape == (2, 16)
+    with pytest.raises(UserError, match="1025 tokens"):
+        positions(torch.zeros(3, 16), 1022)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 0.25), (0.7, 0.7)])
@@ -83,9 +83,10 @@ def queries_keys_values(length=7, heads=2, width=6):
     return (torch.randn(3, heads, length, width, dtype=torch.float64) for _ in range(3))
 
 
-def test_relative_positions_are_the_paper_s_sums():
+def test_relative_positions_are_the_paper_s_sums(monkeypatch):
     """Shaw et al. 2018, equations 3 and 4, pair by pair."""
-    config = transformer(heads=2, d_k=6, d_v=6, positions="relative", max_distance=2)
+    monkeypatch.setattr(RelativePositions, "max_distance", 2)
+    config = transformer(d_model=12, heads=2, positions="relative")
     attention = self_attention(config).double()
     q, k, v = queries_keys_values()
     context = torch.zeros_like(q)
