@@ -41,8 +41,9 @@ class Experts(nn.Module):
         top_logits, chosen = noisy.topk(self.top_k)  # (N, K)
         gates = top_logits.softmax(-1)
         # Tokens are sorted by expert: each expert processes its own in one product.
-        sorted_experts, order = chosen.flatten().sort(stable=True)
-        tokens_of_expert = counts(sorted_experts, len(self.inner))
+        order = chosen.flatten().argsort(stable=True)
+        experts = torch.arange(len(self.inner), device=x.device)
+        tokens_of_expert = (chosen.flatten() == experts[:, None]).sum(1).tolist()
         inputs = x[order // self.top_k].split(tokens_of_expert)
         weights = zip(self.inner, self.inner_bias, self.outer, self.outer_bias, strict=True)
         outputs = []
@@ -69,15 +70,6 @@ class Experts(nn.Module):
         threshold = torch.where(noisy > ranked[:, -1:], ranked[:, -1:], ranked[:, -2:-1])
         load = torch.special.ndtr((logits - threshold) / noise_std).sum(0)
         return squared_variation(importance) + squared_variation(load)
-
-
-def counts(sorted_experts: Tensor, experts: int) -> list[int]:
-    """Return how many of N * K tokens go to each expert, with one wait for a GPU.
-
-    bincount would wait twice more, for the smallest and the largest number.
-    """
-    bounds = torch.arange(experts + 1, device=sorted_experts.device)
-    return torch.searchsorted(sorted_experts, bounds).diff().tolist()
 
 
 def squared_variation(x: Tensor) -> Tensor:

@@ -29,7 +29,6 @@ from nmt.models.recurrent_attention import (
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
 # V vocabulary, R = B * beam rows
 
-BALANCE = 0.01  # the weight of the load-balancing losses
 # oneDNN has none, which concerns no user.
 warnings.filterwarnings("ignore", "LSTM with projections")
 
@@ -48,6 +47,8 @@ def lstm(config: configuration.GNMT, width: int, bidirectional: bool = False) ->
 class Mixture(nn.Module):
     """x + Dropout(sigmoid(Experts(x))) for all tokens but padding."""
 
+    weight = 0.01  # of the load-balancing losses
+
     def __init__(self, config: configuration.GNMT):
         super().__init__()
         # The configuration gives all three or none.
@@ -61,7 +62,7 @@ class Mixture(nn.Module):
         """Apply the experts: (B, T, D), (B, T) true at tokens -> (B, T, D), and the penalty."""
         mixed, balance = self.experts(x[real])
         added = torch.zeros_like(x).masked_scatter(real[..., None], mixed.sigmoid().to(x.dtype))
-        return x + self.dropout(added), BALANCE * balance
+        return x + self.dropout(added), self.weight * balance
 
 
 class GNMT(Model):
