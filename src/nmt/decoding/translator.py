@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from nmt.configuration import Decoding
@@ -16,7 +15,7 @@ from nmt.device import enough_memory
 from nmt.models.positions import reach
 from nmt.models.protocol import StepModel
 
-# B sentences, S longest source, EOS counted
+# S longest source of a batch, EOS counted
 
 LINES_TO_NAME = 10  # in one warning
 ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
@@ -25,6 +24,7 @@ Item = TypeVar("Item")
 
 # The numbers of a batch's sentences, and the hypotheses of each
 TranslatedBatch = tuple[list[int], list[list[Hypothesis]]]
+Decode = Callable[[Source, list[int]], list[list[Hypothesis]]]
 
 
 def translate_tokens(
@@ -39,7 +39,7 @@ def translate_tokens(
         limits = length_limits(model, sentences, numbers, decoding)
         return search(model, source, limits, decoding, n_best)
 
-    yield from decode_in_batches(model, sentences, decoding.beam, decode)
+    yield from decode_nonempty(model, sentences, decoding.beam, decode)
 
 
 def sample_tokens(
@@ -61,19 +61,19 @@ def sample_tokens(
         absolute_numbers = [first_number + number for number in numbers]
         return sample(model, source, absolute_numbers, limits, decoding, sampling, samples)
 
-    yield from decode_in_batches(model, sentences, samples, decode)
+    yield from decode_nonempty(model, sentences, samples, decode)
 
 
 def force_tokens(
     model: StepModel, sentences: list[list[int]], targets: list[list[int]], decoding: Decoding
 ) -> Iterator[TranslatedBatch]:
     """Yield the given targets with their scores, batch by batch; those of empty sources too."""
-    longer_sides = [max(pair, key=len) for pair in zip(sentences, targets, strict=True)]
-    for numbers in length_sorted_batches(longer_sides, 1):
-        source = pad_batch(model, sentences, numbers)
-        with memory_for(source, 1):
-            hypotheses = force(model, source, [targets[number] for number in numbers], decoding)
-        yield numbers, hypotheses
+
+    def decode(source: Source, numbers: list[int]) -> list[list[Hypothesis]]:
+        return force(model, source, [targets[number] for number in numbers], decoding)
+
+    lengths = [max(map(len, pair)) for pair in zip(sentences, targets, strict=True)]
+    yield from decode_in_batches(model, sentences, dict(enumerate(lengths)), 1, decode)
 
 
 def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
@@ -89,18 +89,15 @@ def cut(sentences: list[list[int]], limit: int, side: str, first_line: int) -> l
 
     side: what the warning calls the text. first_line: the number of the first sentence's line.
     """
-    long_lines = [
-        str(line) for line, sentence in enumerate(sentences, first_line) if len(sentence) > limit
-    ]
-    if long_lines:
-        numbers = ", ".join(long_lines[:LINES_TO_NAME])
-        if len(long_lines) > LINES_TO_NAME:
-            numbers += f" and {len(long_lines) - LINES_TO_NAME} more"
+    lines = [line for line, tokens in enumerate(sentences, first_line) if len(tokens) > limit]
+    if lines:
+        named = ", ".join(map(str, lines[:LINES_TO_NAME]))
+        more = f" and {len(lines) - LINES_TO_NAME} more" if len(lines) > LINES_TO_NAME else ""
         logging.warning(
-            f"{side} line{'s' if len(long_lines) > 1 else ''} {numbers}: too long, only the first"
-            f" {limit} subwords are used. Split such lines into sentences."
+            f"{side} line {named}{more}: too long, only the first {limit} subwords are used. Split"
+            " such lines into sentences."
         )
-    return [sentence[:limit] for sentence in sentences]
+    return [tokens[:limit] for tokens in sentences]
 
 
 def length_limits(
@@ -111,55 +108,40 @@ def length_limits(
     return [min(len(sentences[number]) + decoding.max_extra, limit) for number in numbers]
 
 
+def decode_nonempty(
+    model: StepModel, sentences: list[list[int]], rows: int, decode: Decode
+) -> Iterator[TranslatedBatch]:
+    """Yield what `decode_in_batches` does, and one empty hypothesis of each empty sentence."""
+    lengths = {number: len(tokens) for number, tokens in enumerate(sentences) if tokens}
+    yield from decode_in_batches(model, sentences, lengths, rows, decode)
+    empty = [number for number, tokens in enumerate(sentences) if not tokens]
+    if empty:
+        yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
+
+
 def decode_in_batches(
     model: StepModel,
     sentences: list[list[int]],
+    lengths: dict[int, int],
     rows: int,
-    decode: Callable[[Source, list[int]], list[list[Hypothesis]]],
+    decode: Decode,
 ) -> Iterator[TranslatedBatch]:
-    """Yield what `decode` makes of sources and their numbers, batch by batch.
+    """Yield what `decode` makes of sources and their numbers, by batches of similar lengths.
 
-    rows: how many a sentence has while it is decoded. Empty sentences get one empty hypothesis.
+    lengths: by the numbers of the sentences to decode. rows: how many a sentence has while it is
+    decoded. The longest come first, so that a batch that is too large for the machine fails at
+    once: raises UserError.
     """
-    for numbers in length_sorted_batches(sentences, rows):
-        nonempty = [number for number in numbers if sentences[number]]
-        if nonempty:
-            source = pad_batch(model, sentences, nonempty)
-            with memory_for(source, rows):
-                hypotheses = decode(source, nonempty)
-            yield nonempty, hypotheses
-        if len(nonempty) < len(numbers):
-            empty = [number for number in numbers if not sentences[number]]
-            yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
-
-
-def length_sorted_batches(sentences: list[list[int]], rows: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences of similar lengths, the longest first.
-
-    A batch that is too large for the machine thus fails at once.
-    """
-    order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
-    while order:
-        longest = len(sentences[order[0]]) + 1
-        size = max(1, ROW_TOKENS // (rows * longest))
-        yield order[:size]
-        order = order[size:]
-
-
-def pad_batch(model: StepModel, sentences: list[list[int]], numbers: list[int]) -> Source:
-    """Put the model into evaluation mode; return sources on its device."""
     model.eval()
-    source = pad_sources([sentences[number] for number in numbers])
-    return source.to(next(model.parameters()).device)
-
-
-def memory_for(source: Source, rows: int) -> AbstractContextManager[None]:
-    """Return a context that raises UserError when there is not enough memory for the batch.
-
-    rows: how many a sentence has while it is decoded.
-    """
-    sentences, length = source.tokens.shape
-    return enough_memory(
-        f"a batch of {sentences} x {length} subwords with {rows} hypotheses a sentence",
-        "split long lines into sentences, or lower --beam or --n-best",
-    )
+    device = next(model.parameters()).device
+    order = sorted(lengths, key=lambda number: -lengths[number])
+    while order:
+        size = max(1, ROW_TOKENS // (rows * (lengths[order[0]] + 1)))
+        numbers, order = order[:size], order[size:]
+        source = pad_sources([sentences[number] for number in numbers]).to(device)
+        with enough_memory(
+            f"a batch of {len(numbers)} sentences with {rows} hypotheses each",
+            "split long lines into sentences, or lower --max-length, --beam or --n-best",
+        ):
+            hypotheses = decode(source, numbers)
+        yield numbers, hypotheses

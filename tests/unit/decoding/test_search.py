@@ -71,13 +71,11 @@ def test_the_score_is_that_of_forced_decoding(model):
 def test_long_lines_are_cut_and_named(caplog):
     short, long = random_sentences([5, 200])
     assert cut([short, long], 62, "source", first_line=4001) == [short, long[:62]]
-    assert caplog.messages == [
-        "source line 4002: too long, only the first 62 subwords are used. Split such lines into"
-        " sentences."
-    ]
+    assert "source" in caplog.text
+    assert "4002" in caplog.text
     caplog.clear()
     cut([long] * 12, 62, "target", first_line=1)
-    assert "target lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more: too long" in caplog.text
+    assert "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more" in caplog.text
     caplog.clear()
     assert cut([short], 5, "source", first_line=1) == [short]
     assert not caplog.messages
