@@ -1,8 +1,6 @@
 """Tensors on disk: safetensors with metadata, written whole; nothing loaded can run code."""
 
 import json
-import os
-import re
 import zlib
 from pathlib import Path
 
@@ -23,7 +21,7 @@ CHECKPOINT_REMEDY = (
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
     """Write tensors and metadata to a file.
 
-    Raises OSError when the disk is full, for example.
+    Raises UserError when the disk is full, for example.
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in any order.
@@ -31,13 +29,8 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
     with atomic_write(path) as temporary_path:
         try:
             save_file(tensors, temporary_path, entry)
-        except SafetensorError as error:
-            # The system's error is only in its words.
-            match = re.search(r"os error (\d+)", str(error))
-            if not match:
-                raise
-            number = int(match[1])
-            raise OSError(number, os.strerror(number), str(path)) from None
+        except SafetensorError as error:  # a full disk, for example
+            raise UserError(f"{path} cannot be written: {error}.") from None
 
 
 def load_tensors(path: Path, remedy: str = "make it again") -> tuple[dict[str, Tensor], dict]:
@@ -69,11 +62,6 @@ def checksum(tensors: dict[str, Tensor]) -> str:
     return f"{value:08x}"
 
 
-def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
-    """Return the shape of each tensor."""
-    return {name: tensor.shape for name, tensor in tensors.items()}
-
-
 def parameters(model: nn.Module) -> dict[str, Tensor]:
     """Return the model's parameters by name; a tied one is there once."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -81,17 +69,12 @@ def parameters(model: nn.Module) -> dict[str, Tensor]:
 
 def require_same_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Raise UserError when names or shapes are not those of the model's parameters."""
-    expected = dict(model.named_parameters())
-    for name in expected.keys() ^ tensors.keys():
-        raise UserError(
-            f"these weights are not of this model: {name} is only in"
-            f" {'it' if name in expected else 'them'}."
-        )
-    for name, parameter in expected.items():
-        if parameter.shape != tensors[name].shape:
+    expected, given = shapes(dict(model.named_parameters())), shapes(tensors)
+    for name in sorted(expected.keys() | given.keys()):
+        if expected.get(name) != given.get(name):
             raise UserError(
-                f"these weights are not of this model: {name} is {tuple(tensors[name].shape)}, "
-                f"the model's is {tuple(parameter.shape)}."
+                f"these weights are not of this model: {name} is {given.get(name, 'missing')}, the"
+                f" model's is {expected.get(name, 'missing')}."
             )
 
 
@@ -104,6 +87,11 @@ def set_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     require_same_parameters(model, tensors)
     for name, parameter in model.named_parameters():
         parameter.copy_(tensors[name])
+
+
+def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    """Return the shape of each tensor."""
+    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def average(checkpoints: list[Path]) -> dict[str, Tensor]:
