@@ -82,15 +82,7 @@ def test_a_vocabulary_is_counted_with_another_size(plan_table):
     assert difference["transformer-tiny"] == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("joint-bpe-3700=41000", "did you mean 'joint-bpe-37000'?"),
-        ("joint-bpe-37000", "is not NAME=SIZE"),
-        ("words-30000=5000", "words-30000 is two vocabularies"),
-    ],
-)
-def test_impossible_vocabularies_are_refused(run_script, given, message):
-    process = run_script("count_parameters", f"--vocabulary={given}")
+def test_a_misspelled_vocabulary_is_refused(run_script):
+    process = run_script("count_parameters", "--vocabulary=joint-bpe-3700=41000")
     assert process.returncode != 0
-    assert message in process.stderr
+    assert "joint-bpe-37000" in process.stderr

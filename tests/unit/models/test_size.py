@@ -1,8 +1,5 @@
 """Sizes of models, and building them for values that are loaded."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -30,12 +27,3 @@ def test_a_model_without_values_has_the_same_parameters(family):
         model.named_buffers(), expected.named_buffers(), strict=True
     ):
         assert torch.equal(buffer, its_buffer), name
-
-
-def test_torch_s_compiler_is_not_imported_for_a_size():
-    program = (
-        "import sys; from nmt.configuration import Transformer; from nmt.models.size import size;"
-        " size(Transformer(layers=1, d_model=8, d_ff=8, heads=2, dropout=0), 9, 9);"
-        " sys.exit('torch._dynamo' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
