@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> None:
 
 def by_this(model: TranslationModel, _: str, __: Path, ___: torch.device) -> Translate:
     """Return this project's beam search, as other libraries can do it."""
-    changes = {"penalty": "power", "alpha": 1.0, "stop": "beam"}
+    changes = {"penalty": "power", "alpha": 1.0}
     decoding = model.experiment.decoding.model_copy(update=changes)
 
     def translate(sources: Tokens) -> Tokens:
@@ -100,7 +100,8 @@ def by_transformers(
 
     def translate(sources: Tokens) -> Tokens:
         rows = []
-        for numbers in length_sorted_batches(sources, decoding.beam):
+        lengths = dict(enumerate(map(len, sources)))
+        for numbers in length_sorted_batches(lengths, decoding.beam):
             source = pad_sources([sources[number] for number in numbers]).to(device)
             rows += marian.generate(
                 source.tokens,

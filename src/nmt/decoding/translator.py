@@ -134,14 +134,23 @@ def decode_in_batches(
     """
     model.eval()
     device = next(model.parameters()).device
-    order = sorted(lengths, key=lambda number: -lengths[number])
-    while order:
-        size = max(1, ROW_TOKENS // (rows * (lengths[order[0]] + 1)))
-        numbers, order = order[:size], order[size:]
+    for numbers in length_sorted_batches(lengths, rows):
         source = pad_sources([sentences[number] for number in numbers]).to(device)
         with enough_memory(
             f"a batch of {len(numbers)} sentences with {rows} hypotheses each",
-            "split long lines into sentences, or lower --max-length, --beam or --n-best",
+            "split long lines into sentences, or lower --beam or --n-best",
         ):
             hypotheses = decode(source, numbers)
         yield numbers, hypotheses
+
+
+def length_sorted_batches(lengths: dict[int, int], rows: int) -> Iterator[list[int]]:
+    """Yield the numbers of sentences in batches of similar lengths, the longest first.
+
+    lengths: by the numbers of the sentences. rows: how many a sentence has in a batch.
+    """
+    order = sorted(lengths, key=lambda number: -lengths[number])
+    while order:
+        size = max(1, ROW_TOKENS // (rows * (lengths[order[0]] + 1)))
+        yield order[:size]
+        order = order[size:]

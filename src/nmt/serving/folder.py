@@ -179,8 +179,9 @@ class TranslationModel:
         without attention.
         """
         links: list[tuple[list[int], list[list[int]]]] = []
-        longer_sides = [max(pair, key=len) for pair in zip(sources, targets, strict=True)]
-        for numbers in length_sorted_batches(longer_sides, ROWS_OF_MAPS):
+        pairs = zip(sources, targets, strict=True)
+        lengths = {number: max(map(len, pair)) for number, pair in enumerate(pairs)}
+        for numbers in length_sorted_batches(lengths, ROWS_OF_MAPS):
             batch = ([side[number] for number in numbers] for side in (sources, targets))
             links.append((numbers, align(self.single, *batch)))
         return [
