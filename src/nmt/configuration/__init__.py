@@ -19,7 +19,7 @@ from nmt.configuration.experiments import (
 from nmt.configuration.models import (
     FAMILIES,
     GNMT,
-    MAX_POSITIONS,
+    LEARNED_POSITIONS,
     Architecture,
     ByteNet,
     ConvS2S,
@@ -43,7 +43,7 @@ __all__ = [
     "CHECKPOINT_KEYS",
     "FAMILIES",
     "GNMT",
-    "MAX_POSITIONS",
+    "LEARNED_POSITIONS",
     "MOST_ALPHA",
     "MOST_SEED",
     "Architecture",

@@ -15,7 +15,7 @@ from nmt.configuration.strict import (
 )
 
 # The rows of a table of positions, where a model has one
-MAX_POSITIONS = 1024
+LEARNED_POSITIONS = 1024
 
 
 class Architecture(Strict):
@@ -96,7 +96,7 @@ class SelfAttention(Architecture):
     @property
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside BOS or EOS."""
-        return MAX_POSITIONS - 1 if self.positions == "learned" else None
+        return LEARNED_POSITIONS - 1 if self.positions == "learned" else None
 
     def paper_rate(self, warmup: int) -> float:
         """Return the largest learning rate of AIAYN equation 3.
@@ -145,7 +145,7 @@ class DecoderOnly(SelfAttention):
     @property
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside tags and EOS."""
-        return (MAX_POSITIONS - 3) // 2 if self.positions == "learned" else None
+        return (LEARNED_POSITIONS - 3) // 2 if self.positions == "learned" else None
 
     @property
     def learns_source(self) -> bool:
@@ -301,7 +301,7 @@ class ConvS2S(Architecture):
     @property
     def reach(self) -> int:
         """The subwords of a side that there are positions for, beside BOS or EOS."""
-        return MAX_POSITIONS - 1
+        return LEARNED_POSITIONS - 1
 
 
 class ByteNet(Architecture):
