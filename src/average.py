@@ -17,7 +17,7 @@ from nmt.models.build import build_uninitialized
 from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
-from nmt.training.published import TRAINING_REMEDY, checkpoints_to_average
+from nmt.training.run_folder import TRAINING_REMEDY, checkpoints_to_average
 
 
 def main(args: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from nmt import command
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.training.metrics import SETTINGS_REMEDY, read_metrics
+from nmt.training.metrics import read_metrics
 
 
 def main(args: argparse.Namespace) -> None:
@@ -18,45 +18,31 @@ def main(args: argparse.Namespace) -> None:
     # earlier ones here.
     by_date = sorted(settings, key=lambda path: path.stat().st_mtime)
     latest = {path.parent.parent: path.parent for path in by_date}
-    states = sorted(latest.values())
-    if not states:
+    if not latest:
         print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
-    width = max((len(run_name(state, args.runs)) for state in states), default=0)
-    for state in states:
+    names = {str(run.relative_to(args.runs)): state for run, state in sorted(latest.items())}
+    for name, state in names.items():
         try:
             text = status(state)
         except UserError as error:
-            # Only this run is damaged: go on with the others.
-            text = str(error)
-        print(f"{run_name(state, args.runs):{width}}  {text}")
-
-
-def run_name(state: Path, runs: Path) -> str:
-    """Return corpus/experiment/seed-N for the state's folder of a run."""
-    return str(state.parent.relative_to(runs))
+            text = str(error)  # only this run is damaged: go on with the others
+        print(f"{name:{max(map(len, names))}}  {text}")
 
 
 def status(state: Path) -> str:
     """Return one line on a run: its phase, update, loss and speed, and its latest dev scores."""
-    settings = read_json(state / "settings.json", ["training"], SETTINGS_REMEDY)
-    updates = settings["training"]["updates"]
+    updates = read_json(state / "settings.json", ["training"])["training"]["updates"]
     metrics = read_metrics(state / "metrics.jsonl")
     is_done = (state.parent / "training.json").exists()
-    if is_done:
-        phase = "done"
-    elif is_held(state / "lock"):
-        phase = "training"
-    else:
-        phase = "interrupted"
-    training_metrics = [entry for entry in metrics if "loss" in entry]
-    if not training_metrics:
+    phase = "done" if is_done else "training" if is_held(state / "lock") else "interrupted"
+    latest = {key: entry for entry in metrics for key in entry}  # the last line with each key
+    if "loss" not in latest:
         return f"{phase:11}  no update logged yet"
-    last = training_metrics[-1]
+    last = latest["loss"]
     parts = [
         f"{phase:11}",
         f"update {metrics[-1]['update']:>{len(str(updates))}} of {updates}",
-        # Without smoothing, as in the figures.
-        f"loss {last['nll']:.3f}",
+        f"loss {last['nll']:.3f}",  # without smoothing, as in the figures
         f"{last['tokens_per_second']:,} tokens/s",
     ]
     if not is_done:
@@ -64,10 +50,8 @@ def status(state: Path) -> str:
         parts.append(f"{timedelta(seconds=round(seconds_left))} left at most")
     # BLEU of the model at that update: the tables show the average of the last checkpoints.
     for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
-        dev_metrics = [entry for entry in metrics if key in entry]
-        if dev_metrics:
-            latest = dev_metrics[-1]
-            parts.append(f"{label} {latest[key]:.2f} at {latest['update']}")
+        if key in latest:
+            parts.append(f"{label} {latest[key][key]:.2f} at {latest[key]['update']}")
     return "  ".join(parts)
 
 

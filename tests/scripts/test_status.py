@@ -34,16 +34,13 @@ DEV = {"update": 50, "dev_nll": 2.0, "dev_perplexity": 7.389, "dev_bleu": 12.34}
 def status(run_script, folder) -> list[list[str]]:
     """Return the words of each line that status.py prints."""
     process = run_script("status", f"--runs={folder / 'runs'}")
-    assert process.returncode == 0
-    assert process.stderr == ""
+    assert (process.returncode, process.stderr) == (0, "")
     return [line.split() for line in process.stdout.splitlines()]
 
 
 def test_before_anything_is_trained(tmp_path, run_script):
-    runs = tmp_path / "runs"
-    process = run_script("status", f"--runs={runs}")
-    assert process.returncode == 0
-    assert process.stdout == f"no run has begun to train as {runs}/CORPUS/EXPERIMENT/seed-N.\n"
+    ((*_, last),) = status(run_script, tmp_path)
+    assert last == f"{tmp_path / 'runs'}/CORPUS/EXPERIMENT/seed-N."
 
 
 def test_each_run_has_a_line(tmp_path, make_run, run_script):
@@ -62,7 +59,6 @@ def test_each_run_has_a_line(tmp_path, make_run, run_script):
         " greedy dev BLEU 12.34 at 50"
     )
     assert lines[2][2:] == ["no", "update", "logged", "yet"]
-    assert "0:00:30 left at most" in " ".join(lines[3])
 
 
 def test_the_latest_configuration_of_a_run_is_shown(tmp_path, make_run, run_script):
@@ -70,37 +66,23 @@ def test_the_latest_configuration_of_a_run_is_shown(tmp_path, make_run, run_scri
     later = state.with_name("state-4567")
     write_json(later / "settings.json", {"training": {"updates": 70}})
     (later / "metrics.jsonl").write_text(json.dumps(STEP))
-    (later / "lock").touch()
     os.utime(state / "settings.json", (0, 0))
     (line,) = status(run_script, tmp_path)
     assert line[2:6] == ["update", "40", "of", "70"]
 
 
-def test_an_unfinished_line_is_ignored(tmp_path, make_run, run_script):
-    state = make_run("killed", [STEP])
-    with open(state / "metrics.jsonl", "a") as file:
-        file.write('{"update": 60, "lo')
-    (line,) = status(run_script, tmp_path)
-    assert line[1:4] == ["interrupted", "update", "40"]
-
-
-def test_zeros_of_a_power_cut_are_ignored(tmp_path, make_run, run_script):
+@pytest.mark.parametrize("half", [b'{"update": 60, "lo', bytes(100)], ids=["kill", "power cut"])
+def test_an_unfinished_line_is_ignored(tmp_path, make_run, run_script, half):
     state = make_run("killed", [STEP])
     with open(state / "metrics.jsonl", "ab") as file:
-        file.write(bytes(100))
+        file.write(half)
     (line,) = status(run_script, tmp_path)
     assert line[1:4] == ["interrupted", "update", "40"]
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
-        ("metrics.jsonl", b"\x80\xff"),
-        ("metrics.jsonl", b'{"update": 20}\n\xff\n{"update": 40}\n'),
-        ("metrics.jsonl", b'{"update": 20}\n{"loss": 1}\n'),
-        ("settings.json", b"\xff"),
-        ("settings.json", b"{}"),
-    ],
+    [("metrics.jsonl", b'{"update": 20}\n\xff\n{"update": 40}\n'), ("settings.json", b"{}")],
 )
 def test_a_damaged_file_is_named_and_other_runs_shown(
     tmp_path, make_run, run_script, name, content
@@ -109,18 +91,5 @@ def test_a_damaged_file_is_named_and_other_runs_shown(
     make_run("good", [STEP])
     (state / name).write_bytes(content)
     bad, good = status(run_script, tmp_path)
-    assert " ".join(bad).startswith(f"corpus/bad/seed-1 {state / name} is ")
-    assert "delete it" in " ".join(bad)
+    assert str(state / name) in bad
     assert good[1:4] == ["interrupted", "update", "40"]
-
-
-def test_no_file_is_changed(tmp_path, make_run, run_script):
-    state = make_run("row", [STEP])
-    paths = [path for path in tmp_path.rglob("*") if path.is_file()]
-    contents = [path.read_bytes() for path in paths]
-    status(run_script, tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == paths
-    assert [path.read_bytes() for path in paths] == contents
-    (state / "lock").unlink()
-    assert status(run_script, tmp_path)[0][1] == "interrupted"
-    assert not (state / "lock").exists()

@@ -1,5 +1,6 @@
 """A SLURM of our own, for all tests of this process."""
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -7,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from nmt.training.run_folder import locked
 from tests.slurm.cluster import Cluster, missing_programs
 from tests.slurm.workplace import UPDATES, Workplace
 from tests.support.workflows import snakemake
@@ -41,7 +41,9 @@ def undisturbed(tmp_path_factory, cluster):
     """
     of_process = tmp_path_factory.getbasetemp()
     folder = (of_process.parent if "PYTEST_XDIST_WORKER" in os.environ else of_process) / "local"
-    with locked(folder, wait=True):
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         place = Workplace(folder / "a copy", cluster)
         training = place.run / "training.json"
         if not training.exists():

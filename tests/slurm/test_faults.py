@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from nmt.training import slurm
+from nmt.training import stopping
 from tests.slurm.workplace import UPDATES
 from tests.support.workflows import snakemake
 
@@ -46,7 +46,7 @@ def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before
     number = place.job()
-    place.wait(lambda: cluster.seconds_left(number) < slurm.SECONDS_BEFORE_LIMIT)
+    place.wait(lambda: cluster.seconds_left(number) < stopping.SECONDS_BEFORE_LIMIT)
     os.kill(trainer, signal.SIGCONT)
     place.wait(lambda: f"SLURM is asked to run job {number} again" in place.training_log)
     # The next one has time, however busy this machine is.

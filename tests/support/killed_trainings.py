@@ -140,15 +140,7 @@ def contents(run: Path) -> dict[str, str]:
         str(path.relative_to(run)): sha256(path)
         for path in run.glob("state-*/checkpoints/*.safetensors")
     }
-    free = {
-        "seconds",
-        "device_seconds",
-        "cpu_seconds",
-        "tokens_per_second",
-        "mfu",
-        "memory",
-        "made_by",
-    }
+    free = {"seconds", "device_seconds", "tokens_per_second", "mfu", "memory", "made_by"}
     for name in ("metrics.jsonl", "training.json"):
         text = (run / name).read_text() if (run / name).exists() else ""
         lines = [

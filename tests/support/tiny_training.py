@@ -5,13 +5,25 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
 import yaml
 
-from nmt.configuration import load_catalog
-from nmt.data.tokens import write_tokens
+from nmt.configuration import Training, load_catalog
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens, write_tokens
 from nmt.files import write_lines
+from nmt.models.build import build
+from nmt.models.flops import multiply_adds
 from nmt.text.grammar import Grammar, generate
+from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
+from nmt.training.distributed import ProcessGroup
+from nmt.training.loop import TrainingLoop, resume
+from nmt.training.machine import Machine
+from nmt.training.run_folder import RunFolder
+from nmt.training.trainer import Trainer
+from nmt.training.validation import Validation
 from tests.support.files import ROOT
 from tests.support.tiny_subwords import write_subwords
 
@@ -78,3 +90,28 @@ def arguments(folder: Path, output: Path, **changes: object) -> list[str]:
         "threads": 1,
     }
     return [f"--{name.replace('_', '-')}={value}" for name, value in (named | changes).items()]
+
+
+def settings(**changes: object) -> Training:
+    """Return the settings of a short training."""
+    defaults = {"updates": 9, "batch_tokens": 99, "warmup": 1, "interval": 9}
+    return Training(**defaults | changes)
+
+
+def make_loop(folder: Path) -> TrainingLoop:
+    """Return a loop at the start of the training of tiny-transformer, in this process."""
+    experiment = load_catalog(folder / "catalog").experiment("tiny-transformer")
+    tokens = ParallelTokens.load(folder / "tokens-train")
+    subwords = SubwordPair.load(folder / "subwords")
+    text = (folder / "dev.de", subwords.target, Preprocessing((), "de"))
+    validation = Validation.load(folder / "tokens-dev", *text, max_extra=5)
+    device = torch.device("cpu")
+    model = build(experiment.model, subwords.source.size, subwords.target.size)
+    machine = Machine(device, 2e6, multiply_adds(model))
+    trainer = Trainer(model, experiment.training, ProcessGroup(device), seed=1)
+    run = RunFolder.of(folder / "run", experiment, tokens, validation.tokens, seed=1)
+    run.state_folder.mkdir(parents=True)
+    counters = resume(trainer, run, {})
+    batches = Batches.for_training(tokens, experiment.training, seed=1)
+    stream = batches.stream(1, 0, Partition(), device)
+    return TrainingLoop(trainer, stream, validation, machine, run, counters)

@@ -32,6 +32,8 @@ def torchrun(processes: int) -> list[str]:
         "torch.distributed.run",
         "--standalone",
         f"--nproc-per-node={processes}",
+        # SIGUSR1 too, which would end torchrun alone and leave the processes running
+        "--signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1",
     ]
 
 

@@ -34,8 +34,8 @@ class UpdateBatch:
     update_in_epoch: the update's number in its epoch, from 1.
     sentences: the indices of all sentences, on all ranks.
     source_tokens, target_tokens: on all ranks, with EOS and without padding.
-    padded_tokens: of both sides on all ranks, with EOS and padding.
-    micro_batches: this rank's own, by number (see Partition).
+    micro_batches: this rank's own, by number (see Partition); none where an update has fewer
+    sentences than there are ranks.
     """
 
     epoch: int
@@ -43,7 +43,6 @@ class UpdateBatch:
     sentences: np.ndarray
     source_tokens: int
     target_tokens: int
-    padded_tokens: int
     micro_batches: dict[int, Batch]
 
 

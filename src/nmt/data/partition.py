@@ -1,4 +1,4 @@
-"""How an update is divided among ranks."""
+"""How an update is divided among ranks, and into micro-batches that a device takes at a time."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,12 @@ from nmt.configuration import Training
 
 @dataclass(frozen=True)
 class Partition:
-    """How the micro-batches of an update are divided among ranks.
+    """One rank's part of every update.
 
-    Each of the experiment's micro-batches is split into `chunks`, smaller micro-batches, which are
-    numbered in order. A rank computes those with the numbers rank, rank + world_size and so on, one
-    after the other. least_tokens: if not 0, a rank's sentences are regrouped into fewer, larger
-    micro-batches, as is best where one of fewer tokens takes as long as one of this many
-    (nmt.data.grouping).
+    Each of the experiment's micro-batches is split into `chunks`, which are numbered in order. A
+    rank computes those with the numbers rank, rank + world_size and so on, one after the other.
+    least_tokens: if not 0, a rank's sentences are put together again into micro-batches of so many
+    tokens of both sides: a device on which fewer take as long wants fewer micro-batches.
     """
 
     rank: int = 0
@@ -36,9 +35,9 @@ class Partition:
         sentences; 0: no limit. Where there is one, chunks are not put together again.
         """
         chunks = 1
-        while True:
-            count = training.micro_batches * chunks
-            fits = not device_tokens or training.batch_tokens <= count * device_tokens
-            if count % world_size == 0 and fits:
-                return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)
+        while training.micro_batches * chunks % world_size or (
+            device_tokens
+            and training.batch_tokens > training.micro_batches * chunks * device_tokens
+        ):
             chunks += 1
+        return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)

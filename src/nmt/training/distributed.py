@@ -1,7 +1,16 @@
-"""The processes that train together, as torchrun starts them; without it there is one."""
+"""The processes that train together, as torchrun or srun starts them; without these there is one.
+
+One machine: python -m torch.distributed.run --standalone --nproc-per-node=N
+    --signals-to-handle=SIGTERM,SIGINT,SIGUSR1 -- src/train.py ...
+A SLURM job: srun --kill-on-bad-exit=1 --nodes=M --ntasks=N --cpus-per-task=T python src/train.py ...
+
+Without the -- torchrun takes --log for its own; a signal that it does not handle ends it alone.
+"""
 
 import logging
 import os
+import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +18,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt.device import choose_device
 from nmt.errors import UserError
@@ -43,30 +52,49 @@ class ProcessGroup:
 
     def any(self, *flags: bool) -> list[bool]:
         """Return for each flag whether it is set on any rank; no GPU is waited for."""
-        return [bool(value) for value in self.max(*flags)]
-
-    def max(self, *values: int) -> list[int]:
-        """Return the largest of all ranks for each value; no GPU is waited for."""
         if self.world_size == 1:
-            return list(values)
-        largest = torch.tensor(values, dtype=torch.int64)
+            return list(flags)
+        largest = torch.tensor(flags, dtype=torch.int64)
         dist.all_reduce(largest, dist.ReduceOp.MAX)
-        return largest.tolist()
+        return [bool(flag) for flag in largest]
 
     def barrier(self) -> None:
         """Wait until all ranks are here."""
         self.any(False)
 
+    def sum_gradients(self, model: nn.Module) -> None:
+        """Replace the gradients by their sums over all ranks, in one exchange.
+
+        A rank that had nothing to learn from has none of its own, which count as 0.
+        """
+        if self.world_size == 1:
+            return
+        parameters = list(model.parameters())
+        own = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in own])
+        dist.all_reduce(flat)
+        parts = flat.split([p.numel() for p in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
+
+    def share_parameters(self, model: nn.Module) -> None:
+        """Give all ranks the first one's: machines may compute initial ones differently."""
+        if self.world_size > 1:
+            for parameter in model.parameters():
+                dist.broadcast(parameter.detach(), 0)
+
 
 @contextmanager
 def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
-    """Join the processes that torchrun or launch.py started, each with a GPU of its own.
+    """Join the processes that torchrun or srun started, each with a GPU of its own.
 
     gpus: how many the job was given; with none, GPUs are used where there are some.
     One that fails ends the others, whose UserError says so; its own message comes first.
     """
+    if "RANK" not in os.environ:
+        os.environ.update(variables_of_slurm())
     device = choose_device(gpus)
-    if "LOCAL_RANK" not in os.environ:
+    if "RANK" not in os.environ:
         yield ProcessGroup(device)
         return
     # gloo for tensors on the CPU, NCCL for those on a GPU
@@ -79,12 +107,29 @@ def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
-        if "timed out" in str(error).lower():
-            raise UserError(
-                f"another process of this training has not answered for {LONGEST_WAIT}: look at"
-                " what it does, and run the same command to go on."
-            ) from error
         raise UserError(
-            "another process of this training has ended: its message says why."
+            "another process of this training has ended, or does not answer: its message says why."
         ) from error
     dist.destroy_process_group()
+
+
+def variables_of_slurm() -> dict[str, str]:
+    """Return torch's variables for a task that srun started beside others, {} for any other.
+
+    The tasks meet on the first node, at a port of their step below those that systems give away.
+    """
+    if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) == 1:
+        return {}
+    nodes = ["scontrol", "--oneliner", "show", "node", os.environ["SLURM_STEP_NODELIST"]]
+    described = subprocess.run(nodes, capture_output=True, text=True, check=False).stdout
+    address = re.search(r"NodeAddr=(\S+)", described)
+    if not address:
+        raise UserError("scontrol does not tell the address of the training's first node.")
+    step = 101 * int(os.environ["SLURM_JOB_ID"]) + int(os.environ["SLURM_STEP_ID"])
+    return {
+        "RANK": os.environ["SLURM_PROCID"],
+        "LOCAL_RANK": os.environ["SLURM_LOCALID"],
+        "WORLD_SIZE": os.environ["SLURM_STEP_NUM_TASKS"],
+        "MASTER_ADDR": address[1],
+        "MASTER_PORT": str(20000 + step % 12000),
+    }

@@ -9,8 +9,9 @@ from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.protocol import PAD, Model
+from nmt.training.distributed import ProcessGroup
 from nmt.training.schedule import source_weight
-from nmt.training.trainer import Objective, seed_random
+from nmt.training.trainer import Trainer, seed_random
 
 # About the most tokens a side whose gradient is measured, which fit where a CPU has little memory
 MOST_TOKENS = 4096
@@ -43,15 +44,13 @@ def gradient_norms(
     chunks = math.ceil(settings.batch_tokens / MOST_TOKENS)
     batch = next(batches.updates(1, 0, Partition(chunks=chunks), device))
     # Each micro-batch's first chunk
-    measured = {
-        number: chunk for number, chunk in batch.micro_batches.items() if number % chunks == 0
-    }
+    measured = {n: chunk for n, chunk in batch.micro_batches.items() if n % chunks == 0}
     target_tokens = sum(int((chunk.target_out != PAD).sum()) for chunk in measured.values())
-    objective = Objective(model, settings).train()
-    model.zero_grad()
+    trainer = Trainer(model, settings, ProcessGroup(device), seed)
+    model.train()
     for number, micro_batch in measured.items():
         seed_random(seed, 1, number)
-        total, _ = objective(micro_batch, source_weight(1, settings.source_loss))
+        total, _ = trainer.objective(micro_batch, source_weight(1, settings.source_loss))
         (total / target_tokens).backward()
     squares: dict[str, float] = defaultdict(float)
     for name, parameter in model.named_parameters():

@@ -63,14 +63,12 @@ class Machine:
 
 
 def least_tokens(device: torch.device, config: configuration.Model) -> int:
-    """Return up to how many tokens a device's time does not grow with them (nmt.data.grouping).
+    """Return up to how many tokens a device's time does not grow with them (see Partition).
 
     0: micro-batches stay as they are, as on a CPU, where every token costs, and where a part of the
     loss depends on them.
     """
-    if device.type == "cpu" or config.has_loss_of_batches:
-        return 0
-    return GPU_LEAST_TOKENS
+    return 0 if device.type == "cpu" or config.has_loss_of_batches else GPU_LEAST_TOKENS
 
 
 def device_name(device: torch.device) -> str:

@@ -1,17 +1,13 @@
 """A training's log: one JSON object per line in metrics.jsonl, the same numbers for TensorBoard."""
 
-import gzip
 import json
 import os
-import threading
-import zlib
 from pathlib import Path
 
 from nmt.errors import UserError
-from nmt.files import write_lines
+from nmt.files import open_lines, write_lines
 
-# What to do about a damaged settings.json, or log, in a state's folder
-SETTINGS_REMEDY = "delete it: training writes it again, from the configuration"
+# What to do about a damaged log in a state's folder
 REMEDY = (
     "put a copy of it there (a finished run has one beside its checkpoints), or delete it: the"
     " training goes on, and its learning curves begin there"
@@ -36,17 +32,15 @@ class Metrics:
         # Imported here: those who read metrics need no torch.
         from torch.utils.tensorboard import SummaryWriter
 
-        threading.excepthook = print_error_of_thread
         self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
 
-    def write(self, update: int, **values: object) -> None:
-        """Write one line; TensorBoard gets its numbers."""
+    def write(self, update: int, **values: float) -> None:
+        """Write one line, and the numbers for TensorBoard."""
         if self.path is None:
             return
         self.file.write(json.dumps({"update": update, **values}) + "\n")
         for name, value in values.items():
-            if isinstance(value, int | float):
-                self.board.add_scalar(name, value, update)
+            self.board.add_scalar(name, value, update)
 
     def flush_to_disk(self) -> None:
         """Write all lines to the disk itself, before a state is written.
@@ -58,12 +52,6 @@ class Metrics:
             self.board.flush()
 
 
-def print_error_of_thread(error: threading.ExceptHookArgs) -> None:
-    """Print the error that has ended a thread, unless TensorBoard's writer raises it again."""
-    if error.thread is None or not type(error.thread).__module__.startswith("tensorboard."):
-        threading.__excepthook__(error)
-
-
 def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
     """Return all whole lines; a kill may have left half of the last one.
 
@@ -72,28 +60,15 @@ def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
     """
     if not path.exists():
         return []
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise UserError(f"{path} is damaged ({error}): {remedy}.") from None
-    *lines, last = content.split(b"\n")
-    # A power cut may leave bytes of zero.
-    is_unfinished = parsed(last) is None and (last.startswith(b"{") or not last.strip(b"\0"))
     entries = []
-    for number, line in enumerate(lines if is_unfinished else [*lines, last], start=1):
-        entry = parsed(line)
-        if entry is None:
-            raise UserError(f"{path} is damaged at line {number}: {remedy}.")
-        entries.append(entry)
+    with open_lines(path) as file:
+        lines = file.read().splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            entry["update"]
+            entries.append(entry)
+        except (ValueError, TypeError, KeyError):
+            if number < len(lines):
+                raise UserError(f"{path} is damaged at line {number}: {remedy}.") from None
     return entries
-
-
-def parsed(line: bytes) -> dict | None:
-    """Return what a line of a log says, or None for what is no such line."""
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    return entry if isinstance(entry, dict) and "update" in entry else None

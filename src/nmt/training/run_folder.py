@@ -2,24 +2,22 @@
 
 import hashlib
 import json
-import logging
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from nmt.configuration import Experiment, former_spelling, present_spelling, training_disk
+from nmt.configuration import Experiment, Training
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.files import link, lock, read_json, remove, write_json
+from nmt.files import atomic_write, link, lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
-from nmt.training.metrics import SETTINGS_REMEDY
-from nmt.training.published import publish_run
 from nmt.training.trainer import Trainer
+
+TRAINING_REMEDY = "delete it and run snakemake, which makes it again from the run's state"
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,16 @@ class RunFolder:
         """A sha256 that names the training."""
         model, training = self.experiment.model, self.experiment.training
         chosen = {"model": model.chosen(), "training": training.chosen()} | self.data
-        text = json.dumps(former_spelling(chosen), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 
     @property
     def settings(self) -> dict:
         """All settings, defaults included, and the data."""
         model, training = self.experiment.model, self.experiment.training
-        return {"model": model.model_dump(), "training": training.model_dump()} | self.data
+        return {
+            "model": model.model_dump(mode="json"),
+            "training": training.model_dump(mode="json"),
+        } | self.data
 
     @property
     def state_folder(self) -> Path:
@@ -77,31 +77,17 @@ class RunFolder:
         return self.state_folder / "metrics.jsonl"
 
     @contextmanager
-    def opened(self, wait: bool) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         """Hold the state's folder, cleared of what a killed call left half-written.
 
-        Raises UserError where another process holds it and `wait` is false, and where the training
-        there was begun with other defaults.
+        Raises UserError where another process holds it, and where the training there was begun with
+        other defaults.
         """
-        with locked(self.state_folder, wait):
+        with locked(self.state_folder):
             for leftover in self.state_folder.rglob(".*.partial"):
                 remove(leftover)
             record_settings(self.state_folder, self.settings)
             yield
-
-    def require_space(self, trainer: Trainer) -> None:
-        """Raise UserError when the disk has no room for all that the state may come to hold."""
-        weights = sum(parameter.nbytes for parameter in parameters(trainer.model).values())
-        needed = training_disk(weights, trainer.settings)
-        # best-<update> is a second name of a checkpoint's bytes.
-        files = [path.stat() for path in self.state_folder.rglob("*.safetensors")]
-        present = sum({status.st_ino: status.st_size for status in files}.values())
-        free = shutil.disk_usage(self.state_folder).free
-        if needed - present > free:
-            raise UserError(
-                f"training takes up to {gigabytes(needed)} in {self.state_folder},"
-                f" {gigabytes(free)} are free there: make room."
-            )
 
     def checkpoints(self, pattern: str = "[0-9]*") -> list[Path]:
         """Return the checkpoints whose names match, oldest first."""
@@ -119,9 +105,10 @@ class RunFolder:
             best = path.with_name(f"best-{path.name}")
             remove(best)
             link(path, best)
-        old = self.checkpoints()[: -trainer.settings.average] + self.checkpoints("best-*")[:-2]
-        for checkpoint in old:
-            remove(checkpoint)
+        for old in (
+            self.checkpoints()[: -trainer.settings.average] + self.checkpoints("best-*")[:-2]
+        ):
+            remove(old)
 
     def forget_checkpoints_after(self, update: int) -> None:
         """Remove checkpoints that the state knows nothing of: they are made again."""
@@ -130,34 +117,50 @@ class RunFolder:
                 remove(path)
 
     def publish(self, trainer: Trainer, counters: Counters, diverged: bool, example: str) -> None:
-        """Give the results their places in the output folder.
+        """Give the output folder checkpoints (as hard links), metrics and, last, training.json.
 
         example: a source sentence of the dev set.
         """
+        with atomic_write(self.output / "checkpoints") as temporary:
+            temporary.mkdir()
+            for path in self.checkpoints() + self.checkpoints("best-*")[-1:]:
+                link(path, temporary / path.name)
+        with atomic_write(self.output / "metrics.jsonl") as temporary:
+            temporary.write_bytes(self.metrics.read_bytes())
         training = {
             "updates": counters.update,
-            "epochs": counters.epoch,
-            "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             "flops": counters.flops,
             "seconds": round(counters.seconds, 1),
             "device_seconds": round(counters.device_seconds, 1),
-            "cpu_seconds": round(counters.cpu_seconds, 1),
-            "skipped_updates": counters.skipped,
-            "best_dev_nll": counters.best_dev_nll,
             "diverged": diverged,
             "example": example,
             "parameters": count_parameters(trainer.model).parameters,
             "made_by": counters.made_by,
             "settings": self.settings,
         }
-        checkpoints = self.checkpoints() + self.checkpoints("best-*")[-1:]
-        publish_run(self.output, checkpoints, self.metrics, training)
+        write_json(self.output / "training.json", training)
 
 
-def gigabytes(size: float) -> str:
-    """Return a number of bytes as "0.0012 GB" or "41,000 GB"."""
-    return f"{float(f'{size / 1e9:.2g}'):,g} GB"
+def checkpoints_to_average(folder: Path, training: Training, updates: int) -> list[Path]:
+    """Return the last checkpoints, as many as are averaged, or the best one.
+
+    updates: those of the finished training. Raises UserError when a checkpoint is not there, which
+    a training of so many updates has written.
+    """
+    if training.checkpoint == "best":
+        names = [path.name for path in sorted(folder.glob("best-*.safetensors"))[-1:]]
+        names = names or ["best-*.safetensors"]
+    else:
+        intervals = [*range(training.interval, updates, training.interval), updates]
+        names = [f"{update:08d}.safetensors" for update in intervals[-training.average :]]
+    missing = [name for name in names if not (folder / name).exists()]
+    if missing:
+        raise UserError(
+            f"{folder} has no {', '.join(missing)}: delete {folder} and run snakemake, or train.py,"
+            " which take them from the run's state-* folder."
+        )
+    return [folder / name for name in names]
 
 
 def record_settings(folder: Path, settings: dict) -> None:
@@ -166,13 +169,11 @@ def record_settings(folder: Path, settings: dict) -> None:
     Raises UserError where the training there was begun with other settings: a default that was
     changed.
     """
-    path, settings = folder / "settings.json", json.loads(json.dumps(settings))
-    begun = settings
-    if path.exists():
-        begun = present_spelling(read_json(path, ["model", "training"], SETTINGS_REMEDY))
+    path = folder / "settings.json"
+    begun = read_json(path, ["model", "training"]) if path.exists() else settings
     for part in ("model", "training"):
         for key, value in begun[part].items():
-            if key in settings[part] and settings[part][key] != value:
+            if settings[part].get(key, value) != value:
                 raise UserError(
                     f"the training in {folder} was begun with {key} {value}, which is"
                     f" {settings[part][key]} now: move the folder away, or take the change back."
@@ -181,17 +182,15 @@ def record_settings(folder: Path, settings: dict) -> None:
 
 
 @contextmanager
-def locked(folder: Path, wait: bool) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for this process; it is freed when the process ends, however.
 
-    Waits while another process holds it, or raises UserError.
+    Raises UserError where another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as file:
         if lock(file) is False:
-            busy = f"another process is training in {folder}"
-            if not wait:
-                raise UserError(f"{busy}: stop it, or wait until it ends.")
-            logging.info(f"{busy}: waiting until it ends.")
-            lock(file, wait=True)
+            raise UserError(
+                f"another process is training in {folder}: stop it, or wait until it ends."
+            )
         yield

@@ -4,8 +4,6 @@ import logging
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
 from nmt.training.counters import Counters
@@ -42,23 +40,21 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
             f"{path} belongs to another configuration or other data: move it away, or train in"
             " another folder."
         )
-    groups: dict[str, dict[str, torch.Tensor]] = {"model": {}, "optimizer": {}}
     sums = tensors.pop("sums")
-    for name, tensor in tensors.items():
-        group, _, key = name.partition(".")
-        groups["model" if group == "model" else "optimizer"][key] = tensor  # once "optimiser"
-    set_parameters(trainer.model, groups["model"])
+    weights = {name: tensors[f"model.{name}"] for name in parameters(trainer.model)}
+    set_parameters(trainer.model, weights)
     for name, parameter in trainer.model.named_parameters():
+        prefix = f"optimizer.{name}."
         trainer.optimizer.state[parameter] = {
             # Fused Adam keeps its step count on the device too. A view of the file would keep its
             # room on the disk taken after the next state has replaced it.
-            key.rpartition(".")[2]: value.to(parameter.device, copy=True)
-            for key, value in groups["optimizer"].items()
-            if key.rpartition(".")[0] == name
+            key.removeprefix(prefix): value.to(parameter.device, copy=True)
+            for key, value in tensors.items()
+            if key.startswith(prefix)
         }
     trainer.scaler.load_state_dict(metadata["scaler"])
     if trainer.group.is_main:
         trainer.sums.copy_(sums)
-    counters = Counters.of_state(metadata["counters"])
+    counters = Counters(**metadata["counters"])
     logging.info(f"going on from update {counters.update}")
     return counters

@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -12,7 +13,7 @@ from nmt.configuration import Decoding, Training
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import in_order, translate_tokens
-from nmt.device import autocast, enough_memory
+from nmt.device import autocast
 from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
@@ -55,8 +56,9 @@ class Validation:
         greedy = Decoding(beam=1, max_extra=max_extra)
         return cls(parallel, references, subwords, preprocessing, greedy)
 
+    @cached_property
     def batches(self) -> Batches:
-        """Return the batches that the loss is measured on."""
+        """The batches that the loss is measured on."""
         return Batches.for_evaluation(self.tokens)
 
     def example(self, subwords: Segmenter) -> str:
@@ -100,17 +102,14 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
     Its exponential is perplexity. The batches are divided among ranks.
     """
     model.eval()
+    dtype = AUTOCAST[settings.precision]
     total = torch.zeros(2, dtype=torch.float64, device=group.device)
     for indices in dev.in_order()[group.rank :: group.world_size]:
         batch = dev.load(indices).to(group.device)
-        (sentences, source), target = batch.source.tokens.shape, batch.target_in.size(1)
-        task = f"a batch of {sentences} x {source} source and {sentences} x {target} target tokens"
-        remedy = "split the longest sentence pairs of the dev set, of which none is cut"
-        dtype = AUTOCAST[settings.precision]
-        with enough_memory(task, remedy), autocast(group.device, dtype):
+        with autocast(group.device, dtype):
             hidden = model(batch.source, batch.target_in)
             nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0, dtype)[1]
-        tokens = torch.tensor(dev.target_tokens(indices), device=nll.device)
+        tokens = torch.tensor(dev.target_lengths[indices].sum(), device=nll.device)
         total += torch.stack([nll.double(), tokens])
     nll, tokens = group.sum(total).tolist()
     return nll / tokens

@@ -13,7 +13,7 @@ from nmt.models.build import build
 from nmt.training import gradients
 from nmt.training.distributed import ProcessGroup
 from nmt.training.gradients import REST, gradient_norms, layer_of
-from nmt.training.trainer import Objective, Trainer
+from nmt.training.trainer import Trainer
 from tests.support import tiny_training
 from tests.support.families import FAMILIES, VOCABULARY
 
@@ -33,7 +33,7 @@ def test_layers_add_up_to_the_gradient_of_the_first_update(tmp_path, row):
     batch = next(batches.updates(1, 0, Partition.coarsest(settings, 0, 1), device))
     trainer = Trainer(model, settings, ProcessGroup(device), seed=1)
     trainer.train_step(batch, learning_rate=0.1, update=1)
-    [(_, norm)] = trainer.pop_gradient_norms()
+    [norm] = trainer.pop_gradient_norms()
     assert math.hypot(*norms.values()) == pytest.approx(norm, rel=1e-4)
 
 
@@ -46,12 +46,12 @@ def test_of_a_large_update_a_part_of_each_micro_batch_is_measured(tmp_path, monk
     monkeypatch.setattr(gradients, "MOST_TOKENS", settings.batch_tokens / 4)
     sizes = []
 
-    class Recorded(Objective):
-        def forward(self, batch, source_weight):
+    class Recorded(Trainer):
+        def objective(self, batch, source_weight):
             sizes.append(batch.target_out.shape[0])
-            return super().forward(batch, source_weight)
+            return super().objective(batch, source_weight)
 
-    monkeypatch.setattr(gradients, "Objective", Recorded)
+    monkeypatch.setattr(gradients, "Trainer", Recorded)
     norms = gradients.gradient_norms(model, tokens, settings, seed=1)
     assert all(map(math.isfinite, norms.values()))
 

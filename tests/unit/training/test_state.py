@@ -1,33 +1,19 @@
 """The settings that identify a training, how its folder records them, and its state."""
 
+import copy
 from pathlib import Path
 
 import pytest
 import torch
 
-from nmt.configuration import Seq2Seq, Training, Transformer
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.training.counters import Counters
-from nmt.training.distributed import ProcessGroup
-from nmt.training.run_folder import record_settings
+from nmt.training.run_folder import checkpoints_to_average, locked, record_settings
 from nmt.training.state import load_state, save_state
-from nmt.training.trainer import Trainer
-from tests.support.families import random_model
+from tests.support import tiny_training
 
-SETTINGS = {
-    "model": {"layers": 2},
-    "training": {"warmup": 10, "adam_betas": (0.9, 0.98)},
-    "seed": 1,
-}
-
-
-def test_a_new_key_with_a_default_changes_no_name():
-    sizes = {"layers": 2, "d_model": 16, "d_ff": 8, "heads": 4, "dropout": 0.1}
-    assert Transformer(**sizes).chosen() == {"class": "Transformer"} | sizes
-    assert Transformer(**sizes, norm="post").chosen() == Transformer(**sizes).chosen()
-    assert Transformer(**sizes, norm="pre").chosen() != Transformer(**sizes).chosen()
-    assert Seq2Seq(layers=2, d_embedding=8, d_hidden=8, dropout=0.1).chosen()["class"] == "Seq2Seq"
+SETTINGS = {"model": {"layers": 2}, "training": {"warmup": 10, "adam_betas": [0.9, 0.98]}}
 
 
 def test_settings_are_recorded_and_found_again(tmp_path):
@@ -38,26 +24,49 @@ def test_settings_are_recorded_and_found_again(tmp_path):
 
 def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
     record_settings(tmp_path, SETTINGS)
-    message = "begun with warmup 10, which is 20 now: move the folder away"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="warmup 10"):
         record_settings(tmp_path, SETTINGS | {"training": {"warmup": 20}})
     assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10
 
 
-def test_counters_of_an_earlier_version_are_read():
-    saved = {"update": 7, "position": 3, "positions": 90, "logged_positions": 80}
-    expected = Counters(update=7, update_in_epoch=3, padded_tokens=90, logged_padded_tokens=80)
-    assert Counters.of_state(saved) == expected
-
-
-def test_a_state_that_is_replaced_frees_its_room_on_the_disk(tmp_path):
-    settings = Training(updates=9, batch_tokens=99, warmup=1, interval=9)
-    trainer = Trainer(random_model("transformer"), settings, ProcessGroup(torch.device("cpu")), 1)
-    for parameter in trainer.model.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    trainer.optimizer_step()
-    path = tmp_path / "state.safetensors"
-    for update in (1, 2):
-        save_state(path, trainer, Counters(update=update), "fingerprint")
-        load_state(path, trainer, "fingerprint")
+def test_a_state_is_restored_and_refused_to_others(tmp_path):
+    loop = tiny_training.make_loop(tiny_training.prepare(tmp_path))
+    path, trainer = loop.folder.state, loop.trainer
+    loop.train_step()
+    for _ in range(2):
+        save_state(path, trainer, loop.counters, "fingerprint")
+        expected = copy.deepcopy((trainer.model.state_dict(), trainer.optimizer.state_dict()))
+        loop.train_step()
+        restored = load_state(path, trainer, "fingerprint")
+        assert restored.update == loop.counters.update - 1
+        actual = trainer.model.state_dict(), trainer.optimizer.state_dict()
+        torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+    # What is replaced frees its room on the disk.
     assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")
+    with pytest.raises(UserError, match=str(path)):
+        load_state(path, trainer, "another")
+    assert load_state(tmp_path / "none", trainer, "fingerprint") == Counters()
+
+
+def test_a_folder_is_held_by_one_process(tmp_path):
+    with locked(tmp_path), pytest.raises(UserError, match=str(tmp_path)), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        pass
+
+
+def test_the_last_checkpoints_are_averaged_or_the_best_is_taken(tmp_path):
+    settings = tiny_training.settings(updates=50, interval=20, average=2)
+    names = ["00000020", "00000040", "00000050", "best-00000020", "best-00000040"]
+    for name in names:
+        (tmp_path / f"{name}.safetensors").touch()
+
+    def chosen(**changes):
+        paths = checkpoints_to_average(tmp_path, settings.model_copy(update=changes), 50)
+        return [path.stem for path in paths]
+
+    assert chosen() == ["00000040", "00000050"]
+    assert chosen(checkpoint="best") == ["best-00000040"]
+    (tmp_path / "00000040.safetensors").unlink()
+    with pytest.raises(UserError, match=r"00000040\.safetensors"):
+        chosen()

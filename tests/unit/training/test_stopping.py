@@ -1,0 +1,94 @@
+"""What stops a training: signals, and the time limit of its SLURM job."""
+
+import math
+import signal
+
+import pytest
+
+from nmt.training import stopping
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Return answers(...), which lets SLURM's programs print these one after the other.
+
+    None is a program that fails. What was asked is in the list that it returns.
+    """
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr(stopping, "PAUSES", (0, 0))
+
+    def answer(*texts):
+        asked, left = [], iter(texts)
+        monkeypatch.setattr(
+            stopping, "output_of", lambda *command: asked.append(command) or next(left)
+        )
+        return asked
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0:07", 7),
+        ("12:34", 754),
+        ("2:00:01", 7201),
+        ("1-02:03:04", 93784),
+        ("UNLIMITED", math.inf),
+        ("INVALID", None),
+        ("", None),
+    ],
+)
+def test_times_are_read_as_slurm_writes_them(text, expected):
+    assert stopping.seconds(text) == expected
+
+
+def test_signals_are_kept_until_they_are_asked_for():
+    handler = signal.getsignal(signal.SIGTERM)
+    with stopping.stop_signals() as received:
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
+            signal.raise_signal(number)
+        assert received == [signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT]
+        with pytest.raises(KeyboardInterrupt):  # a second Ctrl-C
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) == handler
+
+
+def test_without_a_job_there_is_no_limit(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert stopping.TimeLimit().end == math.inf
+
+
+def test_training_stops_two_minutes_two_states_and_an_update_before_the_limit(answers):
+    asked = answers("10:00", "10:00", "1:00:00")
+    limit = stopping.TimeLimit()
+    assert "--jobs=7" in asked[0]
+    assert not limit.is_near(state_seconds=200)
+    assert limit.is_near(state_seconds=250)
+    assert not limit.is_near(state_seconds=250)  # the limit was changed
+    answers("10:00", "10:00")
+    limit = stopping.TimeLimit()
+    limit.last_update -= 500  # as if this update had taken so long
+    assert limit.is_near(state_seconds=0)
+
+
+def test_a_squeue_that_does_not_answer_is_asked_again_and_then_changes_nothing(answers):
+    answers(None, None, "5:00")
+    limit = stopping.TimeLimit()
+    assert limit.end < math.inf
+    answers(None, None, None)
+    assert limit.is_near(state_seconds=200)
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_queued", "programs"),
+    [
+        ([None, "RUNNING", ""], True, ["squeue", "squeue", "scontrol"]),
+        (["RUNNING", None], False, ["squeue", "scontrol"]),
+        (["COMPLETING"], False, ["squeue"]),  # as one that was canceled
+    ],
+)
+def test_a_job_that_runs_is_put_back_into_the_queue(answers, texts, is_queued, programs):
+    asked = answers(*texts)
+    assert stopping.requeue() is is_queued
+    assert [command[0] for command in asked] == programs

@@ -1,0 +1,201 @@
+"""The objective of one update, and that its division among micro-batches and ranks is no part of
+it.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.configuration import Training
+from nmt.data.batch import Batch, UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.text.subwords import EOS
+from nmt.training.distributed import ProcessGroup
+from nmt.training.machine import least_tokens
+from nmt.training.objective import cross_entropy
+from nmt.training.trainer import Trainer
+from tests.support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+)
+
+CPU = torch.device("cpu")
+RATE = 0.01
+TARGET_TOKENS = 12
+
+
+def settings(**changes) -> Training:
+    """Return the settings of a short training."""
+    defaults = {"updates": 9, "batch_tokens": 200, "warmup": 1, "interval": 9, "optimizer": "sgd"}
+    return Training(**defaults | changes)
+
+
+def make_trainer(family: str, training: Training) -> Trainer:
+    """Return the trainer of a model without dropout and noise, so that two passes agree."""
+    model = random_model(family)
+    model.train = lambda mode=True: model
+    return Trainer(model, training, ProcessGroup(CPU), seed=1)
+
+
+@pytest.fixture
+def batch() -> Batch:
+    source = random_sentences([5, 3])
+    target = random_sentences([4, 6], seed=1)
+    return Batch(sources(source), target_inputs(target), target_outputs(target))
+
+
+def update_batch(batch: Batch) -> UpdateBatch:
+    """Return an update that learns from the batch alone."""
+    return UpdateBatch(1, 1, np.array([7, 9]), 0, TARGET_TOKENS, {0: batch})
+
+
+def step(family: str, batch: Batch, training: Training) -> dict[str, torch.Tensor]:
+    """Return how far one update moves each parameter, divided by the learning rate.
+
+    By plain gradient descent that is the gradient.
+    """
+    trainer = make_trainer(family, training)
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    trainer.train_step(update_batch(batch), RATE, update=5)
+    after = {name: value.detach() for name, value in trainer.model.named_parameters()}
+    return {name: (before[name] - after[name]) / RATE for name in before}
+
+
+def assert_gradients(actual: dict[str, torch.Tensor], model, loss: torch.Tensor) -> None:
+    """Assert that these are the loss's gradients for all parameters."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    expected = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    for name, gradient in zip(names, expected, strict=True):
+        torch.testing.assert_close(actual[name], gradient, rtol=1e-6, atol=1e-8)
+
+
+def target_loss(model, hidden, batch: Batch) -> torch.Tensor:
+    """Return the mean loss of a target token."""
+    loss, _ = cross_entropy(hidden.target, model.output, batch.target_out, 0.1)
+    return loss / TARGET_TOKENS
+
+
+def test_the_source_s_loss_counts_with_its_weight(batch):
+    model = random_model("decoder-only")
+    hidden = model(batch.source, batch.target_in)
+    states, tokens = hidden.source
+    source_loss, _ = cross_entropy(states, model.output, tokens, 0.0)
+    loss = target_loss(model, hidden, batch) + 0.5 * source_loss / TARGET_TOKENS
+    training = settings(source_loss=[[0, 1.0], [10, 0.0]])  # half way at update 5
+    assert_gradients(step("decoder-only", batch, training), model, loss)
+
+
+def test_experts_pay_for_an_uneven_load(batch):
+    model = random_model("moe")
+    hidden = model(batch.source, batch.target_in)
+    loss = target_loss(model, hidden, batch) + hidden.penalty
+    actual = step("moe", batch, settings())
+    assert actual["target_mixture.experts.gate"].abs().sum() > 0
+    assert_gradients(actual, model, loss)
+
+
+def test_weight_decay_acts_apart_from_the_gradient(batch):
+    with_decay = step("transformer", batch, settings(optimizer="adamw", weight_decay=0.1))
+    without = step("transformer", batch, settings(optimizer="adam"))
+    for name, parameter in random_model("transformer").named_parameters():
+        decay = with_decay[name] - without[name]
+        torch.testing.assert_close(decay, 0.1 * parameter.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimizer):
+    def train(*weights: float) -> Trainer:
+        """Take one update with each weight of the experts' balance."""
+        trainer = make_trainer("moe", settings(optimizer=optimizer))
+        for update, trainer.model.target_mixture.weight in enumerate(weights, start=1):
+            trainer.train_step(update_batch(batch), RATE, update)
+        return trainer
+
+    skipping = train(1.0, math.inf, math.nan, 1.0)
+    plain = train(1.0, 1.0)
+    finite = [math.isfinite(norm) for norm in skipping.pop_gradient_norms()]
+    assert finite == [True, False, False, True]
+    assert torch.equal(skipping.sums, plain.sums)
+    expected_parameters = dict(plain.model.named_parameters())
+    for name, parameter in skipping.model.named_parameters():
+        expected = expected_parameters[name]
+        assert torch.equal(parameter, expected), name
+        for key, value in plain.optimizer.state[expected].items():
+            assert torch.equal(skipping.optimizer.state[parameter][key], value), (name, key)
+
+
+# -------------------------------------------------------------------------------------------------
+# micro-batches and ranks
+
+
+def side(rng, count):
+    """Return sentences of random lengths and tokens."""
+    offsets = np.concatenate([[0], rng.integers(1, 15, count).cumsum()])
+    return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
+
+
+@pytest.fixture(scope="module")
+def batches():
+    rng = np.random.default_rng(1)
+    tokens = ParallelTokens(side(rng, 60), side(rng, 60), {})
+    return Batches.for_training(tokens, settings(micro_batches=4), seed=1)
+
+
+class ManyRanks(ProcessGroup):
+    """A group whose ranks add to the gradients when it is asked for their sum."""
+
+    def sum_gradients(self, model):
+        for batch in self.others:
+            total, _ = self.trainer.objective(batch, 0.0)
+            (total / self.target_tokens).backward()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", ["merged", "two ranks"])
+def test_equal_sums_are_equal_updates(family, kind, batches):
+    if FAMILIES[family].has_loss_of_batches and kind == "merged":
+        assert not least_tokens(torch.device("cuda"), FAMILIES[family])
+        return
+
+    def weights(trainer):
+        return torch.cat([parameter.flatten() for parameter in trainer.model.parameters()])
+
+    whole = make_trainer(family, settings())
+    batch = next(batches.updates(1, 0, Partition(), CPU))
+    whole.train_step(batch, learning_rate=1.0, update=1)
+
+    divided = make_trainer(family, settings())
+    if kind == "merged":
+        part = next(batches.updates(1, 0, Partition(least_tokens=300), CPU))
+        assert len(part.micro_batches) < len(batch.micro_batches) == 4
+    else:
+        part, other = (next(batches.updates(1, 0, Partition(r, 2), CPU)) for r in range(2))
+        divided.group = ManyRanks(CPU)
+        others = list(other.micro_batches.values())
+        vars(divided.group).update(
+            trainer=divided, others=others, target_tokens=batch.target_tokens
+        )
+    assert sorted(part.sentences) == sorted(batch.sentences)
+    divided.train_step(part, learning_rate=1.0, update=1)
+    torch.testing.assert_close(weights(divided), weights(whole), rtol=1e-9, atol=1e-12)
+
+
+def test_a_cpu_keeps_its_micro_batches():
+    assert least_tokens(CPU, FAMILIES["transformer"]) == 0
+    assert least_tokens(torch.device("cuda"), FAMILIES["transformer"]) > 0
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_tf32_is_used_where_it_is_named(precision):
+    make_trainer("transformer", settings(precision=precision))
+    backends = torch.backends.cuda.matmul, torch.backends.cudnn
+    assert all(backend.allow_tf32 == (precision == "tf32") for backend in backends)
