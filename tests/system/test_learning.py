@@ -117,7 +117,7 @@ def training_batch(task: str, update: int) -> UpdateBatch:
     outputs = [TASKS[task](tokens) for tokens in inputs]
     batch = Batch(sources(inputs), target_inputs(outputs), target_outputs(outputs))
     target_tokens = int((batch.target_out != PAD).sum())
-    return UpdateBatch(1, update, np.arange(BATCH), 0, target_tokens, 0, {0: batch})
+    return UpdateBatch(1, update, np.arange(BATCH), 0, target_tokens, {0: batch})
 
 
 @pytest.mark.parametrize("task", TASKS)
