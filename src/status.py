@@ -14,19 +14,18 @@ from nmt.training.metrics import read_metrics
 def main(args: argparse.Namespace) -> None:
     """Print the status of every run in the folder."""
     settings = args.runs.glob("*/*/seed-*/state-*/settings.json")
-    # A changed configuration starts another state beside the earlier one. The latest replaces the
-    # earlier ones here.
     by_date = sorted(settings, key=lambda path: path.stat().st_mtime)
+    # A changed configuration starts another state beside the earlier one: the latest is shown.
     latest = {path.parent.parent: path.parent for path in by_date}
     if not latest:
         print(f"no run has begun to train as {args.runs}/CORPUS/EXPERIMENT/seed-N.")
-    names = {str(run.relative_to(args.runs)): state for run, state in sorted(latest.items())}
-    for name, state in names.items():
+    names = {run: str(run.relative_to(args.runs)) for run in sorted(latest)}
+    for run, name in names.items():
         try:
-            text = status(state)
+            text = status(latest[run])
         except UserError as error:
             text = str(error)  # only this run is damaged: go on with the others
-        print(f"{name:{max(map(len, names))}}  {text}")
+        print(f"{name:{max(map(len, names.values()))}}  {text}")
 
 
 def status(state: Path) -> str:
@@ -50,22 +49,21 @@ def status(state: Path) -> str:
         parts.append(f"{timedelta(seconds=round(seconds_left))} left at most")
     # BLEU of the model at that update: the tables show the average of the last checkpoints.
     for key, label in (("dev_perplexity", "dev perplexity"), ("dev_bleu", "greedy dev BLEU")):
-        if key in latest:
-            parts.append(f"{label} {latest[key][key]:.2f} at {latest[key]['update']}")
+        if line := latest.get(key):
+            parts.append(f"{label} {line[key]:.2f} at {line['update']}")
     return "  ".join(parts)
 
 
 def is_held(lock: Path) -> bool:
     """Return whether a living process holds the lock, on this machine or one that shares it."""
     try:
-        # NFS shares a lock only on a file that is open for reading.
-        with open(lock, encoding="utf-8") as file:
+        with open(lock, encoding="utf-8") as file:  # for reading alone, as NFS wants it
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
     except BlockingIOError:
         return True
     except OSError:  # there is no such file, or the file system has no locks
         return False
-    return False
 
 
 if __name__ == "__main__":

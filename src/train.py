@@ -8,7 +8,6 @@ processes train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse
-import logging
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
-from nmt.device import enough_memory
+from nmt.device import enough_memory, set_threads
 from nmt.models.build import build
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
@@ -31,16 +30,16 @@ from nmt.training.loop import TrainingLoop, resume
 from nmt.training.machine import Machine, least_tokens, made_by
 from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
-from nmt.training.validation import Validation, has_diverged
+from nmt.training.validation import Validation
 
 EXIT_STOPPED = 75  # EX_TEMPFAIL of sysexits.h
-LESS_MEMORY = "give train.py --device-tokens, or the experiment a smaller batch_tokens"
+REMEDY = "give train.py --device-tokens, or the experiment a smaller batch_tokens"
 
 
 def main(args: argparse.Namespace) -> int | None:
     """Join the process group, if there is one, and train."""
-    torch.set_num_threads(args.threads)
-    with process_group(args.gpus) as group, enough_memory("an update or the dev set", LESS_MEMORY):
+    set_threads(args.threads)
+    with process_group(args.gpus) as group, enough_memory("an update or the dev set", REMEDY):
         return train(args, group)
 
 
@@ -55,27 +54,27 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
 
     tokens = ParallelTokens.load(args.tokens, check=group.is_main)  # not by every rank
     tokens.require_vocabulary(subwords, args.tokens)
-    max_extra = experiment.decoding.max_extra
-    validation = Validation.load(
-        args.dev_tokens, args.dev_reference, subwords.target, preprocessing, max_extra
-    )
-    validation.tokens.require_vocabulary(subwords, args.dev_tokens)
+    dev = (args.dev_tokens, args.dev_reference, subwords, preprocessing)
+    validation = Validation.load(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     least = least_tokens(group.device, experiment.model)
-    partition = Partition.coarsest(
-        settings, group.rank, group.world_size, args.device_tokens, least
-    )
+    ranks = (group.rank, group.world_size)
+    partition = Partition.coarsest(settings, *ranks, args.device_tokens, least)
 
     torch.manual_seed(args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine.of(group.device, experiment, model)
     trainer = Trainer(model.to(group.device), settings, group, args.seed)
-    folder = RunFolder.of(args.output, experiment, tokens, validation.tokens, args.seed)
+    identity = {
+        "seed": args.seed,
+        "tokens": tokens.fingerprint,
+        "dev": validation.tokens.fingerprint,
+    }
+    folder = RunFolder(args.output, experiment, identity)
     with folder.opened() if group.is_main else nullcontext():
         group.barrier()
         counters = resume(trainer, folder, made_by(group.device, group.world_size))
-        done = counters.epoch, counters.update_in_epoch
-        stream = batches.stream(*done, partition, group.device)
+        stream = batches.stream(counters.epoch, counters.update_in_epoch, partition, group.device)
         try:
             TrainingLoop(trainer, stream, validation, machine, folder, counters).run()
         except stopping.Stopped as stopped:
@@ -83,13 +82,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
                 stopping.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:
-            diverged = has_diverged(counters.dev_nll, subwords.target.size)
-            if diverged:
-                logging.warning(
-                    "the training has diverged: its model is worse than guessing. Try a lower"
-                    " learning rate or a longer warm-up."
-                )
-            folder.publish(trainer, counters, diverged, validation.example(subwords.source))
+            folder.publish(trainer, counters, validation.example())
     return None
 
 
@@ -106,12 +99,7 @@ if __name__ == "__main__":
         "--output": "the run's",
     }.items():
         parser.add_argument(name, type=Path, required=True, metavar="FOLDER", help=help)
-    parser.add_argument(
-        "--threads",
-        type=command.whole_number(1),
-        default=torch.get_num_threads(),
-        help="CPU threads of each rank",
-    )
+    command.add_threads(parser)
     command.add_gpus(parser)
     parser.add_argument(
         "--device-tokens",

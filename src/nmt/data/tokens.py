@@ -97,6 +97,11 @@ class ParallelTokens:
                 " subwords: binarize again with these."
             )
 
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 of the contents."""
+        return self.meta["fingerprint"]
+
     def __len__(self) -> int:
         return len(self.source)
 

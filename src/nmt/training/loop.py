@@ -87,7 +87,6 @@ class TrainingLoop:
         self.limit = TimeLimit()
         self.clock = time.monotonic()
         self.next_state = self.clock + SECONDS_BETWEEN_STATES
-        self.state_seconds = 0.0  # what writing the last one took
 
     def run(self) -> None:
         """Train to the last update.
@@ -110,9 +109,7 @@ class TrainingLoop:
                     self.validate()
                     self.spend_beside_training()
                 due = at_interval or (self.group.is_main and time.monotonic() >= self.next_state)
-                ends = bool(received) or (
-                    self.group.is_main and self.limit.is_near(self.state_seconds)
-                )
+                ends = bool(received) or (self.group.is_main and self.limit.is_near())
                 stopping, by_hand, due = self.group.any(ends, SIGINT in received, due)
                 if stopping or due:
                     self.save()
@@ -213,7 +210,6 @@ class TrainingLoop:
         self.wait_for_updates()
         self.metrics.flush_to_disk()
         save_state(self.folder.state, self.trainer, self.counters, self.folder.fingerprint)
-        self.state_seconds = time.monotonic() - begun
-        pause = max(SECONDS_BETWEEN_STATES, self.state_seconds / TIME_FOR_STATES)
-        self.next_state = time.monotonic() + pause
+        end = time.monotonic()
+        self.next_state = end + max(SECONDS_BETWEEN_STATES, (end - begun) / TIME_FOR_STATES)
         self.spend_beside_training()

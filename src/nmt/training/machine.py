@@ -27,14 +27,13 @@ AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16"
 class Machine:
     """One rank's device, and what a model asks of it.
 
-    peak: the device's rate in FLOP/s. multiply_adds: the model's (nmt.models.flops), and
-    source_multiply_adds those where the source is learned as well.
+    peak: the device's rate in FLOP/s. multiply_adds: the model's (nmt.models.flops), by whether the
+    source is learned as well.
     """
 
     device: torch.device
     peak: float
-    multiply_adds: dict[str, float]
-    source_multiply_adds: dict[str, float] | None = None
+    multiply_adds: dict[bool, dict[str, float]]
 
     @classmethod
     def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
@@ -42,18 +41,18 @@ class Machine:
         training = experiment.training
         allow_tf32(training.precision)
         dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
-        source_too = multiply_adds(model, source_too=True) if training.source_loss else None
+        counted = {False: multiply_adds(model)}
+        if training.source_loss:
+            counted[True] = multiply_adds(model, source_too=True)
         peak = matrix_product_rate(device, dtype)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)  # not of the measured products
-        return cls(device, peak, multiply_adds(model), source_too)
+        return cls(device, peak, counted)
 
     def flops(self, batch: UpdateBatch, source_too: bool) -> float:
         """Return the FLOPs of one update, summed over ranks."""
-        counted = self.source_multiply_adds if source_too else self.multiply_adds
-        assert counted is not None  # there are source_multiply_adds where the source is learned
-        sentences = len(batch.sentences)
-        return training_flops(counted, sentences, batch.source_tokens, batch.target_tokens)
+        tokens = batch.source_tokens, batch.target_tokens
+        return training_flops(self.multiply_adds[source_too], len(batch.sentences), *tokens)
 
     def memory(self) -> int:
         """Return the peak memory so far, in bytes."""

@@ -7,11 +7,7 @@ from pathlib import Path
 from nmt.errors import UserError
 from nmt.files import open_lines, write_lines
 
-# What to do about a damaged log in a state's folder
-REMEDY = (
-    "put a copy of it there (a finished run has one beside its checkpoints), or delete it: the"
-    " training goes on, and its learning curves begin there"
-)
+REMEDY = "delete it: the training goes on, and its learning curves begin there"
 
 
 class Metrics:

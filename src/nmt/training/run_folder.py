@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,13 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from nmt.configuration import Experiment, Training
-from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import atomic_write, link, lock, read_json, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.counters import Counters
 from nmt.training.trainer import Trainer
+from nmt.training.validation import has_diverged
 
 TRAINING_REMEDY = "delete it and run snakemake, which makes it again from the run's state"
 
@@ -32,19 +33,6 @@ class RunFolder:
     experiment: Experiment
     data: dict  # seed, and fingerprints of training and dev set
 
-    @classmethod
-    def of(
-        cls,
-        output: Path,
-        experiment: Experiment,
-        tokens: ParallelTokens,
-        dev: ParallelTokens,
-        seed: int,
-    ) -> "RunFolder":
-        """Return the folder of the experiment's run with this data and seed."""
-        fingerprints = {"tokens": tokens.meta["fingerprint"], "dev": dev.meta["fingerprint"]}
-        return cls(output, experiment, {"seed": seed} | fingerprints)
-
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 that names the training."""
@@ -56,10 +44,8 @@ class RunFolder:
     def settings(self) -> dict:
         """All settings, defaults included, and the data."""
         model, training = self.experiment.model, self.experiment.training
-        return {
-            "model": model.model_dump(mode="json"),
-            "training": training.model_dump(mode="json"),
-        } | self.data
+        parts = {"model": model, "training": training}
+        return {name: part.model_dump(mode="json") for name, part in parts.items()} | self.data
 
     @property
     def state_folder(self) -> Path:
@@ -116,11 +102,17 @@ class RunFolder:
             if int(path.stem.removeprefix("best-")) > update:
                 remove(path)
 
-    def publish(self, trainer: Trainer, counters: Counters, diverged: bool, example: str) -> None:
+    def publish(self, trainer: Trainer, counters: Counters, example: str) -> None:
         """Give the output folder checkpoints (as hard links), metrics and, last, training.json.
 
-        example: a source sentence of the dev set.
+        example: a source sentence of the dev set. Warns of a training that has diverged.
         """
+        diverged = has_diverged(counters.dev_nll, trainer.model.output.out_features)
+        if diverged:
+            logging.warning(
+                "the training has diverged: its model is worse than guessing. Try a lower learning"
+                " rate or a longer warm-up."
+            )
         with atomic_write(self.output / "checkpoints") as temporary:
             temporary.mkdir()
             for path in self.checkpoints() + self.checkpoints("best-*")[-1:]:
@@ -175,8 +167,8 @@ def record_settings(folder: Path, settings: dict) -> None:
         for key, value in begun[part].items():
             if settings[part].get(key, value) != value:
                 raise UserError(
-                    f"the training in {folder} was begun with {key} {value}, which is"
-                    f" {settings[part][key]} now: move the folder away, or take the change back."
+                    f"the training in {folder} was begun with {key} {value}: move the folder away,"
+                    " or take the change back."
                 )
     write_json(path, settings)
 

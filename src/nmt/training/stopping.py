@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from nmt.training.distributed import ProcessGroup
 
@@ -21,15 +22,14 @@ SECONDS_TO_BE_KILLED = 600
 PAUSES = (5, 20)  # seconds, before a squeue that does not answer is asked once more
 
 
+@dataclass
 class Stopped(Exception):
     """A signal or a time limit stopped training; its state is on disk.
 
     by_hand: whether it was Ctrl-C, and not a service that ends the job.
     """
 
-    def __init__(self, by_hand: bool):
-        super().__init__()
-        self.by_hand = by_hand
+    by_hand: bool
 
 
 @contextmanager
@@ -65,15 +65,12 @@ class TimeLimit:
         self.last_update = time.monotonic()
         self.longest_update = 0.0  # in seconds, with the validation and the state after it
 
-    def is_near(self, state_seconds: float) -> bool:
-        """Return, after each update, whether the state has to be written now.
-
-        state_seconds: what writing it takes.
-        """
+    def is_near(self) -> bool:
+        """Return, after each update, whether the state has to be written now."""
         moment = time.monotonic()
         self.longest_update = max(self.longest_update, moment - self.last_update)
         self.last_update = moment
-        ready = moment + self.longest_update + 2 * state_seconds + SECONDS_BEFORE_LIMIT
+        ready = moment + self.longest_update + SECONDS_BEFORE_LIMIT
         if ready >= self.end:
             self.end = end_of_job(self.end)  # the limit may have been changed
         return ready >= self.end

@@ -18,7 +18,7 @@ from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import UNK, Segmenter
+from nmt.text.subwords import UNK, SubwordPair
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
@@ -30,7 +30,7 @@ class Validation:
 
     tokens: ParallelTokens
     references: list[str]
-    subwords: Segmenter  # of the target
+    subwords: SubwordPair
     preprocessing: Preprocessing  # of the target
     greedy: Decoding
 
@@ -39,13 +39,13 @@ class Validation:
         cls,
         tokens: Path,
         reference: Path,
-        subwords: Segmenter,
+        subwords: SubwordPair,
         preprocessing: Preprocessing,
-        max_extra: int,
+        decoding: Decoding,
     ) -> "Validation":
-        """Raise UserError when tokens and text differ in their number of sentences.
+        """Raise UserError when tokens and text differ in number, or are of other subwords.
 
-        max_extra: how many subwords a translation may have more than its source.
+        decoding: how the finished model translates; here it is greedy.
         """
         parallel, references = ParallelTokens.load(tokens), list(read_lines(reference))
         if len(references) != len(parallel):
@@ -53,7 +53,8 @@ class Validation:
                 f"{reference} has {len(references)} lines, {tokens} {len(parallel)} sentences:"
                 " give the text that these were made from."
             )
-        greedy = Decoding(beam=1, max_extra=max_extra)
+        parallel.require_vocabulary(subwords, tokens)
+        greedy = Decoding(beam=1, max_extra=decoding.max_extra)
         return cls(parallel, references, subwords, preprocessing, greedy)
 
     @cached_property
@@ -61,21 +62,22 @@ class Validation:
         """The batches that the loss is measured on."""
         return Batches.for_evaluation(self.tokens)
 
-    def example(self, subwords: Segmenter) -> str:
+    def example(self) -> str:
         """Return a source sentence for model cards: the first that is short and all known.
 
-        It is the text that subwords are made of. subwords: of the source.
+        It is the text that subwords are made of.
         """
         sentences = self.tokens.source.lists()
         short = (tokens for tokens in sentences if 0 < len(tokens) <= 20 and UNK not in tokens)
-        return subwords.decode(next(short, sentences[0]))
+        return self.subwords.source.decode(next(short, sentences[0]))
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
         sources = self.tokens.source.lists()
         hypotheses = in_order(translate_tokens(model, sources, self.greedy), len(sources))
         translations = [
-            self.preprocessing.undo(self.subwords.decode(best.tokens)) for (best,) in hypotheses
+            self.preprocessing.undo(self.subwords.target.decode(best.tokens))
+            for (best,) in hypotheses
         ]
         metric = BLEU(lowercase=self.preprocessing.lowercase)
         return metric.corpus_score(translations, [self.references]).score

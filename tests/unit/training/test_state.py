@@ -35,11 +35,13 @@ def test_a_state_is_restored_and_refused_to_others(tmp_path):
     loop.train_step()
     for _ in range(2):
         save_state(path, trainer, loop.counters, "fingerprint")
-        expected = copy.deepcopy((trainer.model.state_dict(), trainer.optimizer.state_dict()))
+        expected = copy.deepcopy(
+            (trainer.model.state_dict(), trainer.optimizer.state_dict()["state"])
+        )
         loop.train_step()
         restored = load_state(path, trainer, "fingerprint")
         assert restored.update == loop.counters.update - 1
-        actual = trainer.model.state_dict(), trainer.optimizer.state_dict()
+        actual = trainer.model.state_dict(), trainer.optimizer.state_dict()["state"]
         torch.testing.assert_close(actual, expected, rtol=0, atol=0)
     # What is replaced frees its room on the disk.
     assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")
