@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from nmt.training.metrics import read_metrics
 from tests.support import tiny_training
 from tests.support.files import ROOT
 
@@ -82,14 +83,9 @@ class Trainings:
         ]
         variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
         if point and point.at:
-            path = os.pathsep.join(
-                [str(self.folder / "sabotage"), *filter(None, [os.getenv("PYTHONPATH")])]
-            )
-            variables |= {
-                "PYTHONPATH": path,
-                "KILL_POINT": point.at,
-                "KILL_SIGNAL": str(int(point.signal)),
-            }
+            path = f"{self.folder / 'sabotage'}{os.pathsep}{os.getenv('PYTHONPATH', '')}"
+            variables |= {"PYTHONPATH": path, "KILL_POINT": point.at}
+            variables["KILL_SIGNAL"] = str(int(point.signal))
         with open(output.parent / f"{output.name}.log", "a") as log:
             return subprocess.Popen(
                 [*script, f"--experiment={row}"],
@@ -133,24 +129,15 @@ def contents(run: Path) -> dict[str, str]:
 
     Checkpoints, those of the state too, byte for byte; the rest but for times and places.
     """
-    parts = {
-        str(path.relative_to(run)): sha256(path) for path in run.glob("checkpoints/*.safetensors")
-    }
-    parts |= {
-        str(path.relative_to(run)): sha256(path)
-        for path in run.glob("state-*/checkpoints/*.safetensors")
-    }
+    checkpoints = [*run.glob("checkpoints/*.*"), *run.glob("state-*/checkpoints/*.*")]
+    parts = {str(path.relative_to(run)): sha256(path) for path in checkpoints}
     free = {"seconds", "device_seconds", "tokens_per_second", "mfu", "memory", "made_by"}
     for name in ("metrics.jsonl", "training.json"):
         text = (run / name).read_text() if (run / name).exists() else ""
-        lines = [
-            json.loads(line)
-            for line in (text.splitlines() if name == "metrics.jsonl" else [text])
-            if line
-        ]
-        parts[name] = json.dumps(
-            [{key: value for key, value in line.items() if key not in free} for line in lines]
-        )
+        lines = text.splitlines() if name == "metrics.jsonl" else [text] * bool(text)
+        values = [json.loads(line).items() for line in lines]
+        kept = [{key: value for key, value in line if key not in free} for line in values]
+        parts[name] = json.dumps(kept)
     parts["left over"] = str(sorted(path.name for path in run.rglob(".*.partial")))
     return parts
 
@@ -161,13 +148,8 @@ def sha256(path: Path) -> str:
 
 def last_update(run: Path) -> int:
     """Return the update of the last line that training logged."""
-    lines = [
-        line
-        for file in run.glob("state-*/metrics.jsonl")
-        for line in file.read_text().splitlines(True)
-    ]
-    whole = [line for line in lines if line.endswith("\n")]
-    return json.loads(whole[-1])["update"] if whole else 0
+    lines = [line for file in run.glob("state-*/metrics.jsonl") for line in read_metrics(file)]
+    return lines[-1]["update"] if lines else 0
 
 
 def log_of(run: Path) -> str:

@@ -1,9 +1,7 @@
 """Trains every kind of model with the code of another commit and with this one, and compares what
 they write, bit for bit.
 
-Prints a table, and ends with code 1 when anything differs. A commit that changes the code of
-trainings, but no bit of what they compute on a CPU, has in its message the line `Same updates on a
-CPU: python -m tests.system.same_updates COMMIT`: finished runs are then not stale.
+Prints a table, and ends with code 1 when anything differs.
 """
 
 import argparse

@@ -3,11 +3,11 @@
 from nmt.configuration import load_catalog
 from tests.support import tiny_training
 from tests.support.families import FAMILIES
-from tests.system.resume_matrix import PRECISIONS, add_experiments
+from tests.system.resume_matrix import add_experiments, cases_of
 
 
 def test_the_matrix_of_resumed_trainings_has_every_family(tmp_path):
-    cases = [(family, precision) for family in FAMILIES for precision in PRECISIONS]
+    cases = cases_of(FAMILIES)
     folder = tiny_training.prepare(tmp_path / "made")
     add_experiments(folder, cases)
     catalog = load_catalog(folder / "catalog")
