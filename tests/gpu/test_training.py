@@ -46,7 +46,7 @@ def update_batch(device: torch.device, seed: int = 1) -> UpdateBatch:
     target = random_sentences([4, 6, 3], seed)
     source = sources(random_sentences([5, 2, 7], seed))
     batch = Batch(source, target_inputs(target), target_outputs(target)).to(device)
-    return UpdateBatch(1, 1, np.arange(3), 34, 32, 80, {0: batch, 1: batch})
+    return UpdateBatch(1, 1, np.arange(3), 34, 32, {0: batch, 1: batch})
 
 
 def loss_and_gradient(family: str, device: torch.device, precision: str) -> torch.Tensor:
@@ -56,7 +56,7 @@ def loss_and_gradient(family: str, device: torch.device, precision: str) -> torc
     if double:
         trainer.model.double()
     # Experts are without noise only in evaluation, in which cuDNN has no gradients.
-    trainer.objective.train(family != "moe")
+    trainer.model.train(family != "moe")
     total, _ = trainer.objective(update_batch(device).micro_batches[0], 0.0)
     total.backward()
     gradients = [p.grad.flatten() for p in trainer.model.parameters() if p.grad is not None]
