@@ -1,8 +1,10 @@
 """The processes that train together, as torchrun or srun starts them; without these there is one.
 
-One machine: python -m torch.distributed.run --standalone --nproc-per-node=N
-    --signals-to-handle=SIGTERM,SIGINT,SIGUSR1 -- src/train.py ...
-A SLURM job: srun --kill-on-bad-exit=1 --nodes=M --ntasks=N --cpus-per-task=T python src/train.py ...
+On one machine:
+    python -m torch.distributed.run --standalone --nproc-per-node=N
+    --signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1 -- src/train.py ...
+In a SLURM job:
+    srun --kill-on-bad-exit=1 --nodes=M --ntasks=N --cpus-per-task=T python src/train.py ...
 
 Without the -- torchrun takes --log for its own; a signal that it does not handle ends it alone.
 """
