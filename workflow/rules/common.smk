@@ -11,7 +11,6 @@ from nmt.environment import SETTINGS
 from nmt.errors import UserError
 from nmt.paper.figures import FIGURES
 
-
 shell.prefix("".join(f"export {name}={value}; " for name, value in SETTINGS.items()))
 
 
@@ -31,6 +30,7 @@ except UserError as error:
 CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
 # Scripts are called by their path, so that --directory may name any folder.
 SCRIPTS = shlex.quote(in_repository("src"))
+LAUNCH = shlex.quote(in_repository("workflow/launch.sh"))
 CATALOG_FOLDER = shlex.quote(in_repository(REPRODUCTION.catalog))
 FIRST_TABLE = next(iter(REPRODUCTION.tables))
 # The rows of all tables that are made by default

@@ -173,3 +173,24 @@ def translations_pages():
 def first_seed(name, rows):
     """Return a file of each row's run with its first seed, or of an ensemble's only run."""
     return [translated(name, [row])[0] for row in rows]
+
+
+def training_resource(name, default):
+    """Return a number that the command line or a profile sets for train, as in set-resources."""
+    given = workflow.resource_settings.overwrite_resources.get("train", {})
+    return given[name].value if name in given else default
+
+
+# The GPUs of a training on all of its nodes, and its processes: one for each GPU, at least one for
+# each node
+GPUS = training_resource("gpu", 0)
+NODES = training_resource("nodes", 1)
+PROCESSES = max(training_resource("processes", 1), GPUS, NODES)
+
+
+def mpi_of_a_training():
+    """Return the resources with which SLURM's plugin leaves it to the job to call srun."""
+    if PROCESSES == 1:
+        return {}
+    tasks = {"mpi": "srun", "nodes": NODES, "tasks": PROCESSES}
+    return tasks | {"tasks_per_gpu": 1} if GPUS else tasks

@@ -23,8 +23,8 @@ rule train:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
     resources:
-        gpu=0,
-        processes=1,
+        **mpi_of_a_training(),
+        gpu=GPUS,
         device_tokens=0,  # as many as the batch has
     params:
         folder=subpath(output.training, parent=True),
@@ -32,8 +32,7 @@ rule train:
         model=lambda wildcards: CATALOG.experiment(wildcards.experiment).model.chosen(),
         training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
     shell:
-        "python "
-        f"{SCRIPTS}/train.py --catalog {CATALOG_FOLDER}"
+        f"sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_FOLDER}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment} --seed {wildcards.seed}"
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
