@@ -4,30 +4,23 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import lookup, present_spelling, read_reproduction
+from nmt.configuration import lookup, read_reproduction
 from nmt.errors import UserError
-from nmt.files import read_json, write_text
+from nmt.files import write_text
 from nmt.pages.translations import translations_page
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the page."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
-    table = lookup(reproduction.tables, args.table, "table")
-    if len(args.translations) != len(table.experiments):
+    rows = lookup(reproduction.tables, args.table, "table").experiments
+    if len(args.translations) != len(rows):
         raise UserError(
-            f"table {args.table} has {len(table.experiments)} rows: give a file of translations for"
-            " each, in their order."
+            f"table {args.table} has {len(rows)} rows: give a file of translations for each, in"
+            " their order."
         )
-    page = translations_page(
-        args.table,
-        reproduction,
-        catalog,
-        dict(zip(table.experiments, args.translations, strict=True)),
-        args.source,
-        args.references,
-        present_spelling(read_json(args.significance)) if args.significance else {},
-    )
+    files = dict(zip(rows, args.translations, strict=True))
+    page = translations_page(args.table, reproduction, catalog, files, args.source, args.references)
     write_text(args.output, page)
 
 
@@ -45,8 +38,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--references", type=Path, required=True, metavar="FILE")
-    parser.add_argument(
-        "--significance", type=Path, metavar="FILE", help="the output of compare.py for the rows"
-    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

@@ -7,26 +7,20 @@ from nmt import command
 from nmt.configuration import read_reproduction
 from nmt.files import write_text
 from nmt.pages.index import index_page
+from nmt.paper.results import RunFiles
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the page beside the tables and figures that it shows."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     folder = args.output.parent
-    write_text(args.output, index_page(reproduction, catalog, folder, args.runs, args.captions))
+    write_text(args.output, index_page(reproduction, catalog, RunFiles(args.runs), folder))
 
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
     command.add_runs(parser)
-    parser.add_argument(
-        "--captions",
-        type=Path,
-        default=Path("workflow/report"),
-        metavar="FOLDER",
-        help="of figures",
-    )
     parser.add_argument(
         "--output",
         type=Path,

@@ -4,23 +4,18 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration import present_spelling, read_reproduction
+from nmt.configuration import read_reproduction
 from nmt.files import read_json, write_text
-from nmt.paper.cells import result_sheet
 from nmt.paper.markup import csv, html, latex, markdown
-from nmt.paper.reproduction_tables import SHEETS
-from nmt.paper.tables import make_table
+from nmt.paper.results import RunFiles
+from nmt.paper.sheets import SHEETS, make_sheet
 
 
 def main(args: argparse.Namespace) -> None:
     """Make the table and write it in its four forms."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
-    significance = present_spelling(read_json(args.significance)) if args.significance else {}
-    if args.table in SHEETS and args.table not in reproduction.tables:
-        sheet = SHEETS[args.table](reproduction, catalog, args.runs)
-    else:
-        table = make_table(args.table, reproduction, catalog, args.runs, significance)
-        sheet = result_sheet(table)
+    significance = read_json(args.significance) if args.significance else {}
+    sheet = make_sheet(args.table, reproduction, catalog, RunFiles(args.runs), significance)
     write_text(args.csv, csv(sheet))
     write_text(args.markdown, markdown(sheet))
     write_text(args.html, html(sheet))

@@ -1,7 +1,6 @@
 """Run folders as training and scoring leave them, but made up: small, quick and always the same."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,6 @@ from nmt.configuration import (
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
-from nmt.paper.layer_types import LAYER_TYPES
 from nmt.training.schedule import learning_rate
 
 UPDATES = 400
@@ -58,12 +56,12 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
     """
     catalog = repository_catalog(root)
     splits = {table.split for table in chosen.tables.values()}
-    for name in chosen.experiments:
-        experiment = catalog.experiment(name)
+    rows = {name: catalog.experiment(name) for name in chosen.experiments}
+    shared = [row.trained_as for row in rows.values() if row.trained_as]
+    for name, experiment in (rows | {name: catalog.experiment(name) for name in shared}).items():
         for seed in chosen.seeds:
             run_folder = folder / "runs" / chosen.corpus / name / f"seed-{seed}"
             make_run(run_folder, name, experiment, seed, splits)
-    write_lines(folder / chosen.name / "layers.csv", layer_measurements())
     experiments = [catalog.experiment(name) for name in chosen.experiments]
     for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
         vocabulary_folder = folder / "corpora" / chosen.corpus / vocabulary
@@ -158,21 +156,6 @@ def scores(skill: float) -> dict:
     }
 
 
-def layer_measurements(layers: Iterable[str] = LAYER_TYPES) -> list[str]:
-    """Return the lines of layers.csv: three rounds whose medians are n d^2 ms, and twice that."""
-    columns = "layer,n,d,round,forward_seconds,backward_seconds,forward_bytes,bytes"
-    lines = [f"{columns},batch,device,threads,torch,commit"]
-    for number, factor in ((1, 1), (2, 7), (3, 0.5)):
-        for n, d in ((4, 8), (8, 8), (16, 8), (8, 4), (8, 16)):
-            seconds = factor * n * d**2 / 1000
-            amounts = f"{seconds},{2 * seconds},{4 * n * d},{8 * n * d}"
-            lines += [
-                f"{layer},{n},{d},{number},{amounts},2,made-up CPU,1,2,abcdef0123"
-                for layer in layers
-            ]
-    return lines
-
-
 def gradients(model: Model, rng: np.random.Generator) -> dict:
     heights = {"encoder": 2, "decoder": 2}
     if isinstance(model, ByteNet):
@@ -199,23 +182,34 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
     source = ["▁the", "▁old", "▁man", "▁sle", "eps", "▁.", "</s>"]
     target = ["▁der", "▁alte", "▁Mann", "▁schläft", "▁.", "</s>"]
     model = experiment.model
+    s, t = len(source), len(target)
+    maps = {}
     if isinstance(model, Transformer):
-        names = [f"layer {number + 1}" for number in range(model.layers)]
-        heads = model.heads
-    else:
-        names = [] if getattr(model, "attention", "none") == "none" else ["attention"]
-        heads = 1
-    maps = {name: attention_map(rng, heads, len(target), len(source)) for name in names}
-    values = {"source": source, "target": target, "maps": maps, "encoder": {}, "decoder": {}}
-    if isinstance(model, Transformer):
-        for part, length in (("encoder", len(source)), ("decoder", len(target))):
-            values[part] = {name: attention_map(rng, heads, length, length) for name in names}
-    return values
+        kinds = {"cross-attention": (t, s), "encoder self-attention": (s, s)}
+        kinds["decoder self-attention"] = (t, t)
+        maps = {
+            kind: {
+                f"layer {number + 1}": attention_map(rng, model.heads, *size)
+                for number in range(model.layers)
+            }
+            for kind, size in kinds.items()
+        }
+    elif getattr(model, "attention", "none") != "none":
+        maps = {"cross-attention": {"attention": attention_map(rng, 1, t, s)}}
+    sentence = {
+        "sentence": "the old man sleeps .",
+        "source": source,
+        "target": target,
+        "inputs": ["<s>", *target[:-1]],
+        "translations": [{"text": "der alte Mann schläft .", "score": -0.5}],
+        "maps": maps,
+    }
+    return {"title": experiment.title, "sentences": [sentence]}
 
 
 def attention_map(rng: np.random.Generator, heads: int, queries: int, keys: int) -> list:
     weights = rng.random((heads, queries, keys)) ** 6
-    return (weights / weights.sum(-1, keepdims=True)).round(5).tolist()
+    return (1000 * weights / weights.sum(-1, keepdims=True)).round().astype(int).tolist()
 
 
 def tokens(folder: Path, rng: np.random.Generator) -> None:

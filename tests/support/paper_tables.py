@@ -5,6 +5,7 @@ import re
 from nmt.configuration import Catalog, Published
 from nmt.paper import markup
 from nmt.paper.cells import result_sheet
+from nmt.paper.results import RunFiles
 from nmt.paper.tables import ResultTable, make_table
 
 PAPER = "Somebody et al. 2017, Table 2"
@@ -52,7 +53,7 @@ def publishing(catalog: Catalog) -> Catalog:
 
 def table(made, name="systems", significance=None) -> ResultTable:
     folder, reproduction, catalog = made
-    return make_table(name, reproduction, catalog, folder / "runs", significance or {})
+    return make_table(name, reproduction, catalog, RunFiles(folder / "runs"), significance or {})
 
 
 def csv(table: ResultTable) -> str:

@@ -1,17 +1,13 @@
 """Pages from templates, each a single file: style, scripts, data and pictures are inside."""
 
-import base64
 import json
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from nmt.paper.drawing import COLUMN, STYLE
-
-TEMPLATES = Path(__file__).parent / "templates"
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(TEMPLATES),
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -31,12 +27,10 @@ def embedded(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
 
 
-def is_wide(path: Path) -> bool:
-    """Return whether the figure of a PNG is wider than a column of a paper."""
-    pixels = int.from_bytes(path.read_bytes()[16:20], "big")
-    return pixels > 1.5 * COLUMN * STYLE["savefig.dpi"]
+def explorer_page(title: str, models: list[dict], languages: tuple[str, str] | None = None) -> str:
+    """Return the page of models whose attention record_attention.py has written.
 
-
-def picture(path: Path) -> str:
-    """Return a PNG as the address of an image that is inside the page."""
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    languages: source and target where a server translates what is typed into the page.
+    """
+    data = embedded(models)
+    return render("explorer.html.j2", title=title, data=data, languages=languages)

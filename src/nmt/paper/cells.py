@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from nmt.evaluation.metrics import COSTS, METRICS
-from nmt.paper.columns import COST_COLUMNS, SETTINGS
 from nmt.paper.notes import MARK
-from nmt.paper.tables import ResultTable
+from nmt.paper.tables import COST_COLUMNS, ResultTable
 
 # By column: what its header says, how our numbers are printed, and how published ones are. Papers'
 # scores keep the digits that they have, perplexities have two.
@@ -21,30 +20,33 @@ PUBLISHED_FORMATS |= {
     "parameters_millions": "{:g}",
     "flops_6nd": "{:.1e}",
 }
-# What AIAYN's Table 3 calls the settings, and our extra numbers.
-SETTING_LABELS = dict(
-    zip(
-        SETTINGS,
-        ("N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "updates"),
-        strict=True,
-    )
-)
-SETTING_FORMATS = {"updates": "{:,.0f}", "dropout": "{}", "label_smoothing": "{}"}  # 0.0, not 0
+# What AIAYN's Table 3 calls the settings, and how they are printed.
+SETTINGS = {
+    "layers": ("N", "{:g}"),
+    "d_model": ("d_model", "{:g}"),
+    "d_ff": ("d_ff", "{:g}"),
+    "heads": ("h", "{:g}"),
+    "d_k": ("d_k", "{:g}"),
+    "d_v": ("d_v", "{:g}"),
+    "dropout": ("P_drop", "{}"),  # 0.0, not 0
+    "label_smoothing": ("eps_ls", "{}"),
+    "updates": ("updates", "{:,.0f}"),
+}
 
 
 @dataclass(frozen=True)
 class Sheet:
     """A table as text, ready to be written in any form.
 
-    parts: cells, below each other; the index of each tells which rows of `data` they show.
-    data: what is written as CSV. cited: the indices of rows that are published only.
+    parts: cells, below each other. data: what is written as CSV.
+    names: the experiment or ensemble of each row of the parts that shows one, by its index.
     """
 
     title: str
     parts: list[pd.DataFrame]
     data: pd.DataFrame
     notes: list[str]
-    cited: list[int] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def result_sheet(table: ResultTable) -> Sheet:
@@ -57,14 +59,9 @@ def result_sheet(table: ResultTable) -> Sheet:
     parts = [*(scores or [score_cells(table)]), cost_cells(table), speed_cells(table)]
     if (table.rows.runs > 1).any():
         parts.append(seed_cells(table))
-    cited = list(table.rows.index[table.rows.kind == "published only"])
-    return Sheet(table.title, parts, table.rows, notes_and_sources(table), cited)
-
-
-def notes_and_sources(table: ResultTable) -> list[str]:
-    """Return the notes, followed by the sources of published numbers as cells refer to them."""
     sources = [f"[{number}] {source}." for number, source in enumerate(table.sources, start=1)]
-    return [*table.notes, *sources]
+    names = table.rows.experiment.dropna().to_dict()
+    return Sheet(table.title, parts, table.rows, [*table.notes, *sources], names)
 
 
 def title_cells(rows: pd.DataFrame) -> pd.Series:
@@ -86,12 +83,11 @@ def variation_cells(table: ResultTable) -> pd.DataFrame:
     rows = table.rows
     base = rows[rows.get("experiment") == table.base].iloc[0]
     texts = [title_cells(rows)]
-    for setting, label in SETTING_LABELS.items():
-        if setting not in rows:
-            continue
-        cells = format_numbers(rows[setting], SETTING_FORMATS.get(setting, "{:g}"))
-        is_varied = (rows[setting] != base[setting]) | (rows.experiment == table.base)
-        texts.append(cells.where(is_varied, "").rename(label))
+    for setting, (label, form) in SETTINGS.items():
+        if setting in rows:
+            is_varied = (rows[setting] != base[setting]) | (rows.experiment == table.base)
+            cells = format_numbers(rows[setting], form)
+            texts.append(cells.where(is_varied, "").rename(label))
     texts += [our_cells(rows, metric) for metric in table.metrics]
     texts.append(our_cells(rows, "parameters_millions"))
     texts.append(format_numbers(rows.runs, "{:.0f}").rename("seeds"))
@@ -137,7 +133,7 @@ def speed_cells(table: ResultTable) -> pd.DataFrame:
         title_cells(rows),
         format_numbers(rows.target_tokens / 1e6, "{:.3g}").rename("tokens (millions)"),
         format_numbers(rows.device_hours, "{:.3g}").rename("device-hours"),
-        format_numbers(rows.minutes_per_seed, "{:.1f}").rename("minutes (a seed)"),
+        format_numbers(rows.minutes, "{:.1f}").rename("minutes (a seed)"),
         format_numbers(rows.flops_per_second, "{:.1e}").rename("FLOP/s"),
         format_numbers(percent, "{:.1f}").rename("utilization (%)"),
         (processes + rows.device + ", threads: " + rows.threads).rename("device"),
@@ -186,7 +182,7 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     texts = format_numbers(rows[column], FORMATS[column])
     if column in METRICS:
         missing = (rows.kind == "run") & rows[column].isna()
-        texts = texts.mask(missing & (rows.state == "not run"), not_run(rows))
+        texts = texts.mask(missing & (rows.state == "not run"), "not run")
         texts = texts.mask(missing & (rows.state != "not run"), "not scored")
         texts = texts + format_numbers(rows[f"{column}_sd"], " ± " + FORMATS[column])
         texts = texts + rows.apply(divergence, axis="columns")
@@ -194,14 +190,6 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
     if may_be_best in rows and (rows.kind == "run").sum() > 1:
         texts = texts.where(~rows[may_be_best].eq(True), "**" + texts + "**")
     return texts.rename(LABELS[column])
-
-
-def not_run(rows: pd.DataFrame) -> pd.Series:
-    """Return what the cells of rows say that were not run: the hours that would fill them."""
-    if "planned_hours" not in rows:
-        return pd.Series("not run", index=rows.index)
-    hours = format_numbers(rows.planned_hours, " ({:.2g} h)")
-    return "not run" + hours
 
 
 def divergence(row: pd.Series) -> str:

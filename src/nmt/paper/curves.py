@@ -41,10 +41,12 @@ def learning_curves(drawing: Drawing) -> Picture:
         row[0].set_ylabel(label)
         finite = np.isfinite(points["mean"][points.metric == metric])
         if metric == "dev_perplexity" and finite.any():
-            set_logarithmic(row[0])
+            row[0].set_yscale("log")
+            row[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            row[0].yaxis.set_major_formatter("{x:g}")
+            row[0].yaxis.set_minor_formatter(NullFormatter())
     for axes, label in zip(grid[-1], axes_drawn.values(), strict=True):
-        axes.set_xlabel(label)
-        axes.set_xlim(left=0)
+        axes.set(xlabel=label, xlim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.align_ylabels()
@@ -54,8 +56,8 @@ def learning_curves(drawing: Drawing) -> Picture:
     )
     if points.seeds.max() > 1:
         note += " Lines: mean over seeds. Bands: one standard deviation."
-    if "dev_bleu" in panels:
-        note += drawing.case_note()
+    if "dev_bleu" in panels and drawing.lowercased_titles:
+        note += " BLEU takes no account of case where a row learns lower-cased text."
     small_print = drawing.small_print("Training set and split dev", drawing.single_runs, note)
     return Picture(finish(figure, small_print, grid[0, 0]), points)
 
@@ -67,7 +69,7 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     """
     parts = []
     for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
-        runs = drawing.runs_of(experiment)
+        runs = [run for run in drawing.single_runs if run.experiment == experiment]
         recorded = pd.concat([recorded_points(run) for run in runs])
         by_update = recorded.groupby(["metric", "update"], sort=False)
         means = by_update.mean()
@@ -110,50 +112,30 @@ def recorded_points(run: Run) -> pd.DataFrame:
 def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) -> None:
     """Draw each row's mean and band of one metric against one of AXES."""
     for experiment, curve in points.groupby("experiment", sort=False):
-        style = drawing.line_style(str(experiment))
-        axes.plot(
-            curve[key],
-            curve["mean"],
-            **style,
-            label=drawing.title(str(experiment)),
-            marker=drawing.marker(str(experiment)),
-            markersize=2.2,
-            # Of the panel's size, because losses are many and close together; matplotlib would
-            # leave out the marker of a single point.
-            markevery=0.15 if len(curve) > 1 else None,
-        )
+        style = drawing.style(str(experiment))
+        # Of the panel's size, because losses are many and close together; matplotlib would leave
+        # out the marker of a single point.
+        every = 0.15 if len(curve) > 1 else None
+        axes.plot(curve[key], curve["mean"], **style, markersize=2.2, markevery=every)
         low = curve["mean"] - curve.sd
         high = curve["mean"] + curve.sd
         axes.fill_between(curve[key], low, high, color=style["color"], alpha=0.2, linewidth=0)
 
 
-def set_logarithmic(axes: Axes) -> None:
-    """Make the y axis logarithmic, with plain numbers."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
 def learning_rate(drawing: Drawing) -> Picture:
     """Draw the learning rate as it was used; rows that used the same share a line."""
-    order = {run.experiment: number for number, run in enumerate(drawing.single_runs)}
     figure = new_figure(COLUMN, 2.0)
     axes = figure.subplots()
     data = []
-    for points, experiments in learning_rate_schedules(drawing.single_runs):
-        names = sorted(set(experiments), key=order.__getitem__)
+    for points, names in learning_rate_schedules(drawing.single_runs):
         label = "; ".join(map(drawing.title, names[:MOST_NAMED]))
         if len(names) > MOST_NAMED:
             label += f" and {len(names) - MOST_NAMED} more"
         marker = "" if points.shape[1] > 1 else "."
-        axes.plot(*points, **drawing.line_style(names[0]), label=label, marker=marker)
+        axes.plot(*points, **drawing.style(names[0]) | {"label": label, "marker": marker})
         schedule = pd.DataFrame(points.T, columns=["update", "learning_rate"])
         data.append(schedule.assign(experiments=", ".join(names)))
-    axes.set_xlabel("updates")
-    axes.set_ylabel("learning rate")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="updates", ylabel="learning rate", xlim=(0, None), ylim=(0, None))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     small_print = drawing.small_print(
         "Training set", drawing.single_runs, "As recorded while training."
@@ -171,13 +153,13 @@ def learning_rate_schedules(runs: list[Run]) -> list[tuple[np.ndarray, list[str]
         lines = [line for line in run.metrics() if "learning_rate" in line]
         pairs = [(line["update"], line["learning_rate"]) for line in lines]
         recorded.append((np.reshape(pairs, (-1, 2)).T, run.experiment))
-    longest_first = sorted(recorded, key=lambda points_and_name: -points_and_name[0].shape[1])
-    schedules: list[tuple[np.ndarray, list[str]]] = []
-    for points, experiment in longest_first:
+    order = {run.experiment: number for number, run in enumerate(runs)}
+    schedules: list[tuple[np.ndarray, set[str]]] = []
+    for points, experiment in sorted(recorded, key=lambda pair: -pair[0].shape[1]):
         for longer, experiments in schedules:
             if np.array_equal(longer[:, : points.shape[1]], points):
-                experiments.append(experiment)
+                experiments.add(experiment)
                 break
         else:
-            schedules.append((points, [experiment]))
-    return schedules
+            schedules.append((points, {experiment}))
+    return [(points, sorted(names, key=order.__getitem__)) for points, names in schedules]

@@ -14,13 +14,14 @@ import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
+from nmt.paper import figures
 from nmt.paper.notes import MARK
-from nmt.paper.results import Run, find_trained_runs
+from nmt.paper.results import Run, RunFiles, commits, find_trained_runs
+from nmt.provenance import commit
 
 # fontTools reports every font that it embeds, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -34,8 +35,6 @@ SMALL_PRINT = 5.5  # points
 # no two of many rows look the same.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
-# Nine beside four dashes: rows of one table have no pair of both in common, so that print without
-# color tells them apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 
 STYLE: dict[RcKeyType, Any] = {
@@ -55,7 +54,11 @@ STYLE: dict[RcKeyType, Any] = {
     "grid.color": "#DDDDDD",
     "axes.axisbelow": True,
     "lines.linewidth": 1.1,
-    "savefig.dpi": 300,
+    "lines.markersize": 3,
+    "errorbar.capsize": 2,
+    "savefig.dpi": 150,
+    "savefig.bbox": "tight",  # the legend is above the figure, the small print below
+    "savefig.pad_inches": 0.04,
     "text.parse_math": False,  # titles and subwords may contain dollar signs
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text
 }
@@ -71,49 +74,52 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a figure shows: the rows of a reproduction's table, and the folder of all runs."""
+    """What a figure shows: the rows of a reproduction's table, and the files of all runs."""
 
     reproduction: Reproduction
     catalog: Catalog
     table: Table
-    folder: Path
+    files: RunFiles
 
     @cached_property
     def runs(self) -> list[Run]:
         """The trained runs of the table's rows in their order, with every seed of experiments.
 
-        Raises UserError as `find_trained_runs` does.
+        Raises UserError where there are none.
         """
-        return find_trained_runs(
-            self.folder, self.reproduction, self.catalog, self.table.experiments
-        )
+        rows = self.table.experiments
+        return find_trained_runs(self.files, self.reproduction, self.catalog, rows)
 
     @property
     def single_runs(self) -> list[Run]:
         """The runs that are not ensembles: only these have files of a training."""
         return [run for run in self.runs if not run.members]
 
-    def runs_of(self, experiment: str) -> list[Run]:
-        """Return the runs of one row."""
-        return [run for run in self.runs if run.experiment == experiment]
+    @property
+    def first_runs(self) -> list[Run]:
+        """The run with the first seed of each row that is not an ensemble."""
+        return list({run.experiment: run for run in reversed(self.single_runs)}.values())[::-1]
 
     @property
     def rows(self) -> list[str]:
         """The rows of the table of which at least one run is trained."""
         return list(dict.fromkeys(run.experiment for run in self.runs))
 
+    @property
+    def corpus(self) -> str:
+        """The title of the corpus."""
+        return self.catalog.corpus(self.reproduction.corpus).title
+
     def title(self, experiment: str) -> str:
         """Return the title of one row, with a mark where it is stale."""
         title = self.catalog.rows[experiment].title
-        is_stale = any(run.stale for run in self.runs_of(experiment))
+        is_stale = any(run.stale for run in self.runs if run.experiment == experiment)
         return f"{title} {MARK}" if is_stale else title
 
     @property
     def lowercased_titles(self) -> list[str]:
         """The titles of the rows that learn lower-cased text."""
-        names = dict.fromkeys(
-            trained.experiment for run in self.runs for trained in run.trained_runs
-        )
+        names = dict.fromkeys(member.experiment for run in self.runs for member in run.trained_runs)
         experiments = [self.catalog.experiment(name) for name in names]
         return [
             experiment.title
@@ -121,43 +127,40 @@ class Drawing:
             if self.catalog.vocabulary(experiment.vocabulary).lowercase
         ]
 
-    def case_note(self) -> str:
-        """Return the small print on the case of BLEU that train.py and sweep.py measure.
-
-        They ignore case where a row learns lower-cased text.
-        """
-        if not self.lowercased_titles:
-            return ""
-        if len(self.lowercased_titles) == len(self.rows) > 1:
-            return " BLEU takes no account of case."
-        return f" BLEU takes no account of case for: {'; '.join(self.lowercased_titles)}."
-
-    def line_style(self, experiment: str) -> dict:
-        """Return a row's color and dashes, the same in every figure of a table."""
+    def style(self, experiment: str) -> dict[str, Any]:
+        """Return a row's color, dashes, marker and label, the same in every figure of a table."""
         number = self.table.experiments.index(experiment)
         return {
             "color": COLORS[number % len(COLORS)],
             "linestyle": DASHES[number % len(DASHES)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "label": self.title(experiment),
         }
-
-    def marker(self, experiment: str) -> str:
-        """Return a row's marker, the same in every figure of a table."""
-        return MARKERS[self.table.experiments.index(experiment) % len(MARKERS)]
-
-    @property
-    def one_sentence(self) -> str:
-        """What figures of attention show, instead of a split."""
-        return f"One sentence, “{self.reproduction.attention.rstrip(' .')}”"
 
     def small_print(self, split: str, runs: list[Run], note: str) -> str:
         """Return what data and seeds the figure shows, and what else a reader must know."""
-        corpus = self.catalog.corpus(self.reproduction.corpus).title
-        seeds = dict.fromkeys(str(trained.seed) for run in runs for trained in run.trained_runs)
+        seeds = dict.fromkeys(str(member.seed) for run in runs for member in run.trained_runs)
         count = "Seed" if len(seeds) == 1 else "Seeds"
-        text = f"{corpus}. {split}. {count} {', '.join(seeds)}. {note}"
+        text = f"{self.corpus}. {split}. {count} {', '.join(seeds)}. {note}"
         if any(run.stale for run in runs):
-            text += f" {MARK} Trained with other settings, data or code than there are now."
+            text += f" {MARK} Trained with other settings or data than there are now."
         return text
+
+
+def draw(name: str, drawing: Drawing) -> Picture:
+    """Return the figure FIGURES[name]; the same rows and results give the same figure."""
+    figure = figures.FIGURES[name]
+    of_trainings = figure.scope == "table" and "scores.json" not in figure.needs
+    with matplotlib.rc_context(STYLE):
+        if of_trainings and not drawing.single_runs:
+            return empty_figure(drawing, "No row of this table is a single model.")
+        return figure.function()(drawing)
+
+
+def origin(name: str, drawing: Drawing) -> str:
+    """Return the commits that trained the runs drawn, or for a formula the code's own."""
+    needs_runs = "training.json" in figures.FIGURES[name].needs
+    return f"Commit {commits(drawing.runs) if needs_runs else commit()}"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -166,53 +169,27 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
-    """Add the small print at the foot, and the legend of one panel above all panels.
-
-    The figure grows by the height that they need.
-    """
-    width, height = figure.get_size_inches()
-    line_height = 1.25 * SMALL_PRINT / 72
-    letters = int(width * 72 / (0.58 * SMALL_PRINT))  # of a line, approximately
-    lines = textwrap.wrap(small_print, letters)
-    foot = (len(lines) + 0.5) * line_height
-    height += foot
+    """Add the small print below, and the legend of one panel above all panels."""
+    width = figure.get_figwidth()
+    lines = textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))
+    style: dict[str, Any] = {"size": SMALL_PRINT, "color": "#555555", "va": "top"}
+    figure.text(0.01, -0.02, "\n".join(lines), **style)
     if legend_of:
-        height += add_legend(figure, legend_of)
-    figure.set_size_inches(width, height)
-    layout = figure.get_layout_engine()
-    assert isinstance(layout, ConstrainedLayoutEngine)
-    layout.set(rect=(0, foot / height, 1, 1 - foot / height))
-    figure.text(
-        0.02,
-        0.3 * line_height / height,
-        "\n".join(lines),
-        size=SMALL_PRINT,
-        color="#555555",
-        va="bottom",
-        linespacing=1.2,
-    )
+        handles, labels = legend_of.get_legend_handles_labels()
+        letters = int(20 * width)  # of a line
+        labels = [textwrap.fill(label, letters - 8) for label in labels]
+        columns = max(1, letters // (max(map(len, labels)) + 8))
+        columns = min(columns, len(labels))
+        figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns)
     return figure
-
-
-def add_legend(figure: Figure, axes: Axes) -> float:
-    """Add the legend of one panel above all panels; return the height that it needs, in inches."""
-    handles, labels = axes.get_legend_handles_labels()
-    line_length = int(20 * figure.get_size_inches()[0])  # letters
-    labels = [textwrap.fill(label, line_length - 8) for label in labels]
-    label_length = max(map(len, labels)) + 8
-    columns = min(max(1, line_length // label_length), len(labels))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
-    rows = sum(label.count("\n") + 1 for label in labels) / columns
-    return 0.14 * rows
 
 
 def empty_figure(drawing: Drawing, sentence: str) -> Picture:
     """Return a figure that says why there is nothing to draw."""
-    figure = new_figure(COLUMN, 0.5)
-    figure.text(0.5, 0.6, sentence, ha="center")
-    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
+    figure = new_figure(COLUMN, 0.3)
+    figure.text(0.5, 0.5, sentence, ha="center", va="center")
     data = pd.DataFrame({"nothing_to_draw": [sentence]})
-    return Picture(finish(figure, f"{corpus}."), data)
+    return Picture(finish(figure, f"{drawing.corpus}."), data)
 
 
 def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
@@ -220,18 +197,14 @@ def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
 
     origin: the commits that the figure's numbers come from, which the files' metadata have.
     """
-    with matplotlib.rc_context(STYLE):
-        # Once for both: it takes longer than to write a file.
+    with matplotlib.rc_context(STYLE):  # The layout, once for both, takes longer than the writing.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-    unwanted = {"CreationDate": None, "Creator": None, "Producer": None}
-    save_file(figure, pdf, "pdf", {"Subject": origin, **unwanted})
-    save_file(figure, png, "png", {"Description": origin, "Software": None})
-
-
-def save_file(
-    figure: Figure, path: Path, file_format: str, metadata: dict[str, str | None]
-) -> None:
-    """Write one file, without the metadata that are None."""
-    with atomic_write(path) as temporary_path, matplotlib.rc_context(STYLE):
-        figure.savefig(temporary_path, format=file_format, metadata=metadata)
+    without_time = {"CreationDate": None, "Creator": None, "Producer": None}
+    forms: tuple[tuple[Path, str, dict], ...] = (
+        (pdf, "pdf", {"Subject": origin, **without_time}),
+        (png, "png", {"Description": origin, "Software": None}),
+    )
+    for path, form, metadata in forms:
+        with atomic_write(path) as temporary, matplotlib.rc_context(STYLE):
+            figure.savefig(temporary, format=form, metadata=metadata)

@@ -27,10 +27,11 @@ def gradient_norms(drawing: Drawing) -> Picture:
         draw_layers(axes, drawing, layers[layers.state == state])
         axes.set_title(title)
     for experiment, row in updates.groupby("experiment", sort=False):
-        last.plot(row["update"], row.norm, **drawing.line_style(str(experiment)), linewidth=0.8)
-    last.set_title("of all parameters, in training")
-    last.set_xlabel("updates")
-    last.set_xlim(left=0)
+        style = drawing.style(str(experiment)) | {"marker": "", "label": None}
+        last.plot(row["update"], row.norm, **style, linewidth=0.8)
+    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
+        last.plot([], [], **drawing.style(experiment))  # a row of the legend
+    last.set(title="of all parameters, in training", xlabel="updates", xlim=(0, None))
     last.xaxis.set_major_locator(MaxNLocator(4))
     last.xaxis.set_major_formatter(EngFormatter(sep=""))
     grid[0].set_yscale("log")
@@ -46,16 +47,7 @@ def gradient_norms(drawing: Drawing) -> Picture:
     )
     small_print = drawing.small_print("Training set", drawing.single_runs, note)
     data = pd.concat([layers, updates.assign(state="in training")], ignore_index=True)
-    return Picture(finish(figure, small_print, last_with_names(last, drawing)), data)
-
-
-def last_with_names(axes: Axes, drawing: Drawing) -> Axes:
-    """Return the axes with an empty line for each row, which names it in the legend."""
-    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
-        style = drawing.line_style(experiment)
-        title, marker = drawing.title(experiment), drawing.marker(experiment)
-        axes.plot([], [], **style, marker=marker, markersize=3, label=title)
-    return axes
+    return Picture(finish(figure, small_print, last), data)
 
 
 def layer_points(drawing: Drawing) -> pd.DataFrame:
@@ -70,7 +62,7 @@ def layer_points(drawing: Drawing) -> pd.DataFrame:
         }
         for run in drawing.single_runs
         for state in STATES
-        for layer, norm in run.gradients()[state].items()
+        for layer, norm in run.read("gradients.json", list(STATES))[state].items()
         if (part := layer.partition(" ")[0]) in PARTS
     ]
     columns = ["experiment", "state", "part", "layer", "norm"]
@@ -97,13 +89,8 @@ def draw_layers(axes: Axes, drawing: Drawing, points: pd.DataFrame) -> None:
     layers = [(part, layer) for part in heights for layer in range(1, heights[part] + 1)]
     places = {layer: place for place, layer in enumerate(layers)}
     for (experiment, part), row in points.groupby(["experiment", "part"], sort=False):
-        axes.plot(
-            [places[str(part), layer] for layer in row.layer],
-            row.norm,
-            **drawing.line_style(str(experiment)),
-            marker=drawing.marker(str(experiment)),
-            markersize=3,
-        )
+        x = [places[str(part), layer] for layer in row.layer]
+        axes.plot(x, row.norm, **drawing.style(str(experiment)))
     # Of deep stacks some layers are named, from the first, so far apart that names do not overlap.
     step = math.ceil(len(layers) / MOST_NAMED)
     named = [

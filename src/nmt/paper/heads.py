@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,15 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from nmt.paper.drawing import COLORS, PAGE, Drawing, Picture, empty_figure, finish, new_figure
-from nmt.paper.heatmaps import first_runs
+from nmt.paper.heatmaps import recorded
 
 # Lines of smaller weights are not drawn.
 LEAST_WEIGHT = 0.05
 # With more subwords, a panel takes the width of the page.
 SUBWORDS_OF_A_COLUMN = 26
-# Inches of a panel: its lines, and above and below its words
-LINES_HEIGHT = 1.0
-WORDS_HEIGHT = 1.0
+# Inches of a panel, with the words above and below its lines
+PANEL_HEIGHT = 2.25
 # Heads have a role if they give it at least this share of their weights.
 LEAST_STRENGTH = 0.25
 # The words whose heads may look for what they stand for, by language.
@@ -58,25 +56,22 @@ def decoder_self_attention(drawing: Drawing) -> Picture:
 
 
 def self_attention(drawing: Drawing, part: str) -> Picture:
-    """Draw one word's heads, a pronoun's heads where there is one, and heads by their role.
-
-    part: "encoder" or "decoder", the key in attention.json; files of older models have neither.
-    """
-    for run in first_runs(drawing):
-        values = run.attention()
-        if values.get(part):
+    """Draw one word's heads, a pronoun's heads where there is one, and heads by their role."""
+    for run in drawing.first_runs:
+        values = recorded(run)
+        layers = values.maps.get(f"{part} self-attention")
+        if layers:
             break
     else:
-        return empty_figure(drawing, f"No row of this table has recorded {part} self-attention.")
-    words = values["source"] if part == "encoder" else ["<s>", *values["target"][:-1]]
+        return empty_figure(drawing, f"No row of this table has {part} self-attention.")
+    words = values.source if part == "encoder" else values.inputs
     corpus = drawing.catalog.corpus(drawing.reproduction.corpus)
     language = corpus.source if part == "encoder" else corpus.target
-    layers = {name: np.array(heads) for name, heads in values[part].items()}
     panels = self_attention_panels(layers, words, PRONOUNS.get(language, set()))
 
     columns = 1 if len(words) > SUBWORDS_OF_A_COLUMN else 2
     rows = math.ceil(len(panels) / columns)
-    figure = new_figure(PAGE, rows * (LINES_HEIGHT + WORDS_HEIGHT + 0.25))
+    figure = new_figure(PAGE, rows * PANEL_HEIGHT)
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, panel in zip(grid, panels, strict=False):
         draw_panel(axes, panel, words)
@@ -91,7 +86,7 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
         " largest weights have the largest mean. An underscore marks where a word begins. As AIAYN"
         " figures 3 to 5."
     )
-    figure = finish(figure, drawing.small_print(drawing.one_sentence, [run], note))
+    figure = finish(figure, drawing.small_print(values.shown, [run], note))
     return Picture(figure, line_data(panels, words))
 
 
@@ -105,12 +100,12 @@ def self_attention_panels(
     name = list(layers)[max(0, len(layers) - 2)]
     heads = {f"head {number}": weights for number, weights in enumerate(layers[name], start=1)}
     query = farthest_looking(layers[name], words)
-    panels = [Panel(f"{name}, all heads: {plain(words[query])}", heads, query)]
+    panels = [Panel(f"{name}, all heads: {words[query].lstrip('_')}", heads, query)]
     for query, word in enumerate(words):
-        if word.removeprefix("▁").lower() in pronouns:
+        if word.lstrip("_").lower() in pronouns:
             sharpest = sorted(heads, key=lambda head: -heads[head][query].max())[:2]
             chosen = {head: heads[head] for head in sorted(sharpest)}
-            title = f"{name}, the sharpest heads: {plain(word)}"
+            title = f"{name}, the sharpest heads: {word.lstrip('_')}"
             panels.append(Panel(title, chosen, query))
             break
     return panels + role_panels(layers)
@@ -158,7 +153,7 @@ def farthest_looking(heads: np.ndarray, words: list[str]) -> int:
     distance = np.abs(position[:, None] - position).astype(float)
     distance[:, [0, -1]] = 0
     mean_distance = (heads.mean(0) * distance).sum(1) / distance.mean(1)
-    is_word = [word.startswith("▁") and word[1:].isalpha() for word in words]
+    is_word = [word.startswith("_") and word[1:].isalpha() for word in words]
     candidates = [index for index in position if is_word[index]] or list(position)
     return int(max(candidates, key=lambda index: mean_distance[index]))
 
@@ -189,11 +184,9 @@ def draw_panel(axes: Axes, panel: Panel, words: list[str]) -> None:
     axes.spines[:].set_visible(False)
     axes.set_yticks([])
     axes.tick_params(length=0, pad=1)
-    labels = [shown(word) for word in words]
-    font_size = 6.5
-    axes.set_xticks(range(len(words)), labels, rotation=90, size=font_size)
+    axes.set_xticks(range(len(words)), words, rotation=90)
     top = axes.secondary_xaxis("top")
-    top.set_xticks(range(len(words)), labels, rotation=90, size=font_size)
+    top.set_xticks(range(len(words)), words, rotation=90)
     top.tick_params(length=0, pad=1)
     top.spines[:].set_visible(False)
     if panel.query is not None:
@@ -202,11 +195,8 @@ def draw_panel(axes: Axes, panel: Panel, words: list[str]) -> None:
     if many:
         # Where the lines are few: at the end of the sentence that is farther away.
         is_early = panel.query is not None and panel.query < len(words) / 2
-        place = (1.0, 0.5) if is_early else (0.0, 0.5)
-        corner: Literal["center left", "center right"]
-        corner = "center right" if is_early else "center left"
         columns = math.ceil(len(panel.heads) / 4)
-        axes.legend(loc=corner, bbox_to_anchor=place, handlelength=1, ncols=columns)
+        axes.legend(loc=7 if is_early else 6, handlelength=1, ncols=columns)  # right or left
 
 
 def drawn_lines(panel: Panel, weights: np.ndarray) -> list[tuple[int, int]]:
@@ -217,16 +207,6 @@ def drawn_lines(panel: Panel, weights: np.ndarray) -> list[tuple[int, int]]:
         for query in queries
         for key in np.flatnonzero(weights[query] >= LEAST_WEIGHT)
     ]
-
-
-def shown(word: str) -> str:
-    """Return a subword with a mark of a word's beginning that does not touch the next label."""
-    return word.replace("▁", "_")
-
-
-def plain(word: str) -> str:
-    """Return a subword without the mark of a word's beginning."""
-    return word.removeprefix("▁")
 
 
 def line_data(panels: list[Panel], words: list[str]) -> pd.DataFrame:

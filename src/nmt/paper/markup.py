@@ -3,14 +3,14 @@
 import re
 from html import escape
 
-import pandas as pd
-
 from nmt.paper.cells import Sheet
 
 # Columns of words; numbers are aligned to the right.
 LEFT_ALIGNED = ("system", "device", "vocabulary", "split", "layer")
-# Bold cells, as Markdown writes them.
+# Bold cells, as Markdown writes them
 BOLD = re.compile(r"\*\*(.*)\*\*")
+# Where a header in LaTeX is broken, so that its column stays narrow
+HEADER_BREAKS = re.compile(r" (?=\()|(?<=,) ")
 
 # Characters that LaTeX does not print as they are.
 LATEX_ESCAPES = {character: f"\\{character}" for character in "&%$#_{}"}
@@ -21,15 +21,15 @@ LATEX_ESCAPES |= {
     "|": r"\textbar{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
-    "[": "{[}",
-    "*": "{*}",
+    "[": "{[}",  # not an option of the line break before it
     "±": r"$\pm$",
     "−": "$-$",
     "×": r"$\times$",
     "†": r"$\dagger$",
     "Δ": r"$\Delta$",
+    "·": r"$\cdot$",
+    "²": r"$^2$",
     "–": "--",
-    "\u00a0": "~",  # a space at which no line ends
 }
 
 HTML_PAGE = """<!doctype html>
@@ -40,17 +40,16 @@ HTML_PAGE = """<!doctype html>
 <style>
 body {{ font: 14px/1.4 sans-serif; margin: 2em; color: #222; background: #fff; }}
 table {{ border-collapse: collapse; margin-bottom: 1.5em; }}
-th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; }}
-th {{ border-top: 2px solid; border-bottom: 1px solid; }}
+th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; white-space: nowrap; }}
+thead th {{ border-top: 2px solid; border-bottom: 1px solid; white-space: normal; }}
 tr:last-child td {{ border-bottom: 2px solid; }}
-td {{ white-space: nowrap; }}
-.left {{ text-align: left; }}
+th:first-child, td:first-child {{ text-align: left; }}
 li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
-{body}
+{content}
 </body>
 </html>
 """
@@ -75,25 +74,36 @@ def markdown(sheet: Sheet) -> str:
 
 def html(sheet: Sheet) -> str:
     """Return the table as a complete HTML page, because a Snakemake report shows no Markdown."""
-    items = "\n".join(f"<li>{escape(note)}</li>" for note in sheet.notes)
-    parts = [*map(html_table, sheet.parts), f"<ul>\n{items}\n</ul>"]
-    return HTML_PAGE.format(title=escape(sheet.title), body="\n".join(parts))
+    content = "\n".join([*html_tables(sheet), html_notes(sheet)])
+    return HTML_PAGE.format(title=escape(sheet.title), content=content)
 
 
-def html_table(cells: pd.DataFrame) -> str:
-    """Return the cells as an HTML table."""
-    lines = ["".join(html_cell("th", column, column) for column in cells)]
-    for _, row in cells.iterrows():
-        lines.append("".join(html_cell("td", column, text) for column, text in row.items()))
-    return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
+def html_tables(sheet: Sheet, anchors: dict[str, str] | None = None) -> list[str]:
+    """Return the parts in HTML.
+
+    anchors: where the cells of a row lead to, by the name of its experiment or ensemble.
+    """
+    tables = []
+    for part in sheet.parts:
+        cells = part.map(html_cell)
+        for index, name in sheet.names.items():
+            if anchors and name in anchors and index in cells.index:
+                link = f'<a href="{anchors[name]}">{{}}</a>'.format
+                cells.loc[index] = [link(text) if text else "" for text in cells.loc[index]]
+        tables.append(cells.to_html(index=False, escape=False, border=0))
+    return tables
 
 
-def html_cell(tag: str, column: str, text: str) -> str:
-    """Return a cell in HTML, with a class that aligns it as its column."""
+def html_cell(text: str) -> str:
+    """Return a cell in HTML, bold where it is bold in Markdown."""
     bold = BOLD.fullmatch(text)
-    content = f"<strong>{escape(bold[1])}</strong>" if bold else escape(text)
-    side = "left" if column in LEFT_ALIGNED else "right"
-    return f'<{tag} class="{side}">{content}</{tag}>'
+    return f"<strong>{escape(bold[1])}</strong>" if bold else escape(text)
+
+
+def html_notes(sheet: Sheet) -> str:
+    """Return the notes as a list in HTML."""
+    items = "\n".join(f"<li>{escape(note)}</li>" for note in sheet.notes)
+    return f"<ul>\n{items}\n</ul>"
 
 
 def latex(sheet: Sheet, label: str) -> str:
@@ -101,37 +111,26 @@ def latex(sheet: Sheet, label: str) -> str:
 
     It needs no package but booktabs; `label` is what references to it say after "tab:".
     """
-    parts = [
-        latex_tabular(cells, sum(row in sheet.cited for row in cells.index))
-        for cells in sheet.parts
-    ]
-    notes = "\\par\n  ".join(escape_latex(note) for note in sheet.notes)
+    parts = []
+    for part in sheet.parts:
+        headers = [
+            "\\shortstack{" + "\\\\".join(map(escape_latex, HEADER_BREAKS.split(column))) + "}"
+            for column in part
+        ]
+        alignment = "".join("l" if column in LEFT_ALIGNED else "r" for column in part)
+        cells = part.map(latex_cell).set_axis(headers, axis="columns")
+        lines = cells.to_latex(index=False, escape=False, column_format=alignment).splitlines()
+        cited = sum(index not in sheet.names for index in part.index) if sheet.names else 0
+        if cited:  # a rule between the rows that are published only and ours
+            lines.insert(lines.index("\\midrule") + 1 + cited, "\\midrule")
+        parts.append("".join(f"  {line}\n" for line in lines))
+    notes = "\\par\n  ".join(map(escape_latex, sheet.notes))
     return (
         "\\begin{table}\n  \\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
         f"  \\caption{{{escape_latex(sheet.title)}}}\n  \\label{{tab:{label}}}\n"
         + "  \\par\\medskip\n".join(parts)
         + f"  \\par\\medskip\\raggedright\\scriptsize\n  {notes}\\par\n\\end{{table}}\n"
     )
-
-
-def latex_tabular(cells: pd.DataFrame, cited: int) -> str:
-    """Return the cells as a tabular; a rule divides the first `cited` rows from ours."""
-    alignment = "".join("l" if column in LEFT_ALIGNED else "r" for column in cells)
-    headers = [latex_header(column) for column in cells]
-    texts = cells.map(latex_cell).set_axis(headers, axis="columns")
-    lines = texts.to_latex(index=False, escape=False, column_format=alignment).splitlines()
-    if cited:
-        lines.insert(lines.index("\\midrule") + 1 + cited, "\\midrule")
-    return "".join(f"  {line}\n" for line in lines)
-
-
-def latex_header(text: str) -> str:
-    r"""Return a header on several lines, so that its column stays narrow.
-
-    "BLEU (cased)" becomes \shortstack{BLEU\\(cased)}.
-    """
-    lines = [escape_latex(line) for line in re.split(r" (?=\()|(?<=,) ", text)]
-    return "\\shortstack{" + "\\\\".join(lines) + "}"
 
 
 def latex_cell(text: str) -> str:

@@ -1,7 +1,5 @@
 """What runs scored and what they cost, one line for each."""
 
-from numbers import Real
-
 import pandas as pd
 
 from nmt.evaluation.cost import sustained_flops
@@ -9,14 +7,8 @@ from nmt.paper.results import Run, provenance
 
 # The columns of costs in `run_results`
 RUN_COSTS = (
-    "parameters_millions",
-    "flops_6nd",
-    "flops_device_time",
-    "target_tokens",
-    "device_hours",
-    "flops_per_second",
-    "utilization",
-    "minutes",
+    *("parameters_millions", "flops_6nd", "flops_device_time", "target_tokens"),
+    *("device_hours", "flops_per_second", "utilization", "minutes"),
 )
 
 
@@ -59,12 +51,12 @@ def score_columns(run: Run, split: str, metric: str) -> dict:
     if metric == "perplexity":
         if not run.has("dev.perplexity.json"):
             return {}
-        perplexity = run.perplexity()
+        perplexity = run.read("dev.perplexity.json", ["perplexity", "tokens"])
         signature = f"{perplexity['tokens']} tokens"
         return {metric: perplexity["perplexity"], f"{metric}_signature": signature}
-    if not run.has("scores.json", f"{split}."):
+    if not run.has(f"{split}.scores.json"):
         return {}
-    scores = run.scores(split, {"sentences": Real, metric: dict})
+    scores = run.read(f"{split}.scores.json", ["sentences", metric])
     return {
         metric: scores[metric]["score"],
         f"{metric}_signature": scores[metric]["signature"],
@@ -79,7 +71,7 @@ def run_costs(run: Run) -> dict:
     device_seconds = sum(training["device_seconds"] for training in trainings)
     estimates = [device_time_flops(trained) for trained in run.trained_runs]
     peak_flops = [measured_peak_flops(trained) for trained in run.trained_runs]
-    return {
+    costs = {
         "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
         "flops_6nd": flops,
         "flops_device_time": None if None in estimates else sum(filter(None, estimates)),
@@ -88,13 +80,10 @@ def run_costs(run: Run) -> dict:
         "flops_per_second": flops / device_seconds if device_seconds else None,
         "utilization": None if None in peak_flops else flops / sum(filter(None, peak_flops)),
         "minutes": sum(training["seconds"] for training in trainings) / 60,
-        # Trainings of earlier versions do not say it.
         "diverged": any(training.get("diverged") for training in trainings),
-        "device": provenance(trainings, "device"),
-        "processes": provenance(trainings, "processes"),
-        "threads": provenance(trainings, "threads"),
-        "commit": provenance(trainings, "commit"),
     }
+    origins = ("device", "processes", "threads", "commit")
+    return costs | {key: provenance(trainings, key) for key in origins}
 
 
 def device_time_flops(run: Run) -> float | None:
@@ -115,8 +104,6 @@ def measured_peak_flops(run: Run) -> float | None:
     rate they were ("mfu"). A rate that is below the training's own was measured while the device
     was busy with other work, and says nothing.
     """
-    if not run.has("metrics.jsonl"):
-        return None
     counted = 0.0
     possible = 0.0
     for line in run.metrics():

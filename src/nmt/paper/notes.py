@@ -83,19 +83,12 @@ def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
 
 
 def state_notes(rows: pd.DataFrame) -> list[str]:
-    """Return which rows are stale or incomplete, and what would fill those that were not run."""
-    notes = [
+    """Return which rows are stale or incomplete."""
+    return [
         f"{title} {MARK}: {state}."
         for title, state in zip(rows.title, rows.state.fillna(""), strict=True)
         if state not in ("", "not run")
     ]
-    not_run = rows[rows.state == "not run"].reindex(columns=["planned_hours", "planned_device"])
-    if not_run.planned_hours.isna().any():
-        notes.append("Not run: `snakemake plan` says how many hours such a row would take.")
-    if not_run.planned_hours.notna().any():
-        devices = join_distinct(not_run.planned_device.dropna())
-        notes.append(f"Not run, in brackets: the hours of {devices} that the row would take.")
-    return notes
 
 
 def data_note(rows: pd.DataFrame, results: pd.DataFrame) -> str:

@@ -1,9 +1,15 @@
-"""The figure of positions: sinusoids, and beside them rotary, ALiBi and learned ones."""
+"""The figure of positions: sinusoids, and beside them rotary, ALiBi and learned ones.
+
+Formulas are here once more, without torch, which takes longer to load than the figure to draw.
+"""
+
+import math
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from nmt.configuration import SelfAttention
 from nmt.paper.drawing import (
     COLORS,
     DASHES,
@@ -15,7 +21,7 @@ from nmt.paper.drawing import (
     new_figure,
 )
 from nmt.paper.heatmaps import heat_map
-from nmt.paper.results import Run, find_runs
+from nmt.paper.results import find_runs
 
 POSITIONS = 100
 # Few sentences are longer, so that later positions are hardly learned.
@@ -30,25 +36,24 @@ def positional_encodings(drawing: Drawing) -> Picture:
     Widths are those of the table's first Transformer; formulas need no run. Learned positions are
     drawn where a row of the table that has them is trained.
     """
-    # Imported here because torch takes seconds to load, and few figures need it.
-    from nmt.models.position_bias import alibi_slopes
-    from nmt.models.positions import sinusoids
-
-    name = first_self_attention(drawing)
-    if name is None:
+    rows = drawing.catalog.experiments
+    models = {name: rows[name].model for name in drawing.table.experiments if name in rows}
+    widths = [(name, model) for name, model in models.items() if isinstance(model, SelfAttention)]
+    if not widths:
         return empty_figure(drawing, "No row of this table has self-attention.")
-    settings = drawing.catalog.experiments[name].model.table3_settings
-    d_model, d_k, heads = (int(settings[key]) for key in ("d_model", "d_k", "heads"))
-    encodings = sinusoids(POSITIONS, d_model).numpy()
+    name, model = widths[0]
+    d_k = model.d_k or model.d_model // model.heads
+    encodings = sinusoids(model.d_model)
     products = {
-        f"sinusoids, d_model {d_model}": mean_cosine(d_model),
+        f"sinusoids, d_model {model.d_model}": mean_cosine(model.d_model),
         f"rotary, d_k {d_k}": mean_cosine(d_k),
     }
     learned = learned_positions(drawing)
     if learned is not None:
         similarity, title = learned
-        products[f"learned: {title}"] = mean_diagonals(similarity)
-    slopes = np.array(alibi_slopes(heads))
+        means = [np.diagonal(similarity, k).mean() for k in range(len(similarity) - 1)]
+        products[f"learned: {title}"] = np.array(means)
+    slopes = alibi_slopes(model.heads)[:MOST_HEADS]
 
     figure = new_figure(PAGE, 2.4)
     grid = figure.subplots(1, 3 if learned is None else 4)
@@ -62,26 +67,22 @@ def positional_encodings(drawing: Drawing) -> Picture:
         image = heat_map(grid[3], similarity, "RdBu_r", (-1, 1), aspect="equal")
         grid[3].set(title="learned: cosines", xlabel="position", ylabel="position")
         figure.colorbar(image, ax=grid[3], ticks=(-1, 0, 1), aspect=25, pad=0.02)
-    corpus = drawing.catalog.corpus(drawing.reproduction.corpus).title
     note = (
-        f"AIAYN section 3.5 with d_model = {d_model}, as {drawing.catalog.rows[name].title}"
-        " has it, Su et al. 2021 and Press et al. 2022 with its heads. Products: of the encodings"
-        " of two positions, or of two vectors of ones that are rotated, as a share of that at"
-        " distance 0; of learned positions the mean over pairs of positions."
+        f"AIAYN section 3.5 with d_model = {model.d_model}, as {rows[name].title} has it, Su et al."
+        " 2021 and Press et al. 2022 with its heads. Products: of the encodings of two positions,"
+        " or of two vectors of ones that are rotated, as a share of that at distance 0; of learned"
+        " positions the mean over pairs of positions."
     )
     if learned is None:
         note += " Formulas: no split, no seed."
-    figure = finish(figure, f"{corpus}. {note}")
+    figure = finish(figure, f"{drawing.corpus}. {note}")
     return Picture(figure, position_data(encodings, products, slopes))
 
 
-def first_self_attention(drawing: Drawing) -> str | None:
-    """Return the table's first experiment with self-attention; None where none has any."""
-    experiments = drawing.catalog.experiments
-    for name in drawing.table.experiments:
-        if name in experiments and experiments[name].model.table3_settings:
-            return name
-    return None
+def sinusoids(d_model: int) -> np.ndarray:
+    """Return the encodings of AIAYN section 3.5, (POSITIONS, D): sines and cosines in turn."""
+    angle = np.arange(POSITIONS)[:, None] / 10000.0 ** (np.arange(0, d_model, 2) / d_model)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(POSITIONS, -1)
 
 
 def mean_cosine(width: int) -> np.ndarray:
@@ -94,33 +95,36 @@ def mean_cosine(width: int) -> np.ndarray:
     return np.cos(np.arange(POSITIONS)[:, None] * frequency).mean(1)
 
 
+def alibi_slopes(heads: int) -> list[float]:
+    """Return each head's slope (Press et al. 2022): 2^(-8/H), 2^(-16/H) and so on.
+
+    Where H is no power of two, those of the power below, then every second one of the power above.
+    """
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * number / power) for number in range(1, power + 1)]
+    between = [2.0 ** (-4 * number / power) for number in range(1, 2 * power + 1, 2)]
+    return (slopes + between)[:heads]
+
+
 def learned_positions(drawing: Drawing) -> tuple[np.ndarray, str] | None:
     """Return the cosines between the first learned positions of a trained row, and its title.
 
     None where no row with learned positions has a model.
     """
-    from nmt.models.weights import load_tensors
+    for run in find_runs(
+        drawing.files, drawing.reproduction, drawing.catalog, drawing.table.experiments
+    ):
+        path = drawing.files.folder / run.folder / "model" / "model.safetensors"
+        model = None if run.members else drawing.catalog.experiment(run.experiment).model
+        if getattr(model, "positions", "") == "learned" and path.exists():
+            from safetensors.numpy import load_file
 
-    runs = runs_with_learned_positions(drawing)
-    if not runs:
-        return None
-    tensors, _ = load_tensors(runs[0].folder / "model" / "model.safetensors")
-    name = next(name for name in tensors if name.endswith("positions.table"))
-    table = tensors[name][:LEARNED_POSITIONS].float().numpy()
-    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-    return unit @ unit.T, drawing.catalog.rows[runs[0].experiment].title
-
-
-def runs_with_learned_positions(drawing: Drawing) -> list[Run]:
-    """Return the runs of the table's rows with learned positions that have a model."""
-    rows = drawing.catalog.with_learned_positions(drawing.table.experiments)
-    runs = find_runs(drawing.folder, drawing.reproduction, drawing.catalog, rows)
-    return [run for run in runs if run.has("model/model.safetensors")]
-
-
-def mean_diagonals(similarity: np.ndarray) -> np.ndarray:
-    """Return the mean of each diagonal at and above the main one, by distance."""
-    return np.array([np.diagonal(similarity, k).mean() for k in range(len(similarity) - 1)])
+            tensors = load_file(path)
+            name = next(name for name in tensors if name.endswith("positions.table"))
+            table = tensors[name][:LEARNED_POSITIONS].astype(np.float32)
+            unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+            return unit @ unit.T, drawing.title(run.experiment)
+    return None
 
 
 def draw_products(axes: Axes, products: dict[str, np.ndarray]) -> None:
@@ -132,15 +136,12 @@ def draw_products(axes: Axes, products: dict[str, np.ndarray]) -> None:
     axes.legend(loc="upper right")
 
 
-def draw_alibi(axes: Axes, slopes: np.ndarray) -> None:
+def draw_alibi(axes: Axes, slopes: list[float]) -> None:
     """Draw what ALiBi adds to the scores of each head."""
-    for number, slope in enumerate(slopes[:MOST_HEADS]):
-        axes.plot(
-            -slope * np.arange(POSITIONS),
-            color=COLORS[number % len(COLORS)],
-            linestyle=DASHES[number % len(DASHES)],
-            label=str(number + 1),
-        )
+    for number, slope in enumerate(slopes):
+        values = -slope * np.arange(POSITIONS)
+        color, dashes = COLORS[number % len(COLORS)], DASHES[number % len(DASHES)]
+        axes.plot(values, color=color, linestyle=dashes, label=str(number + 1))
     axes.set(title="ALiBi", xlabel="distance", ylabel="added to the score", ylim=(-20, 0.5))
     axes.legend(
         loc="upper center",
@@ -153,7 +154,7 @@ def draw_alibi(axes: Axes, slopes: np.ndarray) -> None:
 
 
 def position_data(
-    encodings: np.ndarray, products: dict[str, np.ndarray], slopes: np.ndarray
+    encodings: np.ndarray, products: dict[str, np.ndarray], slopes: list[float]
 ) -> pd.DataFrame:
     """Return a line for each cell of the heat map and each point of the curves."""
     cells = [
@@ -167,7 +168,7 @@ def position_data(
     ]
     scores = [
         ("ALiBi", f"head {number}", distance, -slope * distance)
-        for number, slope in enumerate(slopes[:MOST_HEADS], start=1)
+        for number, slope in enumerate(slopes, start=1)
         for distance in range(POSITIONS)
     ]
     columns = ["panel", "curve", "position_or_distance", "value"]

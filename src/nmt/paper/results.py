@@ -1,64 +1,94 @@
-"""The files that runs have left on disk, compared with the configuration printed beside them."""
+"""The files that runs have left, compared with the configuration printed beside them."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from numbers import Real
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-from nmt.configuration import (
-    CHECKPOINT_KEYS,
-    Catalog,
-    Experiment,
-    Reproduction,
-    Training,
-    present_spelling,
-    validated,
-)
+from nmt.configuration import Catalog, Experiment, Reproduction
 from nmt.errors import UserError
-from nmt.files import read_json
+from nmt.files import read_json, read_lines
 from nmt.training.metrics import read_metrics
 
-# The script that makes each file of a run's folder; the split's name precedes scores.json.
-SCRIPTS = {
-    "training.json": "train.py",
-    "metrics.jsonl": "train.py",
-    "dev.perplexity.json": "perplexity.py",
-    "attention.json": "attend.py",
-    "dev.sweep.json": "sweep.py",
-    "gradients.json": "measure_gradients.py",
-    "scores.json": "score.py",
-}
+# What collect.py writes: a line for each run, and one for each line of metrics
+COLLECTED_RUNS = "runs.jsonl.gz"
+COLLECTED_CURVES = "curves.jsonl.gz"
 # The keys of training.json that are read
-TRAINING_KEYS = {"settings": dict, "made_by": list} | dict.fromkeys(
-    ("parameters", "flops", "seconds", "device_seconds", "target_tokens"), Real
+TRAINING_KEYS = (
+    *("settings", "made_by", "parameters", "flops"),
+    *("seconds", "device_seconds", "target_tokens"),
 )
 
 
 @dataclass(frozen=True)
+class RunFiles:
+    """The files of all runs, by path: in a folder of runs, or as collect.py has collected them."""
+
+    folder: Path
+
+    @cached_property
+    def collected(self) -> dict[str, dict]:
+        """The JSON files of a folder that collect.py made; empty for a folder of runs."""
+        if not (self.folder / COLLECTED_RUNS).exists():
+            return {}
+        lines = map(json.loads, read_lines(self.folder / COLLECTED_RUNS))
+        return {
+            f"{line['run']}/{name}": content
+            for line in lines
+            for name, content in line["files"].items()
+        }
+
+    @cached_property
+    def collected_curves(self) -> dict[str, list[dict]]:
+        """The lines of metrics of each run in a folder that collect.py made."""
+        curves: dict[str, list[dict]] = {}
+        if self.collected:
+            for line in map(json.loads, read_lines(self.folder / COLLECTED_CURVES)):
+                curves.setdefault(line.pop("run"), []).append(line)
+        return curves
+
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+        return path in self.collected or (self.folder / path).exists()
+
+    def read(self, path: str, keys: Iterable[str] = ()) -> dict:
+        """Return what is in a JSON file. Raises UserError where it is missing or lacks a key."""
+        return self.collected.get(path) or read_json(self.folder / path, keys)
+
+    def metrics(self, run: str) -> list[dict]:
+        """Return the lines that were logged while a run was trained; none where no log is."""
+        return self.collected_curves.get(run) or read_metrics(self.folder / run / "metrics.jsonl")
+
+
+@dataclass(frozen=True)
 class Run:
-    """A run of an experiment with one seed, in RUNS/CORPUS/EXPERIMENT/seed-SEED, or an ensemble.
+    """A run of an experiment with one seed, in CORPUS/EXPERIMENT/seed-SEED, or an ensemble.
 
-    An ensemble has members but no seed, and is in RUNS/CORPUS/ENSEMBLE/ensemble. Methods that read
-    a file raise UserError when it does not exist or is damaged.
+    An ensemble has members but no seed, and is in CORPUS/ENSEMBLE/ensemble. Methods that read a
+    file raise UserError when it does not exist or is damaged.
 
+    trained_in: the folder of its training, another run's where the experiment shares it.
     stale: why the run is not what the configuration and the data now describe; empty if it is.
     """
 
-    folder: Path
+    files: RunFiles
+    folder: str
     experiment: str
     seed: int | None
-    members: tuple["Run", ...] = ()
+    trained_in: str = ""
+    members: tuple["Run", ...] = field(default=())
     stale: str = ""
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether every training that the run rests on is there."""
-        return all((run.folder / "training.json").exists() for run in self.trained_runs)
 
     @property
     def trained_runs(self) -> tuple["Run", ...]:
         """The runs whose trainings this one rests on: itself, or an ensemble's members."""
         return self.members or (self,)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether every training that the run rests on is there."""
+        return all(run.files.has(f"{run.trained_in}/training.json") for run in self.trained_runs)
 
     @property
     def seeds(self) -> str:
@@ -67,42 +97,17 @@ class Run:
             return ", ".join(f"{run.experiment} {run.seed}" for run in self.members)
         return str(self.seed)
 
-    def path(self, name: str, prefix: str = "") -> Path:
-        """Return the path of a file of the run, or of that file compressed.
+    def has(self, name: str) -> bool:
+        """Return whether the run's folder has a file."""
+        return self.files.has(f"{self.folder}/{name}")
 
-        Raises UserError, which names the script that makes the file, when neither exists.
-        """
-        path = self.folder / f"{prefix}{name}"
-        compressed = path.with_name(f"{path.name}.gz")
-        if not path.exists() and not compressed.exists():
-            raise UserError(f"{path} is not there: {self.remedy(name)}.")
-        return path if path.exists() else compressed
-
-    def remedy(self, name: str) -> str:
-        """Return what makes a file of the run."""
-        owner = f"experiment {self.experiment}, seed {self.seed}"
-        if self.members:
-            owner = f"ensemble {self.experiment}"
-        return f"let snakemake make it, or run src/{SCRIPTS[name]} for {owner}"
-
-    def remedy_of_damage(self, name: str) -> str:
-        """Return what makes a damaged file of the run again."""
-        return f"delete it and {self.remedy(name)}; no training that was finished is repeated"
-
-    def read(self, name: str, keys: Iterable[str] | Mapping[str, type], prefix: str = ""):
-        """Return what is in a JSON file of the run.
-
-        Raises UserError when it is damaged, or has not the keys (as read_json has them).
-        """
-        return read_json(self.path(name, prefix), keys, self.remedy_of_damage(name))
-
-    def has(self, name: str, prefix: str = "") -> bool:
-        """Return whether a file of the run exists, compressed or not."""
-        return any((self.folder / f"{prefix}{name}{end}").exists() for end in ("", ".gz"))
+    def read(self, name: str, keys: Iterable[str] = ()) -> dict:
+        """Return what is in a JSON file of the run, which must have the keys."""
+        return self.files.read(f"{self.folder}/{name}", keys)
 
     def training(self) -> dict:
-        """Return what train.py wrote about the run."""
-        return present_spelling(self.read("training.json", TRAINING_KEYS))
+        """Return what train.py wrote about the run's training."""
+        return self.files.read(f"{self.trained_in}/training.json", TRAINING_KEYS)
 
     def trainings(self) -> list[dict]:
         """Return what train.py wrote about each of `trained_runs`."""
@@ -110,107 +115,81 @@ class Run:
 
     def metrics(self) -> list[dict]:
         """Return the lines that were logged during training."""
-        name = "metrics.jsonl"
-        return read_metrics(self.path(name), self.remedy_of_damage(name))
-
-    def scores(self, split: str, keys: Mapping[str, type] = {}) -> dict:
-        """Return what score.py wrote about the split's translations, which must have the keys."""
-        return self.read("scores.json", keys, f"{split}.")
-
-    def perplexity(self) -> dict:
-        """Return what perplexity.py wrote about the dev set."""
-        return self.read("dev.perplexity.json", {"perplexity": Real, "tokens": Real})
-
-    def sweep(self) -> dict:
-        """Return what sweep.py wrote about the dev set."""
-        return self.read("dev.sweep.json", ["beam", "alpha", "signature"])
-
-    def gradients(self) -> dict:
-        """Return what measure_gradients.py wrote about the model."""
-        return self.read("gradients.json", ["untrained", "trained"])
-
-    def attention(self) -> dict:
-        """Return what attend.py wrote about the reproduction's sentence."""
-        return self.read("attention.json", ["source", "target", "maps"])
+        return self.files.metrics(self.trained_in)
 
 
 def find_runs(
-    folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
+    files: RunFiles, reproduction: Reproduction, catalog: Catalog, rows: list[str]
 ) -> list[Run]:
     """Return the runs of `rows`, in their order, whether they are there or not.
 
-    An experiment has a run for each of its seeds; an ensemble is a single run. `folder` holds all
-    runs, and the folder "corpora" beside it their data.
+    An experiment has a run for each of its seeds; an ensemble is a single run.
     """
-    corpus_folder = folder / reproduction.corpus
-    data = folder.parent / "corpora" / reproduction.corpus
-    first_tokens: dict[str, str] = {}
+    corpus = reproduction.corpus
+    tokens: dict[str, str] = {}
     runs = []
     for row in rows:
-        trained_runs = []
+        row_runs = []
         for name, seed in catalog.trainings(row, reproduction.seeds_for(row)):
             experiment = catalog.experiment(name)
-            run = Run(corpus_folder / name / f"seed-{seed}", name, seed)
+            trained_in = f"{corpus}/{experiment.trained_as or name}/seed-{seed}"
+            run = Run(files, f"{corpus}/{name}/seed-{seed}", name, seed, trained_in)
             if run.is_trained:
                 settings = run.training()["settings"]
-                stale = changed_setting(run, settings, experiment)
-                stale = stale or changed_data(settings, experiment.vocabulary, data, first_tokens)
+                trained_as = catalog.experiment(experiment.trained_as or name)
+                vocabulary = experiment.vocabulary
+                if vocabulary not in tokens:
+                    tokens[vocabulary] = fingerprint(files, corpus, vocabulary, settings["tokens"])
+                stale = changed_setting(settings, trained_as)
+                if settings["tokens"] != tokens[vocabulary]:
+                    stale = stale or f"trained on other data than {vocabulary} has now"
                 run = replace(run, stale=stale)
-            trained_runs.append(run)
+            row_runs.append(run)
         if row in catalog.ensembles:
-            stale = next((run.stale for run in trained_runs if run.stale), "")
-            members = tuple(trained_runs)
-            runs.append(Run(corpus_folder / row / "ensemble", row, None, members, stale))
+            stale = next((run.stale for run in row_runs if run.stale), "")
+            folder = f"{corpus}/{row}/ensemble"
+            runs.append(Run(files, folder, row, None, members=tuple(row_runs), stale=stale))
         else:
-            runs += trained_runs
+            runs += row_runs
     return runs
 
 
 def find_trained_runs(
-    folder: Path, reproduction: Reproduction, catalog: Catalog, rows: list[str]
+    files: RunFiles, reproduction: Reproduction, catalog: Catalog, rows: list[str]
 ) -> list[Run]:
-    """Return those runs of `find_runs` that are trained.
-
-    Raises UserError, which names the first file that is missing, when there are none.
-    """
-    runs = find_runs(folder, reproduction, catalog, rows)
+    """Return those runs of `find_runs` that are trained. Raises UserError when there are none."""
+    runs = find_runs(files, reproduction, catalog, rows)
     trained = [run for run in runs if run.is_trained]
     if not trained:
-        runs[0].trainings()
+        first = runs[0].trained_runs[0]
+        path = files.folder / first.trained_in / "training.json"
+        raise UserError(f"{path} is not there: let snakemake train {first.experiment}.")
     return trained
 
 
-def changed_setting(run: Run, settings: dict, experiment: Experiment) -> str:
+def changed_setting(settings: dict, experiment: Experiment) -> str:
     """Return which setting a run was trained with that is not the experiment's, or "".
 
     A table's row must not pass for the numbers of another model than its configuration describes.
     """
-    where = f"{run.folder / 'training.json'}, settings"
-    trained = {
-        "model": validated(type(experiment.model), settings["model"], where),
-        "training": validated(Training, settings["training"], where),
-    }
-    for section, values in trained.items():
-        for key, value in values:
-            configured = getattr(getattr(experiment, section), key)
-            may_differ = key in CHECKPOINT_KEYS and experiment.trained_as
-            if value != configured and not may_differ:
-                return f"trained with {key} {value}, but the configuration says {configured}"
+    for section in ("model", "training"):
+        configured = getattr(experiment, section).model_dump(mode="json")
+        for key in configured.keys() & settings[section].keys():
+            trained = settings[section][key]
+            if trained != configured[key]:
+                return f"trained with {key} {trained}, but the configuration says {configured[key]}"
     return ""
 
 
-def changed_data(settings: dict, vocabulary: str, data: Path, first_tokens: dict[str, str]) -> str:
-    """Return that a run was trained on other data than there is now, or "".
+def fingerprint(files: RunFiles, corpus: str, vocabulary: str, default: str) -> str:
+    """Return the fingerprint of a vocabulary's training tokens, `default` where they are not."""
+    path = corpus_folder(files, corpus) / vocabulary / "tokens" / "train" / "meta.json"
+    return read_json(path, ["fingerprint"])["fingerprint"] if path.exists() else default
 
-    data: the corpus's folder of data. Where it does not hold the vocabulary's tokens, the data are
-    compared with those of the first run with this vocabulary, which `first_tokens` remembers.
-    """
-    meta = data / vocabulary / "tokens" / "train" / "meta.json"
-    if meta.exists():
-        first_tokens.setdefault(vocabulary, read_json(meta, ["fingerprint"])["fingerprint"])
-    if settings["tokens"] != first_tokens.setdefault(vocabulary, settings["tokens"]):
-        return f"trained on other data than {vocabulary} has now"
-    return ""
+
+def corpus_folder(files: RunFiles, corpus: str) -> Path:
+    """Return the folder of a corpus's data, beside the folder of all runs."""
+    return files.folder.parent / "corpora" / corpus
 
 
 def provenance(trainings: list[dict], key: str) -> str:

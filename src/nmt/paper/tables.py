@@ -1,28 +1,32 @@
 """Tables as data frames, with notes: cited systems, then our rows beside published numbers."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Published, Reproduction, Table, lookup
-from nmt.errors import UserError
-from nmt.evaluation.metrics import METRICS
-from nmt.paper.columns import (
-    COST_COLUMNS,
-    cost_columns,
-    number_columns,
-    planned_columns,
-    read_plan,
-    row_state,
-    seed_columns,
-    setting_columns,
-    significance_columns,
+from nmt.configuration import (
+    Catalog,
+    Ensemble,
+    Published,
+    Reproduction,
+    SelfAttention,
+    Table,
+    lookup,
 )
+from nmt.errors import UserError
+from nmt.evaluation.metrics import COSTS, METRICS
 from nmt.paper.measurements import run_results
 from nmt.paper.notes import base_notes, join_distinct, significance_notes, table_notes
-from nmt.paper.results import find_runs
+from nmt.paper.results import RunFiles, find_runs, find_trained_runs
 
+# The columns of the published costs that tables show.
+COST_COLUMNS = {name: cost.column for name, cost in COSTS.items() if cost.column}
+# The columns of costs that are means over a row's runs, and those of where they ran
+MEAN_COSTS = (
+    *("flops_device_time", "target_tokens", "device_hours"),
+    *("flops_per_second", "utilization", "minutes"),
+)
+ORIGINS = ("device", "processes", "threads", "seed", "commit")
 # The 97.5% quantiles of Student's t distribution with 1, 2, ... degrees of freedom; the last one is
 # taken for more.
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -48,11 +52,10 @@ class ResultTable:
 
 
 def make_table(
-    name: str, reproduction: Reproduction, catalog: Catalog, runs: Path, significance: dict
+    name: str, reproduction: Reproduction, catalog: Catalog, files: RunFiles, significance: dict
 ) -> ResultTable:
     """Return the reproduction's table `name`.
 
-    runs: the folder of all runs.
     significance: what compare.py wrote of the table's rows; empty when they were not compared.
 
     Each number (the table's metrics, parameters_millions and flops_6nd) has columns: its own name
@@ -61,36 +64,30 @@ def make_table(
     minus the published. There is no difference of FLOPs: papers count them otherwise. Metrics that
     were compared have _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in
     Comparison. With several seeds the numbers of each are in _seed_1 and so on. A table with a base
-    has the SETTINGS, and in _to_base and _published_to_base the differences to the base's numbers.
-    Where the base has several seeds, _may_be_chance tells whether ours is inside the 95% interval
-    that their standard deviation and Student's t give for the difference of two means over seeds.
-    What is published of a row's counterpart has no difference to ours.
+    has the settings of AIAYN's Table 3, and in _to_base and _published_to_base the differences to
+    the base's numbers. Where the base has several seeds, _may_be_chance tells whether ours is
+    inside the 95% interval that their standard deviation and Student's t give for the difference of
+    two means over seeds. What is published of a row's counterpart has no difference to ours.
 
     Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
-    Where plan.py has been asked, planned_hours and planned_device say what would fill them.
     Raises UserError for an unknown table, for one without any run, and for scores of different
     signatures.
     """
     table = lookup(reproduction.tables, name, "table")
-    corpus = catalog.corpus(reproduction.corpus)
-    table_runs = find_runs(runs, reproduction, catalog, table.experiments)
-    if not any(run.is_trained for run in table_runs):
-        table_runs[0].trainings()  # raises the error that says what is missing
-    results = run_results(table_runs, table.split, table.metrics)
+    find_trained_runs(files, reproduction, catalog, table.experiments)  # refuses an empty table
+    runs = find_runs(files, reproduction, catalog, table.experiments)
+    results = run_results(runs, table.split, table.metrics)
     signatures = {metric: common_signature(results, metric) for metric in table.metrics}
 
     published = published_numbers(reproduction.corpus, table, catalog)
     published += counterpart_numbers(table, catalog)
     cited = cited_rows(table, published)
     ours = our_rows(table, results, published, catalog, significance)
-    hours = read_plan(runs.parent / reproduction.name / "plan.csv")
-    for row in ours:
-        if row["state"] == "not run":
-            trainings = catalog.trainings(
-                row["experiment"], reproduction.seeds_for(row["experiment"])
-            )
-            row |= planned_columns([name for name, _ in trainings], catalog, hours)
-    constants = {"corpus": reproduction.corpus, "corpus_title": corpus.title, "split": table.split}
+    constants = {
+        "corpus": reproduction.corpus,
+        "corpus_title": catalog.corpus(reproduction.corpus).title,
+        "split": table.split,
+    }
     constants |= {f"{metric}_signature": text for metric, text in signatures.items()}
     rows = pd.DataFrame(cited + ours).assign(**constants)
     if table.base:
@@ -101,7 +98,7 @@ def make_table(
         for column in row
         if column.endswith("_source") and row[column]
     ]
-    ensembles = [run for run in table_runs if run.members]
+    ensembles = [run for run in runs if run.members]
     notes = table_notes(rows, results, signatures, ensembles)
     notes += base_notes(rows, table)
     notes += significance_notes(significance, several_rows=len(table.experiments) > 1)
@@ -134,8 +131,7 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> list[Publi
         for entry in entries
         if entry.split == table.split and entry.metric in published_metrics(table.metrics)
     ]
-    costs = [entry for entry in entries if entry.metric in COST_COLUMNS]
-    return scores + costs
+    return scores + [entry for entry in entries if entry.metric in COST_COLUMNS]
 
 
 def counterpart_numbers(table: Table, catalog: Catalog) -> list[Published]:
@@ -163,9 +159,9 @@ def published_metrics(metrics: list[str]) -> list[str]:
 def cited_rows(table: Table, published: list[Published]) -> list[dict]:
     """Return the rows of systems that are only cited: those with a score, in order."""
     metrics = published_metrics(table.metrics)
-    scores = [entry for entry in published if entry.metric in metrics]
+    scored = [entry.system for entry in published if entry.metric in metrics]
     rows = []
-    for system in dict.fromkeys(entry.system for entry in scores if entry.system):
+    for system in dict.fromkeys(filter(None, scored)):
         entries = [entry for entry in published if entry.system == system]
         row = {"kind": "published only", "title": system}
         rows.append(row | number_columns(table.metrics, None, entries))
@@ -183,19 +179,87 @@ def our_rows(
     rows = []
     for name in table.experiments:
         row_results = results[results.experiment == name]
+        trained = row_results[row_results.is_trained]
         entries = [entry for entry in published if entry.experiment == name]
         row: dict = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
         row["state"] = row_state(table.metrics, row_results)
         if table.base:
-            row |= setting_columns(catalog.rows[name])
+            row |= setting_columns(name, catalog)
         row |= number_columns(table.metrics, row_results, entries)
         if name in table.counterparts:
             row |= dict.fromkeys((f"{metric}_difference" for metric in table.metrics), None)
-        row |= seed_columns(table.metrics, row_results)
-        row |= cost_columns(row_results)
-        row |= significance_columns(name, significance)
-        rows.append(row)
+        if len(row_results) > 1:
+            for metric in table.metrics:
+                seeds = zip(row_results.seed, row_results[metric], strict=True)
+                row |= {f"{metric}_seed_{seed}": score for seed, score in seeds}
+        row |= {column: trained[column].mean() for column in MEAN_COSTS}
+        row |= {column: join_distinct(trained[column]) for column in ORIGINS}
+        row |= {"runs": len(trained), "diverged": int(trained.diverged.sum())}
+        rows.append(row | significance_columns(name, significance))
     return rows
+
+
+def number_columns(
+    metrics: list[str], results: pd.DataFrame | None, published: list[Published]
+) -> dict:
+    """Return the columns of a row's scores, parameters and FLOPs, ours and published.
+
+    `results` holds the row's runs, None for a system that is only cited.
+    """
+    columns: dict = {}
+    column_by_name = {metric: metric for metric in metrics} | COST_COLUMNS
+    for name, column in column_by_name.items():
+        published_as = METRICS[name].published_as if name in METRICS else None
+        entry = next((entry for entry in published if entry.metric in (name, published_as)), None)
+        scores = None if results is None else results[column]
+        mean = None if scores is None or scores.isna().all() else scores.mean()
+        columns[column] = mean
+        columns[f"{column}_scored"] = 0 if scores is None else int(scores.count())
+        columns[f"{column}_sd"] = None if scores is None or scores.count() < 2 else scores.std()
+        columns[f"{column}_published"] = None if entry is None else entry.value
+        columns[f"{column}_source"] = None if entry is None else entry.source
+        if name != "flops":
+            difference = None if mean is None or entry is None else mean - entry.value
+            columns[f"{column}_difference"] = difference
+    return columns
+
+
+def row_state(metrics: list[str], results: pd.DataFrame) -> str:
+    """Return whether a row is stale or not complete, and "" when it is as configured."""
+    trained = int(results.is_trained.sum())
+    if not trained:
+        return "not run"
+    if results.stale.any():
+        return f"stale: {join_distinct(results.stale[results.stale != ''])}"
+    scored = int(results[metrics].notna().all(axis="columns").sum())
+    if 0 < scored < trained:
+        return f"{scored} of {len(results)} seeds scored"
+    return "" if trained == len(results) else f"{trained} of {len(results)} seeds run"
+
+
+def setting_columns(row: str, catalog: Catalog) -> dict:
+    """Return the settings in which the rows of AIAYN's Table 3 differ, where a row has them."""
+    if isinstance(catalog.rows[row], Ensemble):
+        return {}
+    experiment = catalog.experiment(row)
+    training = experiment.training
+    columns = {"label_smoothing": training.label_smoothing, "updates": training.updates}
+    model = experiment.model
+    if isinstance(model, SelfAttention):
+        columns |= {key: getattr(model, key) for key in ("layers", "d_model", "d_ff", "heads")}
+        width = model.d_model // model.heads
+        columns |= {"d_k": model.d_k or width, "d_v": model.d_v or width, "dropout": model.dropout}
+    return columns
+
+
+def significance_columns(row: str, significance: dict) -> dict:
+    """Return the columns that say how far the row's scores may be chance."""
+    return {
+        f"{metric}_{key}": comparisons["systems"][row][key]
+        for metric, comparisons in significance.items()
+        if row in comparisons["systems"]
+        for key in ("interval", "p_bootstrap", "p_randomization", "may_be_best")
+    }
 
 
 def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -210,12 +274,9 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
             differences[f"{column}{suffix}_to_base"] = difference.where(is_variation)
     for metric in table.metrics:
         seeds = rows[f"{metric}_scored"].where(rows[f"{metric}_scored"] > 0)
-        base_seeds = seeds[is_base].iloc[0]
-        sd = rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]
-        if base_seeds > 1:
-            quantile = STUDENT_T[min(int(base_seeds) - 2, len(STUDENT_T) - 1)]
-            band = quantile * sd * (1 / base_seeds + 1 / seeds) ** 0.5
-        else:
-            band = float("nan")
+        base_seeds = int(rows[f"{metric}_scored"][is_base].iloc[0])
+        sd = rows[f"{metric}_sd"].astype(float)[is_base].iloc[0]  # NaN with a single seed
+        quantile = STUDENT_T[min(max(base_seeds - 2, 0), len(STUDENT_T) - 1)]
+        band = quantile * sd * (1 / max(base_seeds, 1) + 1 / seeds) ** 0.5
         differences[f"{metric}_may_be_chance"] = differences[f"{metric}_to_base"].abs() <= band
     return rows.assign(**differences)

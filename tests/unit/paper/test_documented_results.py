@@ -1,23 +1,21 @@
 """Numbers of docs/results.md are those of docs/results/data."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nmt.configuration import read_reproduction
 from nmt.files import read_json
-from nmt.paper.cells import result_sheet
 from nmt.paper.markup import markdown
-from nmt.paper.notes import MARK
-from nmt.paper.tables import make_table
-from nmt.training.metrics import read_metrics
+from nmt.paper.results import RunFiles
+from nmt.paper.sheets import make_sheet
 from tests.support.files import ROOT
 
-DATA = ROOT / "docs" / "results" / "data" / "runs"
-RUNS = DATA / "multi30k-en-de"
-TATOEBA = DATA / "tatoeba-en-de" / "tatoeba-transformer" / "seed-1"
+RESULTS = ROOT / "docs" / "results"
+FILES = RunFiles(RESULTS / "data")
+RUNS = "multi30k-en-de"
+TATOEBA = "tatoeba-en-de/tatoeba-transformer/seed-1"
 SYSTEMS = {
     "Transformer": "transformer",
     "LSTM, source reversed": "seq2seq",
@@ -75,13 +73,17 @@ def test_there_are_learning_rates_of_every_system():
 @pytest.mark.parametrize(("system", "rate", "cell"), learning_rates())
 def test_perplexities_by_learning_rate_are_those_of_the_runs(system, rate, cell):
     name = f"multi30k-small-{system}+peak_learning_rate-{rate}+updates-1500"
-    assert cell.strip("*") == perplexity(RUNS / name / "seed-1")
+    assert cell.strip("*") == perplexity(f"{RUNS}/{name}/seed-1")
 
 
 @pytest.mark.parametrize("row", table_of_learning_rates()[1], ids=lambda row: row[0])
 def test_minutes_are_the_mean_of_the_runs(row):
-    runs = RUNS.glob(f"multi30k-small-{SYSTEMS[row[0]]}+peak_learning_rate-*+updates-1500/seed-1")
-    seconds = [read_json(run / "training.json")["cpu_seconds"] for run in runs]
+    start = f"{RUNS}/multi30k-small-{SYSTEMS[row[0]]}+peak_learning_rate-"
+    seconds = [
+        FILES.read(path)["cpu_seconds"]
+        for path in FILES.collected
+        if path.startswith(start) and path.endswith("+updates-1500/seed-1/training.json")
+    ]
     assert row[-1] == f"{np.mean(seconds) / 60:.1f}"
 
 
@@ -89,14 +91,14 @@ def test_minutes_are_the_mean_of_the_runs(row):
 def test_scores_of_the_families_are_those_of_the_runs(row):
     system, seed, *cells = row
     name = "multi30k-small-" + {**SYSTEMS, **MORE_FAMILIES}[system]
-    run = RUNS / name / f"seed-{seed}"
+    run = f"{RUNS}/{name}/seed-{seed}"
     expected = [score(run, "test_2016_flickr", metric) for metric in (BLEU, "chrf", "ter")]
-    for folder in (run, RUNS / f"{name}+checkpoint-best" / f"seed-{seed}"):
-        if folder.exists():
+    for folder in (run, f"{RUNS}/{name}+checkpoint-best/seed-{seed}"):
+        if FILES.has(f"{folder}/dev.scores.json"):
             expected += [perplexity(folder), score(folder, "dev", BLEU)]
         else:
             expected += ["", ""]
-    minutes = read_json(run / "training.json")["cpu_seconds"] / 60
+    minutes = FILES.read(f"{run}/training.json")["cpu_seconds"] / 60
     assert cells == [*expected, f"{minutes:.1f}"]
 
 
@@ -112,19 +114,18 @@ def test_scores_of_the_families_are_those_of_the_runs(row):
 )
 def test_rows_beside_a_base_are_as_printed(name, start, columns):
     """Of the rows that were trained: perplexity and BLEU, with their differences."""
-    text = (DATA.parents[1] / "tables" / f"multi30k-en-de.{name}.md").read_text(encoding="utf-8")
+    text = (RESULTS / "tables" / f"multi30k-en-de.{name}.md").read_text(encoding="utf-8")
     differences = next(part for part in text.split("\n\n") if "Δ base" in part)
     _, *printed = cells(differences)
     trained = [[row[column] for column in columns] for row in printed if row[1] != "not run"]
     assert table(start)[1] == trained
 
 
-@pytest.mark.parametrize(("device", "folder"), [("CPU", "runs"), ("H200", "runs-h200")])
-def test_whole_trainings_are_those_of_the_runs(device, folder):
-    runs = DATA.parent / folder / "multi30k-en-de" / "multi30k-small-transformer"
-    seeds = [runs / f"seed-{seed}" for seed in (1, 2, 3)]
-    perplexities = [read_json(run / "dev.perplexity.json")["perplexity"] for run in seeds]
-    bleu = [read_json(run / "dev.scores.json")[BLEU]["score"] for run in seeds]
+@pytest.mark.parametrize(("device", "corpus"), [("CPU", RUNS), ("H200", f"{RUNS}.h200")])
+def test_whole_trainings_are_those_of_the_runs(device, corpus):
+    runs = [f"{corpus}/multi30k-small-transformer/seed-{seed}" for seed in (1, 2, 3)]
+    perplexities = [FILES.read(f"{run}/dev.perplexity.json")["perplexity"] for run in runs]
+    bleu = [FILES.read(f"{run}/dev.scores.json")[BLEU]["score"] for run in runs]
     expected = [device]
     for numbers in (perplexities, bleu):
         expected.append(", ".join(f"{number:.2f}" for number in numbers))
@@ -139,19 +140,17 @@ def test_norms_are_those_of_the_runs():
     )
     expected = []
     for name in reproduction.tables["norms"].experiments:
-        run = RUNS / name / "seed-1"
-        lines = [
-            line for line in read_metrics(run / "metrics.jsonl.gz") if "dev_perplexity" in line
-        ]
+        run = f"{RUNS}/{name}/seed-1"
+        lines = [line for line in FILES.metrics(run) if "dev_perplexity" in line]
         lowest = min(lines, key=lambda line: line["dev_perplexity"])
-        final = read_json(run / "dev.perplexity.json")["perplexity"]
+        final = FILES.read(f"{run}/dev.perplexity.json")["perplexity"]
         expected.append(
             [
                 catalog.experiment(name).title,
                 f"{final:,.0f}" if final >= 100 else f"{final:.2f}",
                 score(run, "dev", BLEU),
                 f"{lowest['dev_perplexity']:.2f} ({lowest['update']:,})",
-                f"{read_json(run / 'training.json')['cpu_seconds'] / 60:.1f}",
+                f"{FILES.read(f'{run}/training.json')['cpu_seconds'] / 60:.1f}",
             ]
         )
     assert table("system | perplexity | BLEU | lowest")[1] == expected
@@ -162,10 +161,10 @@ def test_norms_are_those_of_the_runs():
 )
 def test_tatoebas_families_are_those_of_the_runs(row):
     system, *cells = row
-    run = DATA / "tatoeba-en-de" / f"tatoeba-small-{SYSTEMS[system]}" / "seed-1"
+    run = f"tatoeba-en-de/tatoeba-small-{SYSTEMS[system]}/seed-1"
     expected = [score(run, "test", metric) for metric in ("bleu", "chrf", "ter")]
     expected += [perplexity(run), score(run, "dev", "bleu")]
-    minutes = read_json(run / "training.json")["cpu_seconds"] / 60
+    minutes = FILES.read(f"{run}/training.json")["cpu_seconds"] / 60
     assert cells == [*expected, f"{minutes:.1f}"]
 
 
@@ -177,7 +176,7 @@ def test_tatoebas_families_are_those_of_the_runs(row):
     ],
 )
 def test_columns_of_generated_text_are_as_printed(start, name):
-    text = (DATA.parents[1] / "tables" / f"demo-families.{name}.md").read_text(encoding="utf-8")
+    text = (RESULTS / "tables" / f"demo-families.{name}.md").read_text(encoding="utf-8")
     printed_header, *printed = cells(text.split("\n\n")[1])
     header, rows = table(start)
     columns = [printed_header.index(label) for label in header]
@@ -189,8 +188,8 @@ def test_what_gnmt_learns_is_that_of_the_runs(row):
     """BLEU, dev perplexity at the end, and from which update it was below 3."""
     expected = []
     for name in ("demo-small-gnmt", "demo-small-gnmt+context-current"):
-        run = DATA / "demo" / name / f"seed-{row[0]}"
-        lines = read_metrics(run / "metrics.jsonl.gz")
+        run = f"demo/{name}/seed-{row[0]}"
+        lines = FILES.metrics(run)
         below = next(line["update"] for line in lines if line.get("dev_perplexity", 3) < 3)
         expected += [score(run, "test", "bleu"), perplexity(run), f"{below:,}"]
     assert row[1:] == expected
@@ -199,8 +198,8 @@ def test_what_gnmt_learns_is_that_of_the_runs(row):
 def test_scores_by_length_are_those_of_the_runs():
     header, rows = table("words (sentences)")
     for column, system in enumerate(header[1:], start=1):
-        run = RUNS / f"multi30k-small-{SYSTEMS[system]}" / "seed-1"
-        scores = read_json(run / "test_2016_flickr.scores.json")
+        run = f"{RUNS}/multi30k-small-{SYSTEMS[system]}/seed-1"
+        scores = FILES.read(f"{run}/test_2016_flickr.scores.json")
         parts = [*scores["bleu_by_source_length"][:4], scores["bleu_by_source_rank"][-1]]
         assert [row[column] for row in rows] == [f"{part['lowercased_bleu']:.1f}" for part in parts]
         sentences = [f"({part['sentences']})" for part in parts[:4]]
@@ -210,41 +209,38 @@ def test_scores_by_length_are_those_of_the_runs():
 @pytest.mark.parametrize("system", table("words (sentences of 1,000)")[0][1:])
 def test_generated_text_by_length_is_the_mean_of_both_seeds(system):
     header, rows = table("words (sentences of 1,000)")
-    runs = [DATA / "demo" / f"demo-small-{SYSTEMS[system]}" / f"seed-{seed}" for seed in (1, 2)]
-    by_seed = [read_json(run / "test.scores.json")["bleu_by_source_length"] for run in runs]
+    runs = [f"demo/demo-small-{SYSTEMS[system]}/seed-{seed}" for seed in (1, 2)]
+    scores = [FILES.read(f"{run}/test.scores.json") for run in runs]
+    by_seed = [score["bleu_by_source_length"] for score in scores]
     for row, *parts in zip(rows, *by_seed, strict=False):
         first = parts[0]
         assert row[0] == f"{first['from'] or 1} to {first['to'] - 1} ({first['sentences']})"
         assert row[header.index(system)] == f"{np.mean([part['bleu'] for part in parts]):.1f}"
 
 
-def score(run: Path, split: str, metric: str) -> str:
-    return f"{read_json(run / f'{split}.scores.json')[metric]['score']:.2f}"
+def score(run: str, split: str, metric: str) -> str:
+    return f"{FILES.read(f'{run}/{split}.scores.json')[metric]['score']:.2f}"
 
 
-def perplexity(run: Path) -> str:
-    return f"{read_json(run / 'dev.perplexity.json')['perplexity']:.2f}"
+def perplexity(run: str) -> str:
+    return f"{FILES.read(f'{run}/dev.perplexity.json')['perplexity']:.2f}"
 
 
-@pytest.mark.parametrize(
-    "path", sorted((DATA.parents[1] / "tables").glob("*.md")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", sorted((RESULTS / "tables").glob("*.md")), ids=lambda p: p.stem)
 def test_printed_tables_are_those_of_the_runs(path):
-    """The tables of numbers, without the marks of runs whose code has changed since."""
     reproduction_name, table_name = path.stem.split(".")
     config = ROOT / "config"
     reproduction, catalog = read_reproduction(config / f"{reproduction_name}.yaml", config)
-    significance = DATA.parent / "significance" / f"{path.stem}.json"
+    significance = RESULTS / "data" / "significance" / f"{path.stem}.json"
     compared = read_json(significance) if significance.exists() else {}
-    made = markdown(result_sheet(make_table(table_name, reproduction, catalog, DATA, compared)))
-    printed = path.read_text(encoding="utf-8")
-    assert cells(printed) == cells(made), "run sh docs/results/redraw.sh"
+    made = markdown(make_sheet(table_name, reproduction, catalog, FILES, compared))
+    assert path.read_text(encoding="utf-8") == made, "run sh docs/results/redraw.sh"
 
 
 def cells(text: str) -> list[list[str]]:
-    """Return the cells of all tables of a Markdown text, without marks and spaces."""
+    """Return the cells of all tables of a Markdown text, without spaces."""
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.replace(MARK, "").strip() for cell in row] for row in rows]
+    return [[cell.strip() for cell in row] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +250,7 @@ def test_scores_of_tatoeba_are_those_of_the_run(title, split):
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| {title} \|(.*)\|$", text, re.MULTILINE)[1]
     cells = [cell.strip() for cell in row.split("|")]
-    scores = read_json(TATOEBA / f"{split}.scores.json")
+    scores = FILES.read(f"{TATOEBA}/{split}.scores.json")
     metrics = [f"{scores[metric]['score']:.2f}" for metric in ("bleu", "chrf", "ter")]
     by_length = [f"{part['bleu']:.1f}" for part in scores["bleu_by_source_length"][:3]]
     assert [cells[0].replace(",", ""), *cells[1:2], *cells[3:]] == [

@@ -2,26 +2,32 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import matplotlib
 import numpy as np
 import pytest
-import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from safetensors.numpy import save_file
 
 from nmt.configuration import Ensemble, Table
-from nmt.files import write_json, write_lines
-from nmt.models.weights import save_tensors
-from nmt.paper import figures
-from nmt.paper.comparisons import bucket_label
+from nmt.files import read_json, write_json, write_lines
+from nmt.models.position_bias import alibi_slopes
+from nmt.models.positions import sinusoids
+from nmt.paper import drawing as drawings
+from nmt.paper import positions
 from nmt.paper.drawing import STYLE, Drawing, save
-from nmt.paper.figures import FIGURES, TABLE_FIGURES
-from nmt.paper.heads import LEAST_WEIGHT, farthest_looking, role_panels
-from nmt.paper.heatmaps import AttentionPanel, attention_figure
+from nmt.paper.figures import FIGURES
+from nmt.paper.heads import LEAST_WEIGHT, role_panels
+from nmt.paper.heatmaps import CROSS, recorded
+from nmt.paper.results import RunFiles
+from nmt.serving import attention
 from tests.support import paper_runs
+from tests.support.files import SOURCE
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
 # Stacks of ten layers, and with another setting long titles
@@ -37,13 +43,13 @@ def made(tmp_path, root):
         table = Table(title="A table", experiments=list(rows), split="test", metrics=["bleu"])
         reproduction = paper_runs.reproduction(seeds, corpus, systems=table)
         catalog = paper_runs.make_runs(tmp_path, root, reproduction)
-        return Drawing(reproduction, catalog, table, tmp_path / "runs")
+        return Drawing(reproduction, catalog, table, RunFiles(tmp_path / "runs"))
 
     return make
 
 
 def draw(name: str, drawing: Drawing) -> Figure:
-    return figures.draw(name, drawing).figure
+    return drawings.draw(name, drawing).figure
 
 
 def small_print(figure: Figure) -> str:
@@ -54,27 +60,36 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_the_cost_of_layers_says_where_it_was_measured(made):
-    text = small_print(draw("layers", made()))
-    assert "made-up CPU, threads: 1" in text
-    assert "Commit" not in text
+def runs_of(drawing: Drawing, row: str) -> list:
+    return [run for run in drawing.runs if run.experiment == row]
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "layers"])
+def write_metrics(drawing: Drawing, lines: list[dict]) -> None:
+    for path in drawing.files.folder.rglob("metrics.jsonl"):
+        write_lines(path, map(json.dumps, lines))
+
+
+def test_the_registry_loads_nothing_that_takes_time():
+    code = "import sys, nmt.paper.figures; print(*sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=SOURCE, check=True
+    )
+    assert not {"torch", "pandas", "matplotlib", "numpy"} & set(process.stdout.split())
+
+
+@pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_says_where_it_comes_from(made, name):
     text = small_print(draw(name, made()))
     assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
     assert any(data in text.lower() for data in ("split", "training set", "one sentence"))
-    assert "Commit" not in text
-    assert "abcdef0123" not in text
     if name != "positional-encodings":
-        has_first_seed = "attention" in name or name == "alignment"
+        has_first_seed = FIGURES[name].section == "Attention"
         assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
 
 
 @pytest.mark.parametrize("rows", [ROWS, DEEP_ROWS], ids=["few", "deep"])
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_leaves_the_figure_or_overlaps(made, monkeypatch, name, rows):
+def test_nothing_overlaps(made, monkeypatch, name, rows):
     if rows == DEEP_ROWS:
         title = Drawing.title
         settings = "init=orthogonal, peak_learning_rate=0.004, updates=1500"
@@ -84,16 +99,13 @@ def test_nothing_leaves_the_figure_or_overlaps(made, monkeypatch, name, rows):
     with matplotlib.rc_context(STYLE):
         canvas.draw()
         renderer = canvas.get_renderer()
-        artists = [*figure.texts, *figure.legends, *figure.axes]
-        boxes = [artist.get_tightbbox(renderer) for artist in artists if artist.get_visible()]
-    for box in boxes:
-        assert box.x0 >= 0
-        assert box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1 + 1
-        assert box.y1 <= figure.bbox.y1 + 1
-    foot = boxes[0]
-    assert all(box.y0 >= foot.y1 - 1 for box in boxes[1:])
-    for axes in figure.axes:
+        visible = [axes for axes in figure.axes if axes.get_visible()]
+        panels = [axes.get_tightbbox(renderer) for axes in visible]
+        above = [box.get_window_extent(renderer) for box in figure.legends]
+        below = figure.texts[-1].get_window_extent(renderer)
+    assert all(box.y0 >= below.y1 - 1 for box in panels)
+    assert all(box.y1 <= legend.y0 + 1 for box in panels for legend in above)
+    for axes in visible:
         labels = [label.get_window_extent(renderer) for label in axes.get_xticklabels()]
         if labels and axes.get_xticklabels()[0].get_rotation() == 0:
             assert all(left.x1 < right.x0 for left, right in itertools.pairwise(labels))
@@ -101,22 +113,11 @@ def test_nothing_leaves_the_figure_or_overlaps(made, monkeypatch, name, rows):
 
 def test_learning_curves_have_the_mean_and_a_band_against_four_axes(made):
     drawing = made()
-    picture = figures.draw("learning-curves", drawing)
-    grid = np.reshape(picture.figure.axes, (3, 4))
-    assert [axes.get_ylabel() for axes in grid[:, 0]] == [
-        "training loss (nats)",
-        "dev perplexity",
-        "dev BLEU, greedy",
-    ]
-    assert [axes.get_xlabel() for axes in grid[-1]] == [
-        "updates",
-        "target tokens",
-        "device-seconds",
-        "training FLOPs",
-    ]
+    figure = draw("learning-curves", drawing)
+    grid = np.reshape(figure.axes, (3, 4))
     assert all(len(axes.lines) == len(axes.collections) == 3 for axes in grid.flat)
-    assert legend(picture.figure) == TITLES
-    runs = drawing.runs_of("demo-rnnencdec")
+    assert legend(figure) == TITLES
+    runs = runs_of(drawing, "demo-rnnencdec")
     losses = [[line["nll"] for line in run.metrics() if "nll" in line] for run in runs]
     curve = grid[0, 0].lines[0]
     assert np.allclose(curve.get_xdata(), np.arange(20, 401, 20))
@@ -131,168 +132,118 @@ def test_learning_curves_have_the_mean_and_a_band_against_four_axes(made):
 def test_a_row_whose_seeds_stop_apart_ends_with_the_first(made):
     drawing = made(rows=["demo-transformer"])
     run = drawing.runs[1]
-    write_lines(run.folder / "metrics.jsonl", map(json.dumps, run.metrics()[:5]))
-    data = figures.draw("learning-curves", drawing).data
+    path = drawing.files.folder / run.folder / "metrics.jsonl"
+    write_lines(path, map(json.dumps, run.metrics()[:5]))
+    data = drawings.draw("learning-curves", drawing).data
     assert data[data.metric == "nll"]["update"].max() == 100
     assert set(data.seeds) == {2}
 
 
-def test_learning_curves_without_dev_bleu_have_no_empty_panel(made):
+@pytest.mark.parametrize("perplexity", [2.7, float("inf")])
+def test_a_training_of_few_updates_has_only_dev_losses(made, tmp_path, perplexity):
     drawing = made(seeds=[1])
-    for path in drawing.folder.rglob("metrics.jsonl"):
-        path.write_text("".join(line for line in path.open() if "dev_bleu" not in line))
-    assert len(draw("learning-curves", drawing).axes) == 2 * 4
-
-
-def test_learning_curves_of_trainings_that_diverged_at_once_are_drawn(made, tmp_path):
-    drawing = made(seeds=[1])
-    for path in drawing.folder.rglob("metrics.jsonl"):
-        path.write_text('{"update": 10, "dev_nll": 1e3, "dev_perplexity": Infinity}\n')
-    save(draw("learning-curves", drawing), tmp_path / "pdf", tmp_path / "png", "")
-
-
-def test_a_training_of_few_updates_has_only_dev_losses(made):
-    drawing = made(seeds=[1])
-    for path in drawing.folder.rglob("metrics.jsonl"):
-        path.write_text('{"update": 10, "dev_nll": 1.0, "dev_perplexity": 2.7}\n')
+    write_metrics(drawing, [{"update": 10, "dev_nll": 1.0, "dev_perplexity": perplexity}])
     figure = draw("learning-curves", drawing)
     assert [axes.get_xlabel() for axes in figure.axes] == ["updates"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["dev perplexity"]
     assert legend(figure) == TITLES
-    assert legend(draw("learning-rate", drawing)) == ["; ".join(TITLES)]
+    save(figure, tmp_path / "pdf", tmp_path / "png", "")
 
 
 def test_a_single_point_has_a_marker(made):
     drawing = made(seeds=[1])
-    for path in drawing.folder.rglob("metrics.jsonl"):
-        path.write_text('{"update": 20, "nll": 1.0, "learning_rate": 0.1}\n')
+    write_metrics(drawing, [{"update": 20, "nll": 1.0, "learning_rate": 0.1}])
     for name in ("learning-curves", "learning-rate"):
-        figure = draw(name, drawing)
-        lines = [line for axes in figure.axes for line in axes.lines]
+        lines = [line for axes in draw(name, drawing).axes for line in axes.lines]
         assert lines
         assert all(line.get_marker() for line in lines)
         assert all(line.get_markevery() is None for line in lines)  # a distance would leave it out
 
 
-def test_the_legend_of_curves_has_the_markers_of_the_rows(made):
-    drawing = made()
-    handles = draw("learning-curves", drawing).legends[0].legend_handles
-    assert [handle.get_marker() for handle in handles] == [*map(drawing.marker, ROWS)]
+COLUMNS = {"learning-curves": "mean", "subword-lengths": "share", "gradient-norms": "norm"}
 
 
-PLOTTED = (
-    "learning-curves",
-    "gradient-norms",
-    "bleu-by-length",
-    "cost",
-    "parameters",
-    "search",
-    "subword-lengths",
-)
-
-
-@pytest.mark.parametrize("name", PLOTTED)
+@pytest.mark.parametrize("name", [*COLUMNS, "bleu-by-length", "cost", "parameters", "search"])
 def test_the_data_are_what_is_drawn(made, name):
     """Every number of the data is on a line or a marker."""
-    picture = figures.draw(name, made())
+    picture = drawings.draw(name, made())
     drawn = {
         round(float(y), 6)
         for axes in picture.figure.axes
         for line in axes.lines
         for y in line.get_ydata()
     }
-    columns = {"learning-curves": "mean", "subword-lengths": "share", "gradient-norms": "norm"}
-    column = columns.get(name, "bleu")
     factor = 100 if name == "subword-lengths" else 1
-    values = {round(factor * float(value), 6) for value in picture.data[column]}
+    values = {round(factor * float(value), 6) for value in picture.data[COLUMNS.get(name, "bleu")]}
     assert values <= drawn
 
 
 def test_dev_scores_before_the_first_line_of_training_have_their_share_of_tokens(made):
     drawing = made(seeds=[1])
-    lines = [
-        {"update": 5, "dev_perplexity": 90.0},
-        {"update": 20, "nll": 1.0, "target_tokens": 800, "flops": 4e9, "seconds": 8.0},
-    ]
-    for path in drawing.folder.rglob("metrics.jsonl"):
-        write_lines(path, map(json.dumps, lines))
-    data = figures.draw("learning-curves", drawing).data
+    first = {"update": 20, "nll": 1.0, "target_tokens": 800, "flops": 4e9, "seconds": 8.0}
+    write_metrics(drawing, [{"update": 5, "dev_perplexity": 90.0}, first])
+    data = drawings.draw("learning-curves", drawing).data
     early = data[data.metric == "dev_perplexity"]
     assert (early[["update", "target_tokens", "flops"]] == [5, 200, 1e9]).all(axis=None)
 
 
 def test_speed_is_tokens_by_device_time(made):
-    picture = figures.draw("speed", made(seeds=[1]))
+    picture = drawings.draw("speed", made(seeds=[1]))
     assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
     bars = [bar.get_width() for bar in picture.figure.axes[0].patches]
     assert np.allclose(bars, picture.data.tokens_per_second)
 
 
-@pytest.mark.parametrize("name", TABLE_FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].scope == "table"])
 def test_a_table_of_ensembles_alone_is_drawn(made, name):
     drawing = made(rows=["demo-transformer"])
     ensemble = Ensemble(title="Both", members={"demo-transformer": (1, 2)})
-    scores = drawing.folder / "demo" / "both" / "ensemble" / "test.scores.json"
-    write_json(scores, drawing.runs[0].scores("test"))
+    scores = drawing.files.folder / "demo" / "both" / "ensemble" / "test.scores.json"
+    write_json(scores, drawing.runs[0].read("test.scores.json"))
     of_ensembles = replace(
         drawing,
         catalog=drawing.catalog.model_copy(update={"ensembles": {"both": ensemble}}),
         table=drawing.table.model_copy(update={"experiments": ["both"]}),
     )
-    assert len(figures.draw(name, of_ensembles).data) > 0
-
-
-def test_rows_of_one_title_have_bars_of_their_own(made, monkeypatch):
-    monkeypatch.setattr(Drawing, "title", lambda *_: "RNN")
-    axes = draw("speed", made()).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["RNN"] * len(ROWS)
-    assert len({bar.get_y() for bar in axes.patches}) == len(ROWS)
+    assert len(drawings.draw(name, of_ensembles).data) > 0
 
 
 def test_cost_is_a_point_for_each_row(made):
     drawing = made()
-    picture = figures.draw("cost", drawing)
-    row = picture.data.set_index("experiment").loc["demo-transformer"]
+    row = drawings.draw("cost", drawing).data.set_index("experiment").loc["demo-transformer"]
     assert row.device_hours == pytest.approx(91.5 / 3600)
     assert row.flops_6nd == 1.5e15
-    scores = [run.scores("test")["bleu"]["score"] for run in drawing.runs_of("demo-transformer")]
-    assert row.bleu == pytest.approx(np.mean(scores))
-    assert [axes.get_xlabel() for axes in picture.figure.axes] == [
-        "device-hours of training",
-        "training FLOPs (6 N D + attention)",
-    ]
+    runs = runs_of(drawing, "demo-transformer")
+    assert row.bleu == pytest.approx(
+        np.mean([run.read("test.scores.json")["bleu"]["score"] for run in runs])
+    )
 
 
 def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
     drawing = made(seeds=[1])
-    folder = drawing.folder / "demo"
+    folder = drawing.files.folder / "demo"
     (folder / "demo-rnnsearch" / "seed-1" / "training.json").unlink()
     path = folder / "demo-transformer" / "seed-1" / "training.json"
-    training = json.loads(path.read_text(encoding="utf-8"))
+    training = read_json(path)
     training["settings"]["tokens"] = "0" * 64
-    path.write_text(json.dumps(training), encoding="utf-8")
+    write_json(path, training)
     for name in ("learning-curves", "bleu-by-length", "cost"):
         figure = draw(name, drawing)
         assert legend(figure) == ["RNN without attention", "Transformer †"]
-        assert "† Trained with other settings, data or code" in small_print(figure)
+        assert "† Trained with other settings or data" in small_print(figure)
 
 
-def test_self_attention_is_drawn_as_lines_of_the_weights(made):
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_self_attention_is_drawn_as_lines_of_the_weights(made, part):
     drawing = made(seeds=[1])
-    (run,) = drawing.runs_of("demo-transformer")
-    values = run.attention()
-    for part, words in (
-        ("encoder", values["source"]),
-        ("decoder", ["<s>", *values["target"][:-1]]),
-    ):
-        data = figures.draw(f"{part}-self-attention", drawing).data
-        heads = np.array(values[part]["layer 1"])
-        query = farthest_looking(heads, words)
-        first = data[data.panel == f"layer 1, all heads: {words[query].removeprefix('▁')}"]
-        assert set(first["query"]) == {words[query]}
-        for head, rows in first.groupby("head"):
-            weights = heads[int(head.split()[1]) - 1][query]
-            assert list(rows.weight) == [weight for weight in weights if weight >= LEAST_WEIGHT]
+    (run,) = runs_of(drawing, "demo-transformer")
+    heads = recorded(run).maps[f"{part} self-attention"]["layer 1"]
+    data = drawings.draw(f"{part}-self-attention", drawing).data
+    first = data[data.panel == data.panel[0]]
+    (query,) = set(first.query_position)
+    for head, rows in first.groupby("head"):
+        weights = heads[int(head.split()[1]) - 1][query]
+        assert list(rows.weight) == [weight for weight in weights if weight >= LEAST_WEIGHT]
 
 
 def test_heads_are_found_by_their_role():
@@ -310,143 +261,11 @@ def test_heads_are_found_by_their_role():
     ]
 
 
-def test_a_head_of_two_roles_stands_for_the_stronger_one():
-    both = np.zeros((4, 4))
-    both[:, 0] = 0.7
-    both += 0.3 * np.eye(4, k=-1)
-    (panel,) = role_panels({"layer 1": both[None]})
-    assert panel.title == "the first subword: layer 1, head 1 (0.80)"
-
-
-def test_files_without_self_attention_are_said_to_have_none(made):
-    drawing = made(seeds=[1])
-    for path in drawing.folder.rglob("attention.json"):
-        values = json.loads(path.read_text(encoding="utf-8"))
-        del values["encoder"], values["decoder"]
-        path.write_text(json.dumps(values), encoding="utf-8")
-    figure = draw("encoder-self-attention", drawing)
-    texts = [text.get_text() for text in figure.texts]
-    assert "No row of this table has recorded encoder self-attention." in texts
-    assert draw("attention", drawing)
-
-
-def test_a_row_of_maps_is_as_high_as_its_longest_translation():
-    panels = [AttentionPanel("any", ["a"] * 5, ["b"] * n, np.ones((n, 5))) for n in (3, 30, 4, 2)]
-    figure = attention_figure(panels, 2)
-    upper, lower = figure.axes[0].get_gridspec().get_height_ratios()
-    assert upper > 3 * lower
-    assert figure.get_figheight() == pytest.approx(upper + lower)
-
-
-def test_alignment_is_that_of_the_rnn_with_attention(made):
-    drawing = made(seeds=[1])
-    picture = figures.draw("alignment", drawing)
-    (run,) = drawing.runs_of("demo-rnnsearch")
-    weights = run.attention()["maps"]["attention"][0]
-    assert np.allclose(picture.figure.axes[0].images[0].get_array(), weights)
-    assert np.allclose(picture.data.weight, np.ravel(weights))
-
-
-def test_dollar_signs_are_not_math(made):
-    figure = draw("learning-curves", made())
-    assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
-
-
-def test_rows_with_the_same_learning_rate_share_a_line(made):
-    figure = draw("learning-rate", made(rows=["gelu", "no-positions", "demo-rnnencdec"]))
-    (axes,) = figure.axes
-    assert len(axes.lines) == 2
-    assert legend(figure) == ["GELU; No positions", "RNN without attention"]
-    assert axes.lines[1].get_ydata().max() == pytest.approx(0.004)
-
-
-def line_styles(figure: Figure) -> list[tuple[str, str]]:
-    return [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines[:3]]
-
-
-def test_an_experiment_has_one_line_style_in_all_figures(made):
-    drawing = made(seeds=[1])
-    curves = line_styles(draw("learning-curves", drawing))
-    bleu = line_styles(draw("bleu-by-length", drawing))
-    assert curves == bleu
-    assert len(set(curves)) == 3
-
-
-def test_more_rows_than_colors_still_look_different(made):
-    names = ["transformer-base", "heads-1", "heads-4", "heads-16", "heads-32"]
-    names += ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
-    drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
-    styles = {tuple(drawing.line_style(name).values()) for name in names}
-    assert len(styles) == len(names)
-    without_color = {
-        (drawing.line_style(name)["linestyle"], drawing.marker(name)) for name in names
-    }
-    assert len(without_color) == len(names)
-
-
-def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
-    drawing = made()
-    figure = draw("bleu-by-length", drawing)
-    (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "0–9\n(100)",
-        "10–19\n(90)",
-        "20–95\n(80)",
-    ]
-    scores = [run.scores("test") for run in drawing.runs_of("demo-transformer")]
-    # The last bucket is left out, because it has 4 sentences.
-    bleu = [
-        [bucket["bleu"] for bucket in run_scores["bleu_by_source_length"][:3]]
-        for run_scores in scores
-    ]
-    line, _, bars = axes.containers[2]
-    assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
-    ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
-    assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
-
-
-def test_without_enough_sentences_of_any_length_the_figure_says_so(made):
-    drawing = made(seeds=[1], rows=["demo-transformer"])
-    path = drawing.runs[0].path("scores.json", "test.")
-    scores = json.loads(path.read_text(encoding="utf-8"))
-    scores["bleu_by_source_length"] = scores["bleu_by_source_length"][3:]
-    path.write_text(json.dumps(scores), encoding="utf-8")
-    figure = draw("bleu-by-length", drawing)
-    assert "No range of lengths has 10 sentences." in [text.get_text() for text in figure.texts]
-
-
-def test_rows_without_capitals_are_drawn_without_case(made):
-    drawing = made(
-        seeds=[1], rows=["transformer-tiny", "transformer-tiny-raw"], corpus="multi30k-en-de"
-    )
-    (axes,) = draw("bleu-by-length", drawing).axes
-    assert axes.get_ylabel() == "BLEU (sacreBLEU, lower-cased)"
-    for run, (line, *_) in zip(drawing.runs, axes.containers, strict=True):
-        buckets = run.scores("test")["bleu_by_source_length"]
-        assert line.get_ydata().tolist() == [bucket["lowercased_bleu"] for bucket in buckets[:3]]
-    curves = draw("learning-curves", drawing)
-    assert "takes no account of case for: Transformer-Tiny." in small_print(curves)
-    for run in drawing.runs:
-        lines = [line for line in run.metrics() if "dev_bleu" not in line]
-        write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines))
-    assert "BLEU" not in small_print(draw("learning-curves", drawing))
-
-
-def test_seeds_that_stop_early_share_a_line_of_the_learning_rate(made):
-    drawing = made(rows=["demo-transformer"])
-    run = drawing.runs[1]
-    lines = run.metrics()
-    write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines[: len(lines) // 2]))
-    (axes,) = draw("learning-rate", drawing).axes
-    (line,) = axes.lines
-    metrics = drawing.runs[0].metrics()
-    rates = [entry["learning_rate"] for entry in metrics if "learning_rate" in entry]
-    assert line.get_ydata().tolist() == rates
-
-
-def test_the_last_bucket_is_open():
-    assert bucket_label({"from": 50, "to": None, "sentences": 12, "bleu": 1.0}) == "50+\n(12)"
-    assert bucket_label({"from": 40, "to": 50, "sentences": 12, "bleu": 1.0}) == "40–49\n(12)"
+def test_kinds_of_attention_are_named_as_they_are_recorded():
+    assert CROSS == attention.CROSS
+    assert attention.ENCODER == "encoder self-attention"
+    assert attention.DECODER == "decoder self-attention"
+    assert attention.SCALE == 1000
 
 
 def images(figure: Figure) -> dict[str, AxesImage]:
@@ -458,86 +277,126 @@ def test_attention_is_that_of_the_last_layer(made):
     figure = draw("attention", drawing)
     assert "Seed 2." in small_print(figure)
     drawn = images(figure)
+    title = "Transformer, layer 2"
     assert list(drawn) == [
         "RNN with attention",
-        "Transformer, layer 2: mean of 4 heads",
-        "Transformer, layer 2: head 1",
-        "Transformer, layer 2: head 2",
+        f"{title}: mean of 4 heads",
+        f"{title}: head 1",
+        f"{title}: head 2",
     ]
-    (run,) = [run for run in drawing.runs_of("demo-transformer") if run.seed == 2]
-    heads = np.array(run.attention()["maps"]["layer 2"])
-    assert np.allclose(drawn["Transformer, layer 2: mean of 4 heads"].get_array(), heads.mean(0))
-    assert np.allclose(drawn["Transformer, layer 2: head 2"].get_array(), heads[1])
+    run = next(run for run in runs_of(drawing, "demo-transformer") if run.seed == 2)
+    heads = recorded(run).maps[CROSS]["layer 2"]
+    assert np.allclose(drawn[f"{title}: mean of 4 heads"].get_array(), heads.mean(0))
+    assert np.allclose(drawn[f"{title}: head 2"].get_array(), heads[1])
     axes = drawn["RNN with attention"].axes
     source = [label.get_text() for label in axes.get_xticklabels()]
-    target = [label.get_text() for label in axes.get_yticklabels()]
     assert source == ["_the", "_old", "_man", "_sle", "eps", "_.", "</s>"]
-    assert target == ["_der", "_alte", "_Mann", "_schläft", "_.", "</s>"]
 
 
 def test_of_a_long_translation_the_first_subwords_are_drawn(made):
     drawing = made(seeds=[1])
-    (run,) = drawing.runs_of("demo-rnnsearch")
-    values = run.attention()
-    source = len(values["source"])
-    values |= {"target": ["▁der"] * 50, "maps": {"attention": [[[1 / source] * source] * 50]}}
-    write_json(run.path("attention.json"), values)
+    (run,) = runs_of(drawing, "demo-rnnsearch")
+    values = run.read("attention.json")
+    sentence = values["sentences"][0]
+    sentence |= {"target": ["▁der"] * 50, "inputs": ["<s>"] * 50}
+    sentence["maps"] = {CROSS: {"attention": [[[100] * len(sentence["source"])] * 50]}}
+    write_json(drawing.files.folder / run.folder / "attention.json", values)
     image = images(draw("attention", drawing))["RNN with attention (first 40 of 50 subwords)"]
-    assert image.get_array().shape == (40, source)
-    assert len(image.axes.get_yticklabels()) == 40
+    assert image.get_array().shape == (40, len(sentence["source"]))
 
 
 def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
-    rows = [*ROWS, "gelu", "pre-norm", "no-positions"]
-    drawn = images(draw("attention", made(seeds=[1], rows=rows)))
+    drawn = images(
+        draw("attention", made(seeds=[1], rows=[*ROWS, "gelu", "pre-norm", "no-positions"]))
+    )
     assert len(drawn) == 5
     assert not any("head 1" in title for title in drawn)
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("attention", "has attention."),
-        ("positional-encodings", "has self-attention."),
-        ("decoder-self-attention", "has recorded decoder self-attention."),
-        ("alignment", "is an RNNsearch."),
-    ],
+    "name", ["attention", "positional-encodings", "decoder-self-attention", "alignment"]
 )
-def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name, sentence):
+def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name):
     figure = draw(name, made(rows=["demo-rnnencdec"]))
-    assert f"No row of this table {sentence}" in [text.get_text() for text in figure.texts]
+    assert "No row of this table" in figure.texts[0].get_text()
 
 
-def test_positions_are_those_of_the_first_transformer(made):
-    picture = figures.draw("positional-encodings", made())
-    assert "d_model = 128" in small_print(picture.figure)
-    matrix = picture.figure.axes[0].images[0].get_array()
-    assert matrix.shape == (128, 100)  # (dimensions, positions)
-    assert matrix[16, 7] == pytest.approx(np.sin(7 / 10000 ** (16 / 128)), abs=1e-6)
-    assert matrix[17, 7] == pytest.approx(np.cos(7 / 10000 ** (16 / 128)), abs=1e-6)
-    products = picture.figure.axes[1].lines[0].get_ydata()
+def test_alignment_is_that_of_the_rnn_with_attention(made):
+    drawing = made(seeds=[1])
+    picture = drawings.draw("alignment", drawing)
+    (run,) = runs_of(drawing, "demo-rnnsearch")
+    weights = recorded(run).maps[CROSS]["attention"][0]
+    assert np.allclose(picture.figure.axes[0].images[0].get_array(), weights)
+    assert np.allclose(picture.data.weight, np.ravel(weights))
+
+
+def test_positions_are_those_of_the_first_transformer(made, tmp_path):
+    without_runs = replace(made(), files=RunFiles(tmp_path / "no"))
+    figure = draw("positional-encodings", without_runs)
+    assert "d_model = 128" in small_print(figure)
+    matrix = figure.axes[0].images[0].get_array()  # (dimensions, positions)
+    assert np.allclose(matrix, sinusoids(100, 128).numpy().T, atol=1e-6)
+    products = figure.axes[1].lines[0].get_ydata()
     expected = [matrix[:, 0] @ matrix[:, distance] / 64 for distance in range(100)]
     assert np.allclose(products, expected, atol=1e-5)
-    slopes = [-line.get_ydata()[1] for line in picture.figure.axes[2].lines]
-    assert slopes == [2**-2, 2**-4, 2**-6, 2**-8]
+    slopes = [-line.get_ydata()[1] for line in figure.axes[2].lines]
+    assert slopes == alibi_slopes(4)
+
+
+@pytest.mark.parametrize("heads", [1, 6, 8, 12])
+def test_slopes_of_alibi_are_those_of_the_models(heads):
+    assert positions.alibi_slopes(heads) == alibi_slopes(heads)
 
 
 def test_learned_positions_of_a_trained_row_stand_beside_sinusoids(made):
     drawing = made(seeds=[1], rows=["demo-transformer", "learned-positions"])
-    model = drawing.folder / "demo" / "learned-positions" / "seed-1" / "model"
+    model = drawing.files.folder / "demo" / "learned-positions" / "seed-1" / "model"
     model.mkdir()
-    table = torch.eye(50, 60)
-    save_tensors(model / "model.safetensors", {"source_positions.table": table})
+    table = {"source_positions.table": np.eye(50, 60, dtype=np.float32)}
+    save_file(table, model / "model.safetensors")
     figure = draw("positional-encodings", drawing)
-    labels = [line.get_label() for line in figure.axes[1].lines[:3]]
-    assert labels[2] == "learned: (E) learned positions"
+    assert figure.axes[1].lines[2].get_label() == "learned: (E) learned positions"
     assert np.allclose(figure.axes[3].images[0].get_array(), np.eye(40))
 
 
-def test_positional_encodings_need_no_run(made, tmp_path):
+def test_rows_with_the_same_learning_rate_share_a_line(made):
+    figure = draw("learning-rate", made(rows=["gelu", "no-positions", "demo-rnnencdec"]))
+    (axes,) = figure.axes
+    assert legend(figure) == ["GELU; No positions", "RNN without attention"]
+    assert axes.lines[1].get_ydata().max() == pytest.approx(0.004)
+
+
+def test_more_rows_than_colors_still_look_different(made):
+    names = ["transformer-base", "heads-1", "heads-4", "heads-16", "heads-32"]
+    names += ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
+    drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
+    styles = [drawing.style(name) for name in names]
+    for keys in (("color", "linestyle"), ("linestyle", "marker")):  # also without color
+        assert len({tuple(style[key] for key in keys) for style in styles}) == len(names)
+
+
+def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):
     drawing = made()
-    without_runs = replace(drawing, folder=tmp_path / "no")
-    assert draw("positional-encodings", without_runs)
+    (axes,) = draw("bleu-by-length", drawing).axes
+    # The last bucket is left out, because it has 4 sentences.
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["0–9\n(100)", "10–19\n(90)", "20–95\n(80)"]
+    scores = [run.read("test.scores.json") for run in runs_of(drawing, "demo-transformer")]
+    bleu = [[part["bleu"] for part in score["bleu_by_source_length"][:3]] for score in scores]
+    line, _, bars = axes.containers[2]
+    assert np.allclose(line.get_ydata(), np.mean(bleu, 0))
+    ends = np.array([segment[:, 1] for segment in bars[0].get_segments()])
+    assert np.allclose(ends[:, 1] - ends[:, 0], 2 * np.std(bleu, 0, ddof=1))
+
+
+def test_rows_without_capitals_are_drawn_without_case(made):
+    rows = ["transformer-tiny", "transformer-tiny-raw"]
+    drawing = made(seeds=[1], rows=rows, corpus="multi30k-en-de")
+    figure = draw("bleu-by-length", drawing)
+    assert figure.axes[0].get_ylabel() == "BLEU (sacreBLEU, lower-cased)"
+    skill = drawing.runs[0].read("test.scores.json")["lowercased_bleu"]["score"]
+    assert list(figure.axes[0].containers[0][0].get_ydata()) == [skill] * 3
+    assert "no account of case" in small_print(draw("learning-curves", drawing))
 
 
 def test_files_are_the_same_every_time_with_fonts_inside_and_no_time(made, tmp_path):

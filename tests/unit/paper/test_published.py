@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from nmt.configuration import Published, load_catalog, validated
-from nmt.errors import UserError
+from nmt.configuration import load_catalog
 
 
 @pytest.fixture(scope="module")
@@ -67,32 +66,3 @@ def test_table_3_is_complete(catalog):
         *(25.8, 24.9, 25.5, 25.8, 25.4, 25.1, 25.4, 23.7, 25.3, 25.5, 24.5, 26.0, 25.4, 26.2),
         *(24.6, 25.5, 25.3, 25.7, 25.7, 26.4),
     ]
-
-
-GOOD = {
-    "corpus": "demo",
-    "split": "test",
-    "metric": "bleu",
-    "value": 1.0,
-    "source": "A paper",
-    "system": "A system",
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"metric": "blue"}, "unknown metric 'blue': did you mean 'bleu'?"),
-        ({"metric": "flop", "split": None}, "unknown metric 'flop': did you mean 'flops'?"),
-        ({"split": None}, "bleu needs a split"),
-        ({"metric": "flops"}, "flops belongs to no split"),
-        ({"metric": "parameters"}, "parameters belongs to no split"),
-        ({"experiment": "demo-transformer"}, "give either experiment or system"),
-        ({"system": None}, "give either experiment or system"),
-    ],
-)
-def test_bad_entries(changes, message):
-    assert validated(Published, GOOD, "here").value == 1
-    with pytest.raises(UserError, match=r"^here: ") as error:
-        validated(Published, GOOD | changes, "here")
-    assert message in str(error.value)

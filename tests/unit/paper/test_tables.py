@@ -4,7 +4,7 @@ import pytest
 
 from nmt.configuration import Table, read_reproduction
 from nmt.errors import UserError
-from nmt.files import read_json, write_json, write_lines
+from nmt.files import read_json, write_json
 from tests.support import paper_runs
 from tests.support.paper_tables import PAPER, latex, markdown, part, publishing, table
 
@@ -34,9 +34,9 @@ def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(
     assert row.bleu_difference == pytest.approx(row.bleu - 30)
     assert row.parameters_millions_difference == pytest.approx(1.234567 - 65)
     assert row.flops_6nd_published == 3.3e18
-    assert row.minutes_per_seed == pytest.approx(91.5 / 60)
+    assert row.minutes == pytest.approx(91.5 / 60)
     assert row.runs == 2
-    assert row.seeds == "1, 2"
+    assert row.seed == "1, 2"
     assert row.device == "made-up CPU"
     assert row.threads == "2"
     assert row.commit == "abcdef0123"
@@ -51,7 +51,7 @@ def test_one_seed_has_no_deviation(made):
 
 def test_what_no_paper_prints_has_no_difference(made):
     rows = table(made()).rows.set_index("title")
-    ours = ["bleu", "bleu_difference", "minutes_per_seed"]
+    ours = ["bleu", "bleu_difference", "minutes"]
     published = ["bleu_published", "bleu_difference", "ter_published"]
     assert rows.loc["RNN with attention", published].isna().all()
     assert rows.loc["Their_system", ours].isna().all()
@@ -72,8 +72,7 @@ def test_scores_with_different_signatures_are_refused(made):
     scores = read_json(path)
     scores["bleu"]["signature"] = "nrefs:1|another"
     write_json(path, scores)
-    message = r"bleu was measured in different ways \(nrefs:1\|made-up:bleu, nrefs:1\|another"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"^bleu .*nrefs:1\|another"):
         table((folder, reproduction, catalog))
 
 
@@ -90,11 +89,6 @@ def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
     assert "Another split" not in text
 
 
-def test_an_unknown_table_is_an_error(made):
-    with pytest.raises(UserError, match="unknown table 'sistems': did you mean 'systems'"):
-        table(made(), "sistems")
-
-
 def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     folder, reproduction, catalog = made()
     for seed in (1, 2):
@@ -108,14 +102,13 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     rows = systems.rows.set_index("experiment")
     assert rows.state["demo-rnnsearch"] == "not run"
     assert rows.state["demo-transformer"] == "1 of 2 seeds run"
-    assert rows.loc["demo-rnnsearch", ["bleu", "ter", "minutes_per_seed"]].isna().all()
+    assert rows.loc["demo-rnnsearch", ["bleu", "ter", "minutes"]].isna().all()
     text = markdown(systems)
     cells = {row[0]: row[1:] for row in part(text, 0)}
     assert cells["RNN with attention"][0] == "not run"
     assert cells["RNN without attention"][0] == "not scored"
     assert "Transformer †" in cells
     assert "Transformer †: 1 of 2 seeds run." in text
-    assert "Not run: `snakemake plan` says how many hours such a row would take." in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert "Trained at commit abcdef0123." in text
     assert r"$\dagger$" in latex(systems, "x")
@@ -127,22 +120,6 @@ def test_a_row_with_a_seed_that_was_not_scored_says_so(made):
     systems = table((folder, reproduction, catalog))
     assert systems.rows.set_index("experiment").state["demo-rnnsearch"] == "1 of 2 seeds scored"
     assert "RNN with attention †: 1 of 2 seeds scored." in markdown(systems)
-
-
-def test_a_row_that_was_not_run_says_what_would_fill_it(made):
-    folder, reproduction, catalog = made()
-    for path in (folder / "runs" / "demo" / "demo-rnnsearch").glob("*/training.json"):
-        path.unlink()
-    plan = folder / reproduction.name / "plan.csv"
-    write_lines(plan, ["experiment,hours,device", "demo-rnnsearch,1.26,2 cores of this machine"])
-    systems = table((folder, reproduction, catalog))
-    text = markdown(systems)
-    cells = {row[0]: row[1:] for row in part(text, 0)}
-    assert cells["RNN with attention"][0] == "not run (2.5 h)"  # two seeds
-    sentence = "Not run, in brackets: the hours of 2 cores of this machine that the row would take."
-    assert sentence in text
-    assert "snakemake plan" not in text
-    assert systems.rows.planned_hours.count() == 1
 
 
 def test_a_stale_row_is_marked(made):

@@ -116,18 +116,6 @@ def test_what_the_seeds_of_the_base_explain_may_be_chance(
     assert "sample standard deviation over them where a row has several." in text
 
 
-def test_counterparts_need_one_for_the_base():
-    with pytest.raises(ValueError, match="the base needs one"):
-        Table(
-            title="Table 3 in small",
-            experiments=["base", "other"],
-            split="dev",
-            metrics=["perplexity"],
-            base="base",
-            counterparts={"other": "heads-4"},
-        )
-
-
 def test_the_base_may_have_nothing_published(made):
     folder, reproduction, catalog = made(seeds=(1,))
     own = reproduction.tables["systems"]

@@ -1,16 +1,9 @@
 "use strict";
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
+const { sources, references, systems } = JSON.parse(document.getElementById("data").textContent);
 const PAGE = 20;
-const ORDERS = {
-  corpus: "corpus order",
-  larger: "largest difference",
-  smaller: "smallest difference",
-  worst: "lowest chrF",
-};
 const get = (id) => document.getElementById(id);
 const words = (text) => text.split(" ").filter(Boolean);
-const lengths = DATA.sources.map((source) => words(source).length);
 let chosen = [];
 let start = 0;
 
@@ -21,7 +14,7 @@ function element(tag, text, attributes = {}) {
   return made;
 }
 
-/* For each word of both texts, whether it is in their longest common subsequence. */
+/* For each word of a text, whether it is in its longest common subsequence with another. */
 function common(a, b) {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
@@ -30,45 +23,35 @@ function common(a, b) {
         a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
     }
   }
-  const inA = a.map(() => false);
-  const inB = b.map(() => false);
+  const kept = a.map(() => false);
   for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i] === b[j]) { inA[i++] = true; inB[j++] = true; }
+    if (a[i] === b[j]) { kept[i++] = true; j++; }
     else if (table[i + 1][j] >= table[i][j + 1]) i++;
     else j++;
   }
-  return [inA, inB];
+  return kept;
 }
 
-function marked(tokens, kept, tag, name, lang) {
-  const parts = tokens.flatMap((token, index) =>
-    [kept[index] ? document.createTextNode(token) : element(tag, token, { class: name }),
-      document.createTextNode(" ")]);
-  const cell = element("dd", "", { lang });
-  cell.append(...parts);
-  return cell;
+function difference(number) {
+  const score = (id) => systems[get(id).value].scores[number];
+  return score("first") - score("second");
 }
 
-const difference = (number) =>
-  DATA.systems[get("first").value].scores[number] -
-  DATA.systems[get("second").value].scores[number];
-
-function matches(number, text) {
-  if (!text) return true;
-  const all = [DATA.sources, DATA.references, ...DATA.systems.map((system) => system.translations)];
-  return all.some((lines) => lines[number].toLocaleLowerCase().includes(text));
-}
+const ORDERS = {
+  "corpus order": (a, b) => a - b,
+  "largest difference": (a, b) => difference(b) - difference(a),
+  "smallest difference": (a, b) => difference(a) - difference(b),
+  "lowest chrF": (a, b) =>
+    systems[get("first").value].scores[a] - systems[get("first").value].scores[b],
+  "longest source": (a, b) => words(sources[b]).length - words(sources[a]).length,
+};
 
 function choose() {
   const text = get("search").value.trim().toLocaleLowerCase();
-  const least = Number(get("least").value);
-  const most = get("most").value === "" ? Infinity : Number(get("most").value);
-  chosen = DATA.sources.map((_, number) => number).filter((number) =>
-    lengths[number] >= least && lengths[number] <= most && matches(number, text));
-  const own = DATA.systems[get("first").value].scores;
-  const by = { larger: (a, b) => difference(b) - difference(a),
-    smaller: (a, b) => difference(a) - difference(b), worst: (a, b) => own[a] - own[b] };
-  if (by[get("order").value]) chosen.sort(by[get("order").value]);
+  const all = [sources, references, ...systems.map((system) => system.translations)];
+  chosen = [...sources.keys()].filter((number) =>
+    all.some((lines) => lines[number].toLocaleLowerCase().includes(text)));
+  chosen.sort(ORDERS[get("order").value]);
   start = 0;
   show();
 }
@@ -77,48 +60,43 @@ function show() {
   const end = Math.min(start + PAGE, chosen.length);
   get("count").textContent = chosen.length
     ? `Sentences ${start + 1} to ${end} of ${chosen.length}.` : "No sentence is like this.";
-  for (const id of ["previous", "previous-below"]) get(id).disabled = start === 0;
-  for (const id of ["next", "next-below"]) get(id).disabled = end >= chosen.length;
+  get("previous").disabled = start === 0;
+  get("next").disabled = end >= chosen.length;
   get("list").replaceChildren(...chosen.slice(start, end).map(item));
 }
 
 function item(number) {
-  const reference = words(DATA.references[number]);
-  const matched = reference.map(() => false);
-  const outputs = DATA.systems.flatMap((system) => {
-    const tokens = words(system.translations[number]);
-    const [kept, found] = common(tokens, reference);
-    found.forEach((is, index) => { matched[index] ||= is; });
-    const term = element("dt", `${system.title} `);
-    term.append(element("span", system.scores[number].toFixed(1), { class: "score" }));
-    return [term, marked(tokens, kept, "mark", "extra", LANGUAGES[1])];
-  });
   const list = document.createElement("dl");
-  list.append(element("dt", "Source"), element("dd", DATA.sources[number], { lang: LANGUAGES[0] }),
-    element("dt", "Reference"),
-    marked(reference, matched, "span", "missing", LANGUAGES[1]), ...outputs);
-  const change = DATA.systems.length > 1 ? `, difference ${difference(number).toFixed(1)}` : "";
+  list.append(element("dt", "Source"), element("dd", sources[number], { lang: LANGUAGES[0] }),
+    element("dt", "Reference"), element("dd", references[number], { lang: LANGUAGES[1] }));
+  for (const { title, translations, scores } of systems) {
+    const tokens = words(translations[number]);
+    const kept = common(tokens, words(references[number]));
+    const cell = element("dd", "", { lang: LANGUAGES[1] });
+    cell.append(...tokens.flatMap((token, index) =>
+      [kept[index] ? token : element("mark", token), " "]));
+    list.append(element("dt", `${title} ${scores[number].toFixed(1)}`), cell);
+  }
   const line = document.createElement("li");
-  line.append(element("h3", `Sentence ${number + 1}, ${lengths[number]} words${change}`), list);
+  line.append(element("h4", `Sentence ${number + 1}`), list);
   return line;
 }
 
 function turn(pages) {
   start += pages * PAGE;
   show();
-  get("sentences").scrollIntoView();
 }
 
-const options = (entries) => entries.map(([value, text]) => element("option", text, { value }));
-const titles = DATA.systems.map((system, number) => [number, system.title]);
-get("order").replaceChildren(...options(Object.entries(ORDERS)));
-get("first").replaceChildren(...options(titles));
-get("second").replaceChildren(...options(titles));
-get("first").value = DATA.systems.length - 1;
-get("second").value = Math.max(DATA.systems.length - 2, 0);
-get("most").placeholder = Math.max(...lengths);
+for (const [id, options, selected] of [
+  ["order", Object.keys(ORDERS).map((name) => [name, name]), "corpus order"],
+  ["first", systems.map(({ title }, number) => [number, title]), systems.length - 1],
+  ["second", systems.map(({ title }, number) => [number, title]), 0],
+]) {
+  get(id).replaceChildren(...options.map(([value, text]) => element("option", text, { value })));
+  get(id).value = selected;
+}
 get("choose").oninput = choose;
 get("choose").onsubmit = (event) => event.preventDefault();
-for (const id of ["previous", "previous-below"]) get(id).onclick = () => turn(-1);
-for (const id of ["next", "next-below"]) get(id).onclick = () => turn(1);
+get("previous").onclick = () => turn(-1);
+get("next").onclick = () => turn(1);
 choose();

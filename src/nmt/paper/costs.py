@@ -1,0 +1,120 @@
+"""The figures of what rows cost: their quality against cost and size, and their speed."""
+
+import textwrap
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, LogLocator
+
+from nmt.evaluation.metrics import METRICS
+from nmt.paper.drawing import (
+    COLORS,
+    COLUMN,
+    PAGE,
+    Drawing,
+    Picture,
+    empty_figure,
+    finish,
+    new_figure,
+)
+from nmt.paper.measurements import run_results
+
+COST_LABELS = {
+    "device_hours": "device-hours of training",
+    "flops_6nd": "training FLOPs (6 N D + attention)",
+    "parameters_millions": "parameters (millions)",
+}
+# With more rows, the legend needs the width of a page.
+ROWS_OF_A_COLUMN = 8
+# The letters of a line of a bar's label
+LABEL_LETTERS = 30
+
+
+def cost(drawing: Drawing) -> Picture:
+    """Draw the quality of each row against its training's device-hours and FLOPs."""
+    return quality(drawing, ["device_hours", "flops_6nd"])
+
+
+def parameters(drawing: Drawing) -> Picture:
+    """Draw the quality of each row against its parameters."""
+    return quality(drawing, ["parameters_millions"])
+
+
+def quality(drawing: Drawing, costs: list[str]) -> Picture:
+    """Draw each row's quality against costs, a panel for each, with deviations over seeds."""
+    metrics = drawing.table.metrics
+    metric = next((metric for metric in metrics if METRICS[metric].scorer), metrics[0])
+    results = run_results(drawing.runs, drawing.table.split, [metric])
+    rows = results.groupby("experiment", sort=False)
+    data = rows[costs].mean()
+    data[metric] = rows[metric].mean()
+    data["sd"] = rows[metric].std()
+    data["seeds"] = rows[metric].count()
+    data = data[data.seeds > 0].reset_index()
+    if data.empty:
+        return empty_figure(drawing, f"No run of this table has a score of {metric}.")
+    width = COLUMN if len(costs) == 1 and len(data) <= ROWS_OF_A_COLUMN else PAGE
+    figure = new_figure(width, 2.2)
+    grid = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
+    for axes, column in zip(grid, costs, strict=True):
+        for _, row in data.iterrows():
+            style = drawing.style(str(row.experiment)) | {"linestyle": "", "markersize": 4.5}
+            sd = None if np.isnan(row.sd) else row.sd
+            axes.errorbar(row[column], row[metric], sd, **style, elinewidth=0.8)
+        set_logarithmic(axes, data[column])
+        if column == "flops_6nd":
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xlabel(COST_LABELS[column])
+    grid[0].set_ylabel(METRICS[metric].label)
+    note = "Logarithmic horizontally."
+    if data.seeds.max() > 1:
+        note += " Means over seeds; bars: standard deviation over them."
+    small_print = drawing.small_print(f"Split {drawing.table.split}", drawing.runs, note)
+    return Picture(finish(figure, small_print, grid[0]), data)
+
+
+def set_logarithmic(axes: Axes, values: pd.Series) -> None:
+    """Make the x axis logarithmic, with a few plain numbers however wide its range is."""
+    low, high = values.min() / 1.3, values.max() * 1.3
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    decades = np.log10(high / low)
+    subs: tuple[float, ...] = (1, 2, 5) if decades < 2.5 else (1,)
+    if decades < 0.5:
+        subs = (1, 1.5, 2, 3, 4, 5, 6, 8)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+
+
+def speed(drawing: Drawing) -> Picture:
+    """Draw how many target tokens a second each row trained on, on one device."""
+    runs = drawing.single_runs
+    results = run_results(runs, drawing.table.split, [])
+    results["tokens_per_second"] = results.target_tokens / (3600 * results.device_hours)
+    rows = results.groupby("experiment", sort=False)
+    data = rows.agg(
+        tokens_per_second=("tokens_per_second", "mean"),
+        sd=("tokens_per_second", "std"),
+        device=("device", "first"),
+    ).reset_index()
+    data.insert(1, "title", [drawing.title(name) for name in data.experiment])
+    labels = [textwrap.fill(title, LABEL_LETTERS) for title in data.title]
+    lines = max(label.count("\n") + 1 for label in labels)
+    figure = new_figure(COLUMN, 0.5 + (0.08 + 0.12 * lines) * len(data))
+    axes = figure.subplots()
+    bars = axes.barh(data.index, data.tokens_per_second, color=COLORS[0], height=0.65)
+    axes.set_yticks(data.index, labels)  # not labels for y: rows of one title would share a bar
+    axes.bar_label(bars, [f"{value:,.0f}" for value in data.tokens_per_second], padding=2, size=6)
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xlim(0, 1.18 * data.tokens_per_second.max())
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlabel("tokens per device-second", loc="right")  # long names leave narrow axes
+    devices = ", ".join(dict.fromkeys(data.device))
+    note = (
+        f"Target tokens of training, time of validation included. Device: {devices}. Means over"
+        " seeds."
+    )
+    return Picture(finish(figure, drawing.small_print("Training set", runs, note)), data)
