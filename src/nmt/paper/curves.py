@@ -56,7 +56,7 @@ def learning_curves(drawing: Drawing) -> Picture:
     )
     if points.seeds.max() > 1:
         note += " Lines: mean over seeds. Bands: one standard deviation."
-    if "dev_bleu" in panels and drawing.lowercased_titles:
+    if "dev_bleu" in panels and drawing.is_lowercased:
         note += " BLEU takes no account of case where a row learns lower-cased text."
     small_print = drawing.small_print("Training set and split dev", drawing.single_runs, note)
     return Picture(finish(figure, small_print, grid[0, 0]), points)
@@ -127,39 +127,21 @@ def learning_rate(drawing: Drawing) -> Picture:
     figure = new_figure(COLUMN, 2.0)
     axes = figure.subplots()
     data = []
-    for points, names in learning_rate_schedules(drawing.single_runs):
+    rows: dict[tuple, list[str]] = {}  # by schedule
+    for run in drawing.first_runs:
+        lines = [line for line in run.metrics() if "learning_rate" in line]
+        schedule = tuple((line["update"], line["learning_rate"]) for line in lines)
+        rows.setdefault(schedule, []).append(run.experiment)
+    for schedule, names in rows.items():
+        points = pd.DataFrame(list(schedule), columns=["update", "learning_rate"])
         label = "; ".join(map(drawing.title, names[:MOST_NAMED]))
         if len(names) > MOST_NAMED:
             label += f" and {len(names) - MOST_NAMED} more"
-        marker = "" if points.shape[1] > 1 else "."
-        axes.plot(*points, **drawing.style(names[0]) | {"label": label, "marker": marker})
-        schedule = pd.DataFrame(points.T, columns=["update", "learning_rate"])
-        data.append(schedule.assign(experiments=", ".join(names)))
+        style = drawing.style(names[0]) | {"label": label, "marker": "" if len(points) > 1 else "."}
+        axes.plot(points["update"], points.learning_rate, **style)
+        data.append(points.assign(experiments=", ".join(names)))
     axes.set(xlabel="updates", ylabel="learning rate", xlim=(0, None), ylim=(0, None))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    small_print = drawing.small_print(
-        "Training set", drawing.single_runs, "As recorded while training."
-    )
+    note = "As recorded while training."
+    small_print = drawing.small_print("Training set", drawing.first_runs, note)
     return Picture(finish(figure, small_print, axes), pd.concat(data, ignore_index=True))
-
-
-def learning_rate_schedules(runs: list[Run]) -> list[tuple[np.ndarray, list[str]]]:
-    """Return each learning rate's points (2, n), and the experiments of the runs that used it.
-
-    Of runs that stopped at different updates, the points are those of the longest.
-    """
-    recorded = []
-    for run in runs:
-        lines = [line for line in run.metrics() if "learning_rate" in line]
-        pairs = [(line["update"], line["learning_rate"]) for line in lines]
-        recorded.append((np.reshape(pairs, (-1, 2)).T, run.experiment))
-    order = {run.experiment: number for number, run in enumerate(runs)}
-    schedules: list[tuple[np.ndarray, set[str]]] = []
-    for points, experiment in sorted(recorded, key=lambda pair: -pair[0].shape[1]):
-        for longer, experiments in schedules:
-            if np.array_equal(longer[:, : points.shape[1]], points):
-                experiments.add(experiment)
-                break
-        else:
-            schedules.append((points, {experiment}))
-    return [(points, sorted(names, key=order.__getitem__)) for points, names in schedules]

@@ -117,15 +117,11 @@ class Drawing:
         return f"{title} {MARK}" if is_stale else title
 
     @property
-    def lowercased_titles(self) -> list[str]:
-        """The titles of the rows that learn lower-cased text."""
-        names = dict.fromkeys(member.experiment for run in self.runs for member in run.trained_runs)
-        experiments = [self.catalog.experiment(name) for name in names]
-        return [
-            experiment.title
-            for experiment in experiments
-            if self.catalog.vocabulary(experiment.vocabulary).lowercase
-        ]
+    def is_lowercased(self) -> bool:
+        """Whether a row learns lower-cased text."""
+        names = {member.experiment for run in self.runs for member in run.trained_runs}
+        vocabularies = {self.catalog.experiment(name).vocabulary for name in names}
+        return any(self.catalog.vocabulary(name).lowercase for name in vocabularies)
 
     def style(self, experiment: str) -> dict[str, Any]:
         """Return a row's color, dashes, marker and label, the same in every figure of a table."""

@@ -31,7 +31,7 @@ def bleu_by_length(drawing: Drawing) -> Picture:
 
     Where one row learns lower-cased text, case counts for no row.
     """
-    lowercased = bool(drawing.lowercased_titles)
+    lowercased = drawing.is_lowercased
     data = length_points(drawing, "lowercased_bleu" if lowercased else "bleu")
     if data.empty:
         return empty_figure(drawing, f"No range of lengths has {FEWEST_SENTENCES} sentences.")

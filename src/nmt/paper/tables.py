@@ -81,29 +81,20 @@ def make_table(
 
     published = published_numbers(reproduction.corpus, table, catalog)
     published += counterpart_numbers(table, catalog)
-    cited = cited_rows(table, published)
-    ours = our_rows(table, results, published, catalog, significance)
-    constants = {
-        "corpus": reproduction.corpus,
-        "corpus_title": catalog.corpus(reproduction.corpus).title,
-        "split": table.split,
-    }
-    constants |= {f"{metric}_signature": text for metric, text in signatures.items()}
-    rows = pd.DataFrame(cited + ours).assign(**constants)
+    rows = pd.DataFrame(table_rows(table, results, published, catalog, significance)).assign(
+        corpus=reproduction.corpus,
+        corpus_title=catalog.corpus(reproduction.corpus).title,
+        split=table.split,
+        **{f"{metric}_signature": text for metric, text in signatures.items()},
+    )
     if table.base:
         rows = with_differences_to_base(rows, table)
-    sources = [
-        row[column]
-        for row in cited + ours
-        for column in row
-        if column.endswith("_source") and row[column]
-    ]
+    sources = rows.filter(regex="_source$").stack().dropna().drop_duplicates()
     ensembles = [run for run in runs if run.members]
     notes = table_notes(rows, results, signatures, ensembles)
     notes += base_notes(rows, table)
     notes += significance_notes(significance, several_rows=len(table.experiments) > 1)
-    sources = list(dict.fromkeys(sources))
-    return ResultTable(table.title, table.metrics, table.base, rows, notes, sources)
+    return ResultTable(table.title, table.metrics, table.base, rows, notes, list(sources))
 
 
 def common_signature(results: pd.DataFrame, metric: str) -> str:
@@ -156,41 +147,35 @@ def published_metrics(metrics: list[str]) -> list[str]:
     return [METRICS[metric].published_as or metric for metric in metrics]
 
 
-def cited_rows(table: Table, published: list[Published]) -> list[dict]:
-    """Return the rows of systems that are only cited: those with a score, in order."""
-    metrics = published_metrics(table.metrics)
-    scored = [entry.system for entry in published if entry.metric in metrics]
-    rows = []
-    for system in dict.fromkeys(filter(None, scored)):
-        entries = [entry for entry in published if entry.system == system]
-        row = {"kind": "published only", "title": system}
-        rows.append(row | number_columns(table.metrics, None, entries))
-    return rows
-
-
-def our_rows(
+def table_rows(
     table: Table,
     results: pd.DataFrame,
     published: list[Published],
     catalog: Catalog,
     significance: dict,
 ) -> list[dict]:
-    """Return the rows of the table's experiments and ensembles, in order."""
+    """Return the rows of systems that are only cited with a score, then ours, both in order."""
+    metrics = published_metrics(table.metrics)
+    cited = [entry.system for entry in published if entry.system and entry.metric in metrics]
     rows = []
+    for system in dict.fromkeys(cited):
+        entries = [entry for entry in published if entry.system == system]
+        row: dict = {"kind": "published only", "title": system}
+        rows.append(row | number_columns(table.metrics, results[:0], entries))
     for name in table.experiments:
-        row_results = results[results.experiment == name]
-        trained = row_results[row_results.is_trained]
+        own = results[results.experiment == name]
+        trained = own[own.is_trained]
         entries = [entry for entry in published if entry.experiment == name]
-        row: dict = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
-        row["state"] = row_state(table.metrics, row_results)
+        row = {"kind": "run", "experiment": name, "title": catalog.rows[name].title}
+        row["state"] = row_state(table.metrics, own)
         if table.base:
             row |= setting_columns(name, catalog)
-        row |= number_columns(table.metrics, row_results, entries)
+        row |= number_columns(table.metrics, own, entries)
         if name in table.counterparts:
             row |= dict.fromkeys((f"{metric}_difference" for metric in table.metrics), None)
-        if len(row_results) > 1:
+        if len(own) > 1:
             for metric in table.metrics:
-                seeds = zip(row_results.seed, row_results[metric], strict=True)
+                seeds = zip(own.seed, own[metric], strict=True)
                 row |= {f"{metric}_seed_{seed}": score for seed, score in seeds}
         row |= {column: trained[column].mean() for column in MEAN_COSTS}
         row |= {column: join_distinct(trained[column]) for column in ORIGINS}
@@ -200,27 +185,24 @@ def our_rows(
 
 
 def number_columns(
-    metrics: list[str], results: pd.DataFrame | None, published: list[Published]
-) -> dict:
+    metrics: list[str], results: pd.DataFrame, published: list[Published]
+) -> dict[str, object]:
     """Return the columns of a row's scores, parameters and FLOPs, ours and published.
 
-    `results` holds the row's runs, None for a system that is only cited.
+    results: the row's runs, none of a system that is only cited.
     """
-    columns: dict = {}
-    column_by_name = {metric: metric for metric in metrics} | COST_COLUMNS
-    for name, column in column_by_name.items():
+    columns: dict[str, object] = {}
+    for name, column in ({metric: metric for metric in metrics} | COST_COLUMNS).items():
         published_as = METRICS[name].published_as if name in METRICS else None
         entry = next((entry for entry in published if entry.metric in (name, published_as)), None)
-        scores = None if results is None else results[column]
-        mean = None if scores is None or scores.isna().all() else scores.mean()
-        columns[column] = mean
-        columns[f"{column}_scored"] = 0 if scores is None else int(scores.count())
-        columns[f"{column}_sd"] = None if scores is None or scores.count() < 2 else scores.std()
-        columns[f"{column}_published"] = None if entry is None else entry.value
-        columns[f"{column}_source"] = None if entry is None else entry.source
+        scores = results[column]
+        columns[column] = scores.mean()
+        columns[f"{column}_scored"] = int(scores.count())
+        columns[f"{column}_sd"] = scores.std()
+        columns[f"{column}_published"] = entry.value if entry else None
+        columns[f"{column}_source"] = entry.source if entry else None
         if name != "flops":
-            difference = None if mean is None or entry is None else mean - entry.value
-            columns[f"{column}_difference"] = difference
+            columns[f"{column}_difference"] = scores.mean() - entry.value if entry else None
     return columns
 
 

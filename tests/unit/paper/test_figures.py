@@ -84,7 +84,7 @@ def test_every_figure_says_where_it_comes_from(made, name):
     assert any(data in text.lower() for data in ("split", "training set", "one sentence"))
     if name != "positional-encodings":
         has_first_seed = FIGURES[name].section == "Attention"
-        assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
+        assert ("Seed 1." if has_first_seed or name == "learning-rate" else "Seeds 1, 2.") in text
 
 
 @pytest.mark.parametrize("rows", [ROWS, DEEP_ROWS], ids=["few", "deep"])
