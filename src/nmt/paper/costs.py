@@ -14,9 +14,8 @@ from nmt.paper.drawing import (
     PAGE,
     Drawing,
     Picture,
-    empty_figure,
-    finish,
     new_figure,
+    nothing,
 )
 from nmt.paper.measurements import run_results
 
@@ -53,7 +52,7 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
     data["seeds"] = rows[metric].count()
     data = data[data.seeds > 0].reset_index()
     if data.empty:
-        return empty_figure(drawing, f"No run of this table has a score of {metric}.")
+        return nothing(f"No run of this table has a score of {metric}.")
     width = COLUMN if len(costs) == 1 and len(data) <= ROWS_OF_A_COLUMN else PAGE
     figure = new_figure(width, 2.2)
     grid = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
@@ -67,11 +66,8 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_xlabel(COST_LABELS[column])
     grid[0].set_ylabel(METRICS[metric].label)
-    note = "Logarithmic horizontally."
-    if data.seeds.max() > 1:
-        note += " Means over seeds; bars: standard deviation over them."
-    small_print = drawing.small_print(f"Split {drawing.table.split}", drawing.runs, note)
-    return Picture(finish(figure, small_print, grid[0]), data)
+    note = "Bars: standard deviation over seeds." if data.seeds.max() > 1 else ""
+    return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
 
 
 def set_logarithmic(axes: Axes, values: pd.Series) -> None:
@@ -112,9 +108,5 @@ def speed(drawing: Drawing) -> Picture:
     axes.set_xlim(0, 1.18 * data.tokens_per_second.max())
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlabel("tokens per device-second", loc="right")  # long names leave narrow axes
-    devices = ", ".join(dict.fromkeys(data.device))
-    note = (
-        f"Target tokens of training, time of validation included. Device: {devices}. Means over"
-        " seeds."
-    )
-    return Picture(finish(figure, drawing.small_print("Training set", runs, note)), data)
+    note = f"Device: {', '.join(dict.fromkeys(data.device))}. Means over seeds."
+    return Picture(figure, data, "Training set", runs, note)

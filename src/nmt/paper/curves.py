@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, finish, new_figure
+from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
 from nmt.paper.results import Run
 
 # The rows of panels of learning curves, by the key in metrics.jsonl.
@@ -31,6 +31,8 @@ def learning_curves(drawing: Drawing) -> Picture:
     A row is the mean over its seeds, in a band of one standard deviation.
     """
     points = curve_points(drawing)
+    if points.empty:
+        return nothing("No training of this table has left a log.")
     panels = {key: label for key, label in PANELS.items() if key in set(points.metric)}
     axes_drawn = {key: label for key, label in AXES.items() if points[key].notna().all()}
     figure = new_figure(PAGE, 0.3 + 1.25 * len(panels))
@@ -50,16 +52,11 @@ def learning_curves(drawing: Drawing) -> Picture:
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.align_ylabels()
-    note = (
-        "Loss is the negative log-likelihood of a token in nats, without label smoothing; it and"
-        " perplexity compare only rows with the same vocabulary. FLOPs: 6 N D plus attention."
-    )
-    if points.seeds.max() > 1:
-        note += " Lines: mean over seeds. Bands: one standard deviation."
+    note = "Loss and perplexity compare only rows with the same vocabulary."
     if "dev_bleu" in panels and drawing.is_lowercased:
         note += " BLEU takes no account of case where a row learns lower-cased text."
-    small_print = drawing.small_print("Training set and split dev", drawing.single_runs, note)
-    return Picture(finish(figure, small_print, grid[0, 0]), points)
+    shows = "Training set and split dev"
+    return Picture(figure, points, shows, drawing.single_runs, note, grid[0, 0])
 
 
 def curve_points(drawing: Drawing) -> pd.DataFrame:
@@ -142,6 +139,5 @@ def learning_rate(drawing: Drawing) -> Picture:
         data.append(points.assign(experiments=", ".join(names)))
     axes.set(xlabel="updates", ylabel="learning rate", xlim=(0, None), ylim=(0, None))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    note = "As recorded while training."
-    small_print = drawing.small_print("Training set", drawing.first_runs, note)
-    return Picture(finish(figure, small_print, axes), pd.concat(data, ignore_index=True))
+    recorded = pd.concat(data, ignore_index=True)
+    return Picture(figure, recorded, "Training set", drawing.first_runs, legend_of=axes)

@@ -30,6 +30,7 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)
 COLUMN = 3.4
 PAGE = 7.0
 SMALL_PRINT = 5.5  # points
+MARGIN = 0.04  # inches around all that a figure has
 # The colors of Okabe and Ito, which any color vision can distinguish. Dashes and markers change
 # with them, so that rows differ in gray too; the numbers of these have no common divisor, so that
 # no two of many rows look the same.
@@ -57,8 +58,6 @@ STYLE: dict[RcKeyType, Any] = {
     "lines.markersize": 3,
     "errorbar.capsize": 2,
     "savefig.dpi": 150,
-    "savefig.bbox": "tight",  # the legend is above the figure, the small print below
-    "savefig.pad_inches": 0.04,
     "text.parse_math": False,  # titles and subwords may contain dollar signs
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text
 }
@@ -66,10 +65,18 @@ STYLE: dict[RcKeyType, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, and a line of data for each point, bar, line or cell that it shows."""
+    """A figure, and a line of data for each point, bar, line or cell that it shows.
+
+    shows: the split, or the sentence. runs: those drawn, none for formulas. note: what a reader
+    must know beside the caption. legend_of: the panel whose legend stands above all.
+    """
 
     figure: Figure
     data: pd.DataFrame
+    shows: str = ""
+    runs: tuple[Run, ...] = ()
+    note: str = ""
+    legend_of: Axes | None = None
 
 
 @dataclass(frozen=True)
@@ -82,33 +89,28 @@ class Drawing:
     files: RunFiles
 
     @cached_property
-    def runs(self) -> list[Run]:
+    def runs(self) -> tuple[Run, ...]:
         """The trained runs of the table's rows in their order, with every seed of experiments.
 
         Raises UserError where there are none.
         """
         rows = self.table.experiments
-        return find_trained_runs(self.files, self.reproduction, self.catalog, rows)
+        return tuple(find_trained_runs(self.files, self.reproduction, self.catalog, rows))
 
     @property
-    def single_runs(self) -> list[Run]:
+    def single_runs(self) -> tuple[Run, ...]:
         """The runs that are not ensembles: only these have files of a training."""
-        return [run for run in self.runs if not run.members]
+        return tuple(run for run in self.runs if not run.members)
 
     @property
-    def first_runs(self) -> list[Run]:
+    def first_runs(self) -> tuple[Run, ...]:
         """The run with the first seed of each row that is not an ensemble."""
-        return list({run.experiment: run for run in reversed(self.single_runs)}.values())[::-1]
+        return tuple({run.experiment: run for run in self.single_runs[::-1]}.values())[::-1]
 
     @property
     def rows(self) -> list[str]:
         """The rows of the table of which at least one run is trained."""
         return list(dict.fromkeys(run.experiment for run in self.runs))
-
-    @property
-    def corpus(self) -> str:
-        """The title of the corpus."""
-        return self.catalog.corpus(self.reproduction.corpus).title
 
     def title(self, experiment: str) -> str:
         """Return the title of one row, with a mark where it is stale."""
@@ -133,15 +135,6 @@ class Drawing:
             "label": self.title(experiment),
         }
 
-    def small_print(self, split: str, runs: list[Run], note: str) -> str:
-        """Return what data and seeds the figure shows, and what else a reader must know."""
-        seeds = dict.fromkeys(str(member.seed) for run in runs for member in run.trained_runs)
-        count = "Seed" if len(seeds) == 1 else "Seeds"
-        text = f"{self.corpus}. {split}. {count} {', '.join(seeds)}. {note}"
-        if any(run.stale for run in runs):
-            text += f" {MARK} Trained with other settings or data than there are now."
-        return text
-
 
 def draw(name: str, drawing: Drawing) -> Picture:
     """Return the figure FIGURES[name]; the same rows and results give the same figure."""
@@ -149,43 +142,54 @@ def draw(name: str, drawing: Drawing) -> Picture:
     of_trainings = figure.scope == "table" and "scores.json" not in figure.needs
     with matplotlib.rc_context(STYLE):
         if of_trainings and not drawing.single_runs:
-            return empty_figure(drawing, "No row of this table is a single model.")
-        return figure.function()(drawing)
+            picture = nothing("No row of this table is a single model.")
+        else:
+            picture = figure.function()(drawing)
+        finish(picture.figure, small_print(picture, drawing), picture.legend_of)
+    return picture
 
 
 def origin(name: str, drawing: Drawing) -> str:
     """Return the commits that trained the runs drawn, or for a formula the code's own."""
     needs_runs = "training.json" in figures.FIGURES[name].needs
-    return f"Commit {commits(drawing.runs) if needs_runs else commit()}"
+    return f"Commit {commits(list(drawing.runs)) if needs_runs else commit()}"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size in inches, for `finish` after it is drawn."""
+    """Return an empty figure of this size in inches."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def small_print(picture: Picture, drawing: Drawing) -> str:
+    """Return what data and seeds a figure shows, and what else a reader must know."""
+    seeds = dict.fromkeys(str(run.seed) for row in picture.runs for run in row.trained_runs)
+    count = "Seed" if len(seeds) == 1 else "Seeds"
+    parts = [drawing.catalog.corpus(drawing.reproduction.corpus).title, picture.shows]
+    parts += [f"{count} {', '.join(seeds)}" if seeds else "", picture.note]
+    if any(run.stale for run in picture.runs):
+        parts.append(f"{MARK} Trained with other settings or data than there are now")
+    return " ".join(f"{part.rstrip('.')}." for part in parts if part)
+
+
 def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
-    """Add the small print below, and the legend of one panel above all panels."""
+    """Write the small print below, and the legend of one panel above all panels."""
     width = figure.get_figwidth()
-    lines = textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))
-    style: dict[str, Any] = {"size": SMALL_PRINT, "color": "#555555", "va": "top"}
-    figure.text(0.01, -0.02, "\n".join(lines), **style)
+    text = "\n".join(textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT))))
+    figure.text(0.01, -0.02, text, size=SMALL_PRINT, color="#555555", va="top")
     if legend_of:
         handles, labels = legend_of.get_legend_handles_labels()
         letters = int(20 * width)  # of a line
         labels = [textwrap.fill(label, letters - 8) for label in labels]
-        columns = max(1, letters // (max(map(len, labels)) + 8))
-        columns = min(columns, len(labels))
+        columns = min(max(1, letters // (max(map(len, labels)) + 8)), len(labels))
         figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns)
     return figure
 
 
-def empty_figure(drawing: Drawing, sentence: str) -> Picture:
+def nothing(sentence: str) -> Picture:
     """Return a figure that says why there is nothing to draw."""
     figure = new_figure(COLUMN, 0.3)
     figure.text(0.5, 0.5, sentence, ha="center", va="center")
-    data = pd.DataFrame({"nothing_to_draw": [sentence]})
-    return Picture(finish(figure, f"{drawing.corpus}."), data)
+    return Picture(figure, pd.DataFrame({"nothing_to_draw": [sentence]}))
 
 
 def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
@@ -196,6 +200,7 @@ def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
     with matplotlib.rc_context(STYLE):  # The layout, once for both, takes longer than the writing.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        whole = figure.get_tightbbox().padded(MARGIN)  # with what is above and below
     without_time = {"CreationDate": None, "Creator": None, "Producer": None}
     forms: tuple[tuple[Path, str, dict], ...] = (
         (pdf, "pdf", {"Subject": origin, **without_time}),
@@ -203,4 +208,4 @@ def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
     )
     for path, form, metadata in forms:
         with atomic_write(path) as temporary, matplotlib.rc_context(STYLE):
-            figure.savefig(temporary, format=form, metadata=metadata)
+            figure.savefig(temporary, format=form, metadata=metadata, bbox_inches=whole)

@@ -42,8 +42,9 @@ FIGURES = {
         caption=(
             "Positions. Sinusoids (AIAYN section 3.5) of the first Transformer's width: all"
             " dimensions for 100 positions, even ones sines, odd ones cosines. Beside them the"
-            " product of two positions against their distance, of sinusoids and of rotary positions"
-            " (Su et al. 2021), and what ALiBi (Press et al. 2022) adds to the scores of each head;"
+            " product of two positions against their distance, as a share of that at distance 0, of"
+            " sinusoids and of rotary positions (vectors of ones that are rotated, Su et al. 2021),"
+            " and what ALiBi (Press et al. 2022) adds to the scores of each head;"
             " learned positions where a row has them."
         ),
         alt="sinusoids, products of positions by distance, and ALiBi",
@@ -92,8 +93,9 @@ FIGURES = {
         draw="nmt.paper.gradients:gradient_norms",
         needs=("training.json", "metrics.jsonl", "gradients.json"),
         caption=(
-            "Gradient norms of each layer before and after training, and of all parameters while"
-            " training. Before training those of Post-LN are largest in the last layers, and those"
+            "Gradient norms of each layer for a new model and for the averaged one, with the loss"
+            " of training's first update, and of all parameters while training, before clipping."
+            " Before training those of Post-LN are largest in the last layers, and those"
             " of Pre-LN are alike (Xiong et al. 2020, figure 3), which is why Post-LN needs"
             " warm-up."
         ),
@@ -129,7 +131,7 @@ FIGURES = {
         caption=(
             "Cost against quality: the table's first score of translations against the device-hours"
             " of training, validation included, and against its FLOPs (6 N D plus the products of"
-            " attention)."
+            " attention), both logarithmic."
         ),
         alt="scores against device-hours and FLOPs of training",
         scope="table",
@@ -162,8 +164,9 @@ FIGURES = {
         needs=("training.json", "attention.json"),
         caption=(
             "Self-attention of the encoder, as AIAYN draws it in figures 3 to 5: the heads of one"
-            " word, of a pronoun where there is one, and heads by their role. Lines go from the"
-            " subword that looks, above, to those it looks at, below."
+            " word, of a pronoun where there is one, and heads by their role: what they give most"
+            " weight on average (in brackets). Lines go from the subword that looks, above, to"
+            " those it looks at, below; the wider and darker, the larger the weight."
         ),
         alt="lines of the encoder's self-attention between two copies of a sentence",
         scope="reproduction",
@@ -174,8 +177,9 @@ FIGURES = {
         needs=("training.json", "attention.json"),
         caption=(
             "Self-attention of the decoder among the subwords that it reads while it translates:"
-            " the heads of one word, and heads by their role. Lines go from the subword that looks,"
-            " above, to those it looks at, below."
+            " the heads of one word, and heads by their role: what they give most weight on average"
+            " (in brackets). Lines go from the subword that looks, above, to those it looks at,"
+            " below."
         ),
         alt="lines of the decoder's self-attention between two copies of a translation",
         scope="reproduction",

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from nmt.paper.drawing import PAGE, Drawing, Picture, empty_figure, finish, new_figure
+from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
 
 # The parts of models that are stacks of layers, and how the axis names their layers
 PARTS = {"encoder": "E", "decoder": "D", "layer": ""}
@@ -20,7 +20,7 @@ def gradient_norms(drawing: Drawing) -> Picture:
     layers = layer_points(drawing)
     updates = update_points(drawing)
     if layers.empty:
-        return empty_figure(drawing, "No row of this table has layers on top of each other.")
+        return nothing("No row of this table has layers on top of each other.")
     figure = new_figure(PAGE, 2.2)
     *grid, last = figure.subplots(1, 3, sharey=True)
     for axes, (state, title) in zip(grid, STATES.items(), strict=True):
@@ -39,15 +39,9 @@ def gradient_norms(drawing: Drawing) -> Picture:
     grid[0].yaxis.set_major_formatter("{x:g}")
     grid[0].yaxis.set_minor_formatter(NullFormatter())
     grid[0].set_ylabel("gradient norm")
-    note = (
-        "By layer: E of the encoder, D of the decoder; the loss of training's first update (of a"
-        " large one a part), with dropout and label smoothing, for a new model and for the averaged"
-        " one. In training:"
-        " before clipping, as it was recorded. Means over seeds. As Xiong et al. 2020, figure 3."
-    )
-    small_print = drawing.small_print("Training set", drawing.single_runs, note)
+    note = "E: of the encoder; D: of the decoder. Means over seeds."
     data = pd.concat([layers, updates.assign(state="in training")], ignore_index=True)
-    return Picture(finish(figure, small_print, last), data)
+    return Picture(figure, data, "Training set", drawing.single_runs, note, last)
 
 
 def layer_points(drawing: Drawing) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from nmt.paper.drawing import COLORS, PAGE, Drawing, Picture, empty_figure, finish, new_figure
+from nmt.paper.drawing import COLORS, PAGE, Drawing, Picture, new_figure, nothing
 from nmt.paper.heatmaps import recorded
 
 # Lines of smaller weights are not drawn.
@@ -63,7 +63,7 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
         if layers:
             break
     else:
-        return empty_figure(drawing, f"No row of this table has {part} self-attention.")
+        return nothing(f"No row of this table has {part} self-attention.")
     words = values.source if part == "encoder" else values.inputs
     corpus = drawing.catalog.corpus(drawing.reproduction.corpus)
     language = corpus.source if part == "encoder" else corpus.target
@@ -77,17 +77,8 @@ def self_attention(drawing: Drawing, part: str) -> Picture:
         draw_panel(axes, panel, words)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    note = (
-        f"{drawing.title(run.experiment)}, {part}."
-        " Lines go from the subword that looks, above, to those it looks at, below; the wider and"
-        f" darker, the larger the weight, and none below {LEAST_WEIGHT}. Roles: what a head gives"
-        " most weight on average (in brackets); of each role the head that gives it most, if that"
-        f" is {LEAST_STRENGTH} or more. Another head: of those without a role, the one whose"
-        " largest weights have the largest mean. An underscore marks where a word begins. As AIAYN"
-        " figures 3 to 5."
-    )
-    figure = finish(figure, drawing.small_print(values.shown, [run], note))
-    return Picture(figure, line_data(panels, words))
+    note = f"{drawing.title(run.experiment)}. No line is of less than {LEAST_WEIGHT}"
+    return Picture(figure, line_data(panels, words), values.shown, (run,), note)
 
 
 def self_attention_panels(

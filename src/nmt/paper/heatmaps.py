@@ -14,9 +14,8 @@ from nmt.paper.drawing import (
     PAGE,
     Drawing,
     Picture,
-    empty_figure,
-    finish,
     new_figure,
+    nothing,
 )
 from nmt.paper.results import Run
 
@@ -90,7 +89,7 @@ def attention(drawing: Drawing) -> Picture:
     runs = {run: recorded(run) for run in drawing.first_runs}
     attending = {run: values for run, values in runs.items() if CROSS in values.maps}
     if not attending:
-        return empty_figure(drawing, "No row of this table has attention.")
+        return nothing("No row of this table has attention.")
     is_many = len(attending) > FEW_ROWS
     panels: list[AttentionPanel] = []
     for run, values in attending.items():
@@ -111,10 +110,8 @@ def attention(drawing: Drawing) -> Picture:
         axes.set_visible(False)
     bar: dict[str, Any] = {"shrink": 0.4, "aspect": 20, "pad": 0.02, "panchor": False}
     figure.colorbar(image, ax=grid, label="attention weight", **bar)
-    sentence = next(iter(attending.values())).shown
-    note = "An underscore marks where a word begins."
-    small_print = drawing.small_print(sentence, list(runs), note)
-    return Picture(finish(figure, small_print), panel_data(panels))
+    shown = next(iter(attending.values())).shown
+    return Picture(figure, panel_data(panels), shown, tuple(runs))
 
 
 def alignment(drawing: Drawing) -> Picture:
@@ -128,7 +125,7 @@ def alignment(drawing: Drawing) -> Picture:
             if CROSS in values.maps:
                 break
     else:
-        return empty_figure(drawing, "No row of this table is an RNNsearch.")
+        return nothing("No row of this table is an RNNsearch.")
     (panel,) = attention_panels(drawing.title(run.experiment), values, 0)
     cell = 2.2 / max(len(panel.source), 12)  # inches
     figure = new_figure(COLUMN, LABEL_HEIGHT + TITLE_LINE_HEIGHT + cell * len(panel.target))
@@ -136,10 +133,7 @@ def alignment(drawing: Drawing) -> Picture:
     image = draw_panel(axes, panel, "gray", cell, int(TITLE_LETTERS * COLUMN))
     bar: dict[str, Any] = {"shrink": 0.5, "aspect": 20, "pad": 0.03}
     figure.colorbar(image, ax=axes, label="attention weight", **bar)
-    note = "As Bahdanau et al. 2015, figure 3."
-    return Picture(
-        finish(figure, drawing.small_print(values.shown, [run], note)), panel_data([panel])
-    )
+    return Picture(figure, panel_data([panel]), values.shown, (run,))
 
 
 def attention_panels(title: str, values: Recorded, heads_drawn: int) -> list[AttentionPanel]:

@@ -12,9 +12,8 @@ from nmt.paper.drawing import (
     PAGE,
     Drawing,
     Picture,
-    empty_figure,
-    finish,
     new_figure,
+    nothing,
 )
 from nmt.paper.results import corpus_folder
 
@@ -34,7 +33,7 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     lowercased = drawing.is_lowercased
     data = length_points(drawing, "lowercased_bleu" if lowercased else "bleu")
     if data.empty:
-        return empty_figure(drawing, f"No range of lengths has {FEWEST_SENTENCES} sentences.")
+        return nothing(f"No range of lengths has {FEWEST_SENTENCES} sentences.")
     has_bars = data.seeds.max() > 1
     figure = new_figure(COLUMN if len(drawing.rows) <= ROWS_OF_A_COLUMN else PAGE, 2.2)
     axes = figure.subplots()
@@ -48,14 +47,9 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     axes.set_xticks(buckets.bucket, list(buckets.label))
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel(f"BLEU (sacreBLEU{', lower-cased' if lowercased else ''})")
-    note = (
-        "Below each range of lengths: how many sentences it holds; ranges of fewer than"
-        f" {FEWEST_SENTENCES} are left out."
-    )
-    if has_bars:
-        note += " Bars: standard deviation over seeds."
-    small_print = drawing.small_print(f"Split {drawing.table.split}", drawing.runs, note)
-    return Picture(finish(figure, small_print, axes), data)
+    shows = f"Split {drawing.table.split}"
+    note = "Bars: standard deviation over seeds." if has_bars else ""
+    return Picture(figure, data, shows, drawing.runs, note, axes)
 
 
 def length_points(drawing: Drawing, key: str) -> pd.DataFrame:
@@ -95,8 +89,7 @@ def subword_lengths(drawing: Drawing) -> Picture:
         axes.set(title=side, xlabel="subwords of a sentence", xlim=(0, None), ylim=(0, None))
     grid[0].set_ylabel("sentences (%)")
     note = "The last point of a line is the longest sentence; ends of sentences are not counted."
-    small_print = drawing.small_print("Training set", drawing.single_runs, note)
-    return Picture(finish(figure, small_print, grid[0]), data)
+    return Picture(figure, data, "Training set", drawing.single_runs, note, grid[0])
 
 
 def length_shares(drawing: Drawing) -> pd.DataFrame:

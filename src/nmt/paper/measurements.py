@@ -1,5 +1,7 @@
 """What runs scored and what they cost, one line for each."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from nmt.evaluation.cost import sustained_flops
@@ -12,7 +14,7 @@ RUN_COSTS = (
 )
 
 
-def run_results(runs: list[Run], split: str, metrics: list[str]) -> pd.DataFrame:
+def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataFrame:
     """Return one line for each run: its metrics, what it cost, and where it comes from.
 
     parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,

@@ -16,9 +16,8 @@ from nmt.paper.drawing import (
     PAGE,
     Drawing,
     Picture,
-    empty_figure,
-    finish,
     new_figure,
+    nothing,
 )
 from nmt.paper.heatmaps import heat_map
 from nmt.paper.results import find_runs
@@ -40,7 +39,7 @@ def positional_encodings(drawing: Drawing) -> Picture:
     models = {name: rows[name].model for name in drawing.table.experiments if name in rows}
     widths = [(name, model) for name, model in models.items() if isinstance(model, SelfAttention)]
     if not widths:
-        return empty_figure(drawing, "No row of this table has self-attention.")
+        return nothing("No row of this table has self-attention.")
     name, model = widths[0]
     d_k = model.d_k or model.d_model // model.heads
     encodings = sinusoids(model.d_model)
@@ -67,16 +66,8 @@ def positional_encodings(drawing: Drawing) -> Picture:
         image = heat_map(grid[3], similarity, "RdBu_r", (-1, 1), aspect="equal")
         grid[3].set(title="learned: cosines", xlabel="position", ylabel="position")
         figure.colorbar(image, ax=grid[3], ticks=(-1, 0, 1), aspect=25, pad=0.02)
-    note = (
-        f"AIAYN section 3.5 with d_model = {model.d_model}, as {rows[name].title} has it, Su et al."
-        " 2021 and Press et al. 2022 with its heads. Products: of the encodings of two positions,"
-        " or of two vectors of ones that are rotated, as a share of that at distance 0; of learned"
-        " positions the mean over pairs of positions."
-    )
-    if learned is None:
-        note += " Formulas: no split, no seed."
-    figure = finish(figure, f"{drawing.corpus}. {note}")
-    return Picture(figure, position_data(encodings, products, slopes))
+    note = f"d_model {model.d_model} and {model.heads} heads, as {rows[name].title} has them"
+    return Picture(figure, position_data(encodings, products, slopes), note=note)
 
 
 def sinusoids(d_model: int) -> np.ndarray:

@@ -1,8 +1,10 @@
 """The figure of beam search: BLEU by beam and by length penalty."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from nmt.paper.drawing import COLUMN, Drawing, Picture, finish, new_figure
+from nmt.paper.drawing import COLUMN, Drawing, Picture, new_figure
 from nmt.paper.results import Run
 
 
@@ -22,12 +24,11 @@ def search(drawing: Drawing) -> Picture:
     signatures = dict.fromkeys(
         run.read("dev.sweep.json")["signature"] for run in drawing.single_runs
     )
-    note = f"What is not varied is the row's own. Means over seeds. {'; '.join(signatures)}."
-    small_print = drawing.small_print("Split dev", drawing.single_runs, note)
-    return Picture(finish(figure, small_print, beam_axes), data)
+    note = f"Means over seeds. {'; '.join(signatures)}"
+    return Picture(figure, data, "Split dev", drawing.single_runs, note, beam_axes)
 
 
-def search_points(runs: list[Run]) -> pd.DataFrame:
+def search_points(runs: Sequence[Run]) -> pd.DataFrame:
     """Return dev BLEU and relative length by beam and by alpha, as means over a row's seeds."""
     points = [
         {
