@@ -126,6 +126,7 @@ def described_run(run: Run, page: Path) -> dict:
     paths += sorted(folder.glob("*.translations.txt"))
     described = {
         "seeds": run.seeds,
+        "facts": {},
         "files": {
             path.name: Path(os.path.relpath(path, page)).as_posix()
             for path in paths

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from nmt.configuration import Ensemble
 from nmt.files import write_json, write_text
 from nmt.pages.index import index_page, shown_figures
 from nmt.paper.drawing import Drawing, draw, save
@@ -66,6 +67,20 @@ def test_every_row_of_ours_has_links_and_cited_ones_have_none(made):
     assert set(re.findall(r'<a href="#(row-[^"]+)">', page)) == anchors
     assert "<td>Their_system (published only)</td>" in page
     assert "<td></td>" in page  # an empty cell leads nowhere
+
+
+def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
+    chosen = paper_runs.reproduction((1,))
+    catalog = paper_runs.make_runs(tmp_path, root, chosen)
+    ensemble = Ensemble(title="Both", members={"demo-transformer": (1,), "demo-rnnsearch": (1,)})
+    catalog = catalog.model_copy(update={"ensembles": {"both": ensemble}})
+    systems = chosen.tables["systems"].model_copy(update={"experiments": ["both"]})
+    chosen = chosen.model_copy(update={"tables": {"systems": systems}})
+    write_text(tmp_path / "made-up" / "tables" / "systems.csv", "")
+    page = index_page(chosen, catalog, RunFiles(tmp_path / "runs"), tmp_path / "made-up")
+    assert "Ensemble of demo-transformer 1, demo-rnnsearch 1" in page
+    anchors = re.findall(r'id="row-([^"]+)"', page)
+    assert anchors == ["both", "demo-transformer", "demo-rnnsearch"]
 
 
 def test_every_address_of_a_file_is_right(made):
