@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nmt import command
-from nmt.configuration.overrides import BEFORE_KEY
 from nmt.files import atomic_write, read_json
 from nmt.paper.results import COLLECTED_CURVES, COLLECTED_RUNS
 from nmt.training.metrics import read_metrics
@@ -39,7 +38,7 @@ def main(args: argparse.Namespace) -> None:
     for corpus in sorted(path for path in args.runs.iterdir() if path.is_dir()):
         paths = sorted(corpus.glob("*/*/*.translations.txt"))
         names = {path.relative_to(corpus).as_posix(): path for path in paths}
-        declared = {name: path for name, path in names.items() if BEFORE_KEY not in name}
+        declared = {name: path for name, path in names.items() if "+" not in name}
         if declared:
             write_bytes(args.output / f"{corpus.name}.tar.xz", lzma.compress(archive(declared)))
 

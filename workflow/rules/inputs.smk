@@ -142,7 +142,7 @@ def figure_inputs_of(name, table):
         "metrics.jsonl": run_files("metrics.jsonl", rows),
         "scores.json": translated(f"{split}.scores.json", rows),
         "gradients.json": run_files("gradients.json", single),
-        "attention.json": run_files("attention.json", single),
+        "attention.json": first_seed("attention.json", single),
         "dev.sweep.json": run_files("dev.sweep.json", single),
         "model": run_files("model", learned),
         "tokens": token_folders("train", single),

@@ -26,7 +26,6 @@ rule make_translations_page:
         ],
         source=text_of_a_table(CORPUS.source),
         references=text_of_a_table(CORPUS.target),
-        significance="results/{reproduction}/tables/{table}.significance.json",
         configuration="results/{reproduction}/configuration.json",
     output:
         "results/{reproduction}/translations-{table}.html",
@@ -42,8 +41,7 @@ rule make_translations_page:
         f"python {SCRIPTS}/browse.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --table {wildcards.table}"
         " --translations {input.translations} --source {input.source}"
-        " --references {input.references} --significance {input.significance}"
-        " --output {output} --log {log}"
+        " --references {input.references} --output {output} --log {log}"
 
 
 rule make_index:

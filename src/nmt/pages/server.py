@@ -8,7 +8,7 @@ from threading import Lock
 
 from nmt.errors import UserError
 from nmt.pages.render import explorer_page
-from nmt.serving.attention import as_json, attend
+from nmt.serving.attention import attend
 from nmt.serving.folder import TranslationModel
 
 LOOPBACK = "127.0.0.1"
@@ -42,8 +42,7 @@ class ExplorerServer(ThreadingHTTPServer):
         except (ValueError, KeyError, TypeError, RecursionError):
             raise UserError('the request is not {"sentence": TEXT} as JSON.') from None
         with self.turn:
-            beam = self.model.experiment.decoding.beam
-            return as_json(self.model, attend(self.model, sentence, beam))
+            return attend(self.model, sentence)
 
 
 class ExplorerHandler(BaseHTTPRequestHandler):

@@ -65,7 +65,7 @@ def dropped_pairs(files: RunFiles, name: str, corpus: Corpus, split: str) -> dic
     """Return the pairs that the corpus's filters of raw text have dropped, by filter."""
     if split != "train" or not corpus.cleaning.filters:
         return {}
-    return read_json(corpus_folder(files, name) / "clean" / "train.json", ["dropped"])["dropped"]
+    return read_json(corpus_folder(files, name) / "raw" / "train.json", ["dropped"])["dropped"]
 
 
 def corpus_columns(meta: dict, by_filters: dict[str, int]) -> dict:

@@ -229,8 +229,7 @@ def setting_columns(row: str, catalog: Catalog) -> dict:
     model = experiment.model
     if isinstance(model, SelfAttention):
         columns |= {key: getattr(model, key) for key in ("layers", "d_model", "d_ff", "heads")}
-        width = model.d_model // model.heads
-        columns |= {"d_k": model.d_k or width, "d_v": model.d_v or width, "dropout": model.dropout}
+        columns |= {"d_k": model.key_width, "d_v": model.value_width, "dropout": model.dropout}
     return columns
 
 
