@@ -30,8 +30,11 @@ report: "workflow/report/overview.rst"
 rule all:
     default_target: True
     input:
-        f"results/{REPRODUCTION.name}/index.html",  # needs all tables, figures and pages
-        f"results/{REPRODUCTION.name}/SHA256SUMS",
+        models_and_translations(),
+        [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
+        [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
+        translations_pages(),
+        [f"results/{REPRODUCTION.name}/{name}" for name in ("index.html", "SHA256SUMS")],
 
 
 # `snakemake table3` makes that table and its figures, `snakemake search` the one of the search.

@@ -68,7 +68,7 @@ def test_the_table_of_data_counts_what_filters_dropped(tmp_path):
     values = {"title": "T", "source": "en", "target": "de", "license": "free"}
     corpus = Corpus(**values, generated=generated, cleaning=cleaning)
     counts = {"raw": 60, "kept": 56, "dropped": {"script": 1, "duplicates": 3}}
-    write_json(tmp_path / "corpora" / "demo" / "clean" / "train.json", counts)
+    write_json(tmp_path / "corpora" / "demo" / "raw" / "train.json", counts)
     meta = {"sentences": 50, "dropped": {"empty": 1, "too_long": 2, "ratio": 3}}
     meta |= dict.fromkeys(
         ["source_tokens", "target_tokens", "source_unknown", "target_unknown"], 500

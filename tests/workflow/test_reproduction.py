@@ -170,7 +170,7 @@ def test_a_copy_with_what_snakemake_keeps_repeats_nothing(made, tmp_path):
     folder = copy_repository(tmp_path / "a copy")
     for name in ("results", ".snakemake/metadata"):
         source = f"{made / name}/"
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-a", f"{source}.", folder / name], check=True)
     assert planned_jobs(folder) == set()
 

@@ -170,6 +170,15 @@ def translations_pages():
     ]
 
 
+def models_and_translations():
+    """Return the models, translations and scores behind the default tables."""
+    files = run_files("model", ROWS)
+    for table in REPRODUCTION.default_tables.values():
+        for name in ("translations.txt", "scores.json"):
+            files += translated(f"{table.split}.{name}", table.experiments)
+    return list(dict.fromkeys(files))
+
+
 def first_seed(name, rows):
     """Return a file of each row's run with its first seed, or of an ensemble's only run."""
     return [translated(name, [row])[0] for row in rows]

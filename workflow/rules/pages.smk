@@ -66,16 +66,10 @@ rule make_index:
         " --reproduction {input.configuration} --output {output} --log {log}"
 
 
-# `sha256sum --check` verifies a copy of the results with it.
+# `sha256sum --check` verifies a copy of the results with it. The index comes last of all else.
 rule write_checksums:
     input:
-        run_files("model", ROWS),
-        [
-            translated(f"{table.split}.{name}", table.experiments)
-            for table in REPRODUCTION.default_tables.values()
-            for name in ("translations.txt", "scores.json")
-        ],
-        index="results/{reproduction}/index.html",
+        "results/{reproduction}/index.html",
     output:
         "results/{reproduction}/SHA256SUMS",
     log:
@@ -83,7 +77,8 @@ rule write_checksums:
     conda:
         "../../envs/nmt.yaml"
     params:
-        folder=subpath(input.index, parent=True),
+        files=models_and_translations(),
+        folder=subpath(input[0], parent=True),
     shell:
-        "(find {input} {params.folder} -type f ! -name SHA256SUMS -print0 | sort -zu"
+        "(find {params.files} {params.folder} -type f ! -name SHA256SUMS -print0 | sort -zu"
         " | xargs -0 sha256sum) > {output} 2> {log}"
