@@ -49,6 +49,7 @@ class Workplace:
         profile = yaml.safe_load((self.folder / PROFILE).read_text())
         for resources in profile["set-resources"].values():
             resources.pop("gpu", None)
+            resources["mem_mb"] = 2000
         training = profile["set-resources"]["train"]
         training |= {"runtime": 30, "slurm_partition": "gpu", **of_training}
         profile["set-threads"] = {"train": 1}

@@ -10,6 +10,24 @@ from snakemake.exceptions import WorkflowError
 STARTED = time.time()
 
 
+def check_cluster():
+    """End before a cluster gets jobs that it cannot run: SLURM's plugin quotes none of these."""
+    texts = [Path.cwd(), ROOT, *workflow.configfiles, *(workflow.config_settings.config_args or ())]
+    for text in map(str, texts):
+        if re.search(r"[\"'`$\\\n]", text):
+            raise WorkflowError(
+                f"{text} has a quote, a dollar sign or a backslash in it, which job scripts would"
+                " not survive: rename the folder, or write it into the configuration's file."
+            )
+    if shlex.quote(sys.executable) != sys.executable:
+        raise WorkflowError(
+            f"Jobs of a cluster cannot start '{sys.executable}': make the environment in a folder"
+            " whose path has no spaces and no signs of the shell."
+        )
+    if shutil.which("squeue"):
+        refuse_to_start_twice()
+
+
 def refuse_to_start_twice():
     """End where SLURM still runs jobs that a killed snakemake had submitted from this folder.
 
@@ -58,8 +76,8 @@ def say_what_went_wrong():
 
 
 onstart:
-    if not workflow.local_exec and shutil.which("squeue"):
-        refuse_to_start_twice()
+    if not workflow.local_exec:
+        check_cluster()
 
 
 onsuccess:
