@@ -185,16 +185,16 @@ def first_seed(name, rows):
 
 
 def training_resource(name, default):
-    """Return a number that the command line or a profile sets for train, as in set-resources."""
+    """Return what the command line or a profile sets for train, as in set-resources."""
     given = workflow.resource_settings.overwrite_resources.get("train", {})
-    return given[name].value if name in given else default
+    return given[name].raw if name in given else default
 
 
 # The GPUs of a training on all of its nodes, and its processes: one for each GPU, at least one for
 # each node
-GPUS = training_resource("gpu", 0)
-NODES = training_resource("nodes", 1)
-PROCESSES = max(training_resource("processes", 1), GPUS, NODES)
+GPUS = int(training_resource("gpu", 0))
+NODES = int(training_resource("nodes", 1))
+PROCESSES = max(int(training_resource("processes", 1)), GPUS, NODES)
 
 
 def mpi_of_a_training():

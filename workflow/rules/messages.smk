@@ -24,6 +24,11 @@ def check_cluster():
             f"Jobs of a cluster cannot start '{sys.executable}': make the environment in a folder"
             " whose path has no spaces and no signs of the shell."
         )
+    if NODES > 1 and GPUS and "--gpus-per-node" not in str(training_resource("slurm_extra", "")):
+        raise WorkflowError(
+            f"SLURM may give one of the {NODES} nodes more of the {GPUS} GPUs than another: add"
+            f" --gpus-per-node={GPUS // NODES} to train's slurm_extra."
+        )
     if shutil.which("squeue"):
         refuse_to_start_twice()
 
