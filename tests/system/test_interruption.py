@@ -1,51 +1,40 @@
-"""Killed and resumed equals uninterrupted; kill_points.py does the same at more points and with
-whole workflows.
-"""
+"""Killed and resumed equals uninterrupted, bit for bit."""
 
 import os
-import re
+from signal import SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from tests.support.killed_trainings import INT, KILL, TERM, Point, Trainings, log_of
+from tests.support.killed_trainings import Point, Trainings, contents, log_of
 
-ROW = "tiny-transformer"
+INTERRUPTED = 75  # the exit code of a training that has saved its state
 
 
 @pytest.fixture(scope="module")
 def trainings(tmp_path_factory):
-    made = Trainings(
-        tmp_path_factory.mktemp("trainings"), updates=150, interval=10, bleu_interval=30, average=3
-    )
-    made.run(ROW)
-    return made
+    folder = tmp_path_factory.mktemp("trainings")
+    return Trainings(folder, updates=150, interval=10, bleu_interval=30, average=3)
 
 
 @pytest.mark.parametrize(
-    ("point", "ending"),
+    ("point", "code"),
     [
-        (Point("half-way", TERM, update=20), 75),
-        (
-            Point(
-                "a checkpoint is there, its state is not",
-                KILL,
-                at="after checkpoints/00000030.safetensors",
-            ),
-            -KILL,
-        ),
+        (Point(SIGTERM, update=20), INTERRUPTED),
+        (Point(SIGKILL, at="after checkpoints/00000030.safetensors"), -SIGKILL),
+        (Point(SIGKILL, at="before state.safetensors"), -SIGKILL),
+        (Point(SIGKILL, at="before training.json"), -SIGKILL),
     ],
+    ids=["update", "checkpoint without its state", "state being written", "end"],
 )
-def test_a_killed_training_goes_on_as_if_nothing_had_happened(
-    trainings, record_property, point, ending
-):
-    _, ended, calls, equal = trainings.interrupted(ROW, ending, point)
-    log = log_of(trainings.folder / ROW / f"point-{ending}" / "seed-1")
-    record_property("printed", re.findall("going on from update .*", log)[-1])
-    assert (ended, calls) == (ending, 2)
-    assert equal
+def test_a_killed_training_goes_on_as_if_nothing_had_happened(trainings, tmp_path, point, code):
+    run = tmp_path / "run"
+    assert trainings.interrupted(run, point) == code
+    # The first state is written at update 10 at the earliest.
+    assert ("going on from update" in log_of(run)) == (point.at != "before state.safetensors")
+    assert contents(run) == contents(trainings.whole)
 
 
-@pytest.mark.parametrize(("signal", "is_queued"), [(TERM, True), (INT, False)])
+@pytest.mark.parametrize(("signal", "is_queued"), [(SIGTERM, True), (SIGINT, False)])
 def test_ctrl_c_does_not_queue_a_slurm_job_again(
     trainings, tmp_path, monkeypatch, signal, is_queued
 ):
@@ -58,7 +47,7 @@ def test_ctrl_c_does_not_queue_a_slurm_job_again(
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    point = Point("a checkpoint is there", signal, at="after checkpoints/00000020.safetensors")
-    _, ended, _, equal = trainings.interrupted(ROW, 100 + signal, point)
-    assert (ended, equal) == (75, True)
+    point = Point(signal, at="after checkpoints/00000020.safetensors")
+    assert trainings.interrupted(tmp_path / "run", point) == INTERRUPTED
+    assert contents(tmp_path / "run") == contents(trainings.whole)
     assert (tmp_path / "asked").exists() is is_queued

@@ -13,24 +13,22 @@ import torch
 
 from nmt.files import read_json
 from nmt.models.weights import load_tensors
-from nmt.training.run_folder import locked
 from tests.support.killed_trainings import LONGEST, last_update, wait_for
 from tests.support.tiny_training import arguments, prepare
-from tests.system.learn_in_parts import losses, torchrun
-
-KINDS = ("transformer", "decoder-only", "moe")
-UPDATES = 20  # more than two epochs
+from tests.system.learn_in_parts import KINDS, losses, torchrun
 
 
 @cache
-def of_four_parts(processes: int) -> dict[str, list[float]]:
-    return losses(processes, 4, KINDS, UPDATES)
+def learned_by(processes: int) -> dict[str, list[float]]:
+    """Return the losses of KINDS, the same parts learned by so many processes."""
+    return losses(processes)
 
 
 @pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("family", KINDS)
 def test_processes_that_share_four_parts_equal_one_that_has_them_all(processes, family):
-    assert of_four_parts(processes)[family] == pytest.approx(of_four_parts(1)[family], abs=1e-6)
+    expected = learned_by(1)[family]
+    assert learned_by(processes)[family] == pytest.approx(expected, abs=1e-6)
 
 
 @contextmanager
@@ -77,17 +75,6 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_pat
     expected, _ = load_tensors(folder / "whole" / "checkpoints" / "00000150.safetensors")
     for name, tensor in tensors.items():
         torch.testing.assert_close(tensor, expected[name], rtol=0, atol=1e-3)
-
-
-def test_a_folder_that_is_held_is_refused(folder, root):
-    (state,) = folder.glob("whole/state-*")
-    train = [root / "src" / "train.py", *arguments(folder, folder / "whole", device_tokens=500)]
-    with locked(state):
-        process = subprocess.run(
-            [*torchrun(2), *train], capture_output=True, text=True, timeout=LONGEST, check=False
-        )
-    assert process.returncode != 0
-    assert f"error: another process is training in {state}" in process.stderr
 
 
 def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path):
