@@ -17,7 +17,7 @@ from nmt.models.build import build_uninitialized
 from nmt.models.weights import average, require_same_parameters
 from nmt.serving.folder import save_model
 from nmt.text.subwords import SubwordPair
-from nmt.training.run_folder import TRAINING_REMEDY, checkpoints_to_average
+from nmt.training.run_folder import checkpoints_to_average
 
 
 def main(args: argparse.Namespace) -> None:
@@ -25,7 +25,7 @@ def main(args: argparse.Namespace) -> None:
     catalog = load_catalog(args.catalog)
     corpus = catalog.corpus(args.corpus)
     experiment = catalog.experiment(args.experiment)
-    training = read_json(args.training, ["updates", "settings", "made_by"], TRAINING_REMEDY)
+    training = read_json(args.training, ["updates", "settings", "made_by"])
     checkpoints = checkpoints_to_average(args.checkpoints, experiment.training, training["updates"])
     weights = average(checkpoints)
     subwords = SubwordPair.load(args.subwords)

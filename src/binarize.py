@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog, lookup
-from nmt.data.tokens import write_tokens
+from nmt.data.writing import write_tokens
 from nmt.files import atomic_write
 from nmt.text.subwords import SubwordPair
 

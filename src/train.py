@@ -82,7 +82,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
                 stopping.go_on_later(group)
             return EXIT_STOPPED
         if group.is_main:
-            folder.publish(trainer, counters, validation.example())
+            folder.publish(trainer, counters)
     return None
 
 

@@ -8,14 +8,11 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from nmt.errors import UserError
 
-# Arguments of scripts that name files to write
-OUTPUTS = (
-    *("log", "output", "output_source", "output_target"),
-    *("csv", "markdown", "html", "latex", "pdf", "png"),
-)
+Number = TypeVar("Number", int, float)
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
@@ -122,7 +119,6 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     logging.basicConfig(level=logging.INFO, format="%(message)s", force=True)
     code = 1
     try:
-        check_outputs(vars(args))
         if args.log:
             add_log(args.log)
         result = main(args) or 0
@@ -147,22 +143,6 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     sys.exit(code)
 
 
-def check_outputs(values: dict) -> None:
-    """Raise UserError when an output would overwrite a file that another argument names.
-
-    values: the parsed arguments by name.
-    """
-    paths = []
-    for name, value in values.items():
-        candidates = value if isinstance(value, list) else [value]
-        paths += [(name, path.resolve()) for path in candidates if isinstance(path, Path)]
-    for output, path in paths:
-        others = [name for name, other in paths if name != output and other == path]
-        if output in OUTPUTS and others:
-            option, other = (name.replace("_", "-") for name in (output, others[0]))
-            raise UserError(f"--{option} and --{other} are both {path}: choose another output.")
-
-
 def explain(error: OSError) -> str:
     """Return a sentence about an error of the operating system."""
     path = os.fsdecode(error.filename2 or error.filename or "")  # TensorBoard's are bytes
@@ -182,25 +162,21 @@ def add_log(path: Path) -> None:
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     """Return a type for add_argument: an integer from `least` to `most`."""
-
-    def integer(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            bound = f"below {least}" if value < least else f"above {most}"
-            raise argparse.ArgumentTypeError(f"{value} is {bound}")
-        return value
-
-    return integer
+    return within(int, least, most)
 
 
 def number(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
     """Return a type for add_argument: a finite number from `least` to `most`."""
+    return within(float, least, most)
 
-    def real(text: str) -> float:
-        value = float(text)
+
+def within(kind: Callable[[str], Number], least: Number, most: Number) -> Callable[[str], Number]:
+    """Return a function that reads a number and raises ArgumentTypeError outside the bounds."""
+
+    def number(text: str) -> Number:
+        value = kind(text)
         if not least <= value <= most:  # also true for NaN
-            upper = "up" if most == sys.float_info.max else f"to {most}"
-            raise argparse.ArgumentTypeError(f"{value} is not a number from {least} {upper}")
+            raise argparse.ArgumentTypeError(f"{value} is not from {least} to {most}")
         return value
 
-    return real
+    return number

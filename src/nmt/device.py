@@ -34,8 +34,9 @@ def choose_device(gpus: int = 0) -> torch.device:
     gpus: how many GPUs the job was given. With one or more nothing runs on the CPU, or on a GPU
     that has work already: raises UserError.
     """
-    require_gpu(gpus)
     if not torch.cuda.is_available():
+        if gpus:
+            raise UserError(f"a GPU was asked for and torch can use none: {reason_for_no_gpu()}.")
         return torch.device("cpu")
     count = torch.cuda.device_count()
     index = claim([str(torch.cuda.get_device_properties(i).uuid) for i in range(count)])
@@ -56,19 +57,13 @@ def choose_device(gpus: int = 0) -> torch.device:
     return device
 
 
-def require_gpu(gpus: int) -> None:
-    """Raise UserError where a job was given GPUs and torch can use none, with torch's reason."""
-    if not gpus or torch.cuda.is_available():
-        return
-    reason = "it sees none; CUDA_VISIBLE_DEVICES may hide them"
+def reason_for_no_gpu() -> str:
+    """Return why torch can use no GPU, as it says itself."""
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-    raise UserError(
-        f"a GPU was asked for and torch can use none ({reason}): ask for none (gpu: 0) to compute"
-        " on the CPU."
-    )
+        return str(error).partition("\n")[0].rstrip(".")
+    return "it sees none; CUDA_VISIBLE_DEVICES may hide them"
 
 
 def claim(names: Sequence[str]) -> int | None:
@@ -109,13 +104,6 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
     if device.type == "meta":
         return nullcontext()
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
-
-
-def autocast_dtype(device: torch.device) -> torch.dtype | None:
-    """Return the type in which `autocast` computes matrix products now, None where it is off."""
-    if device.type == "meta" or not torch.is_autocast_enabled(device.type):
-        return None
-    return torch.get_autocast_dtype(device.type)
 
 
 @contextmanager

@@ -2,27 +2,19 @@
 
 import errno
 import fcntl
-import glob
 import gzip
 import hashlib
 import json
 import logging
 import os
 import shutil
-import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, cast
+from typing import IO
 
 from nmt.errors import UserError
-
-# The umask can only be read by setting it, which is safe at import: there is only one thread.
-UMASK = os.umask(0o077)
-os.umask(UMASK)
-SECONDS_OF_A_DAY = 86_400
 
 
 @contextmanager
@@ -33,39 +25,31 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     also become a folder: create one at the temporary path. (Replacing a folder takes two renames,
     and there is no folder in between.) All files get the permissions that the umask leaves,
     whatever library wrote them: safetensors lets only their owner read them. A symbolic link stays,
-    and what it points to is replaced. A device or a pipe is written to as it is.
+    and what it points to is replaced. A device or a pipe is written to as it is. What a killed
+    process leaves in .NAME.partial is removed when the same path is written again.
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
         return
     path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(path.parent, path.name) as folder:
+    folder = path.parent / f".{path.name}.partial"
+    remove(folder)
+    folder.mkdir(parents=True)
+    try:
         temporary = folder / path.name
         yield temporary
         for item in [temporary, *temporary.rglob("*")]:
             if item.is_file():
-                item.chmod(0o666 & ~UMASK)
+                item.chmod(folder.stat().st_mode & 0o666)
             flush_to_disk(item)
         if path.is_dir() and temporary.is_dir():
             # os.replace cannot replace a folder that is not empty.
             os.replace(path, folder / "replaced")
         os.replace(temporary, path)
+    finally:
+        remove(folder)
     flush_to_disk(path.parent)
-
-
-@contextmanager
-def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which nobody else can open and which is removed at the end.
-
-    So are those of the same name that processes left a day ago or earlier, when they were killed.
-    """
-    for leftover in parent.glob(f".{glob.escape(name)}.????????.partial"):
-        if time.time() - leftover.stat().st_mtime > SECONDS_OF_A_DAY:
-            shutil.rmtree(leftover, ignore_errors=True)
-    with TemporaryDirectory(prefix=f".{name}.", suffix=".partial", dir=parent) as folder:
-        yield Path(folder)
 
 
 def flush_to_disk(path: Path) -> None:
@@ -96,14 +80,14 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def lock(file: IO[str], wait: bool = False) -> bool:
+def lock(file: IO[str]) -> bool:
     """Lock an open file until it is closed, or until this process ends, however.
 
-    Returns False where another process holds it, unless that is waited for. Where the file system
-    has no locks, as Lustre without flock, that is a warning.
+    Returns False where another process holds it. Where the file system has no locks, as Lustre
+    without flock, that is a warning.
     """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:
@@ -144,25 +128,20 @@ def write_json(path: str | Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(
-    path: str | Path, keys: Iterable[str] = (), remedy: str = "delete it and make it again"
-) -> dict:
-    """Return the object in a JSON file.
+def read_json(path: str | Path, keys: Iterable[str] = ()) -> dict:
+    """Return the object in a JSON file, which must have these keys.
 
-    keys: those that it must have. remedy: what brings the file back. Raises UserError when the file
-    is missing, is no object in JSON or lacks a key.
+    Raises UserError when the file is missing or damaged.
     """
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
+        missing = [key for key in keys if key not in value]
+        if missing or not isinstance(value, dict):
+            raise ValueError(f"it has no {missing[0]!r}" if missing else "it has no keys")
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}): {remedy}.") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{path} is damaged (it has no keys and values): {remedy}.")
-    for key in keys:
-        if key not in value:
-            raise UserError(f"{path} is damaged (it has no {key!r}): {remedy}.")
+    except (ValueError, TypeError) as error:  # a number contains no key
+        raise UserError(f"{path} is damaged ({error}): delete it and make it again.") from None
     return value
 
 
@@ -176,20 +155,10 @@ def read_lines(path: str | Path) -> Iterator[str]:
     Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip
     is damaged.
     """
-    with open_lines(path) as file:
-        yield from decode_lines(file, str(path))
-
-
-@contextmanager
-def open_lines(path: str | Path) -> Iterator[IO[bytes]]:
-    """Yield a text file, plain or .gz, opened as bytes.
-
-    Raises UserError when the file is missing, or its gzip is damaged wherever it is read.
-    """
     path = Path(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            yield cast(IO[bytes], file)
+            yield from decode_lines(file, str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

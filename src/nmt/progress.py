@@ -40,11 +40,6 @@ class Progress(tqdm):
             desc=description, total=total, unit=f" {unit}", initial=completed, leave=False
         )
 
-    @property
-    def completed(self) -> int:
-        """Units of work that are done."""
-        return self.n
-
     def display(self, *args, **kwargs) -> bool:
         """Draw the bar, on a terminal."""
         return self.shows_bar and super().display(*args, **kwargs)

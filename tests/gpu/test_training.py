@@ -8,9 +8,8 @@ from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.models.build import build
 from nmt.models.experts import Experts
-from nmt.training.counters import Counters
 from nmt.training.distributed import ProcessGroup
-from nmt.training.state import load_state, save_state
+from nmt.training.state import Counters, load_state, save_state
 from nmt.training.trainer import Trainer
 from tests.support.families import (
     FAMILIES,

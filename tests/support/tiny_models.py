@@ -12,7 +12,7 @@ from nmt.configuration import (
     Generated,
     Training,
 )
-from nmt.data.tokens import write_tokens
+from nmt.data.writing import write_tokens
 from nmt.files import write_lines
 from nmt.models.build import build
 from nmt.models.weights import parameters

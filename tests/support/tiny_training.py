@@ -11,7 +11,8 @@ import yaml
 from nmt.configuration import Training, load_catalog
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
-from nmt.data.tokens import ParallelTokens, write_tokens
+from nmt.data.tokens import ParallelTokens
+from nmt.data.writing import write_tokens
 from nmt.files import write_lines
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds
@@ -107,7 +108,7 @@ def make_loop(folder: Path) -> TrainingLoop:
     validation = Validation.load(folder / "tokens-dev", *text, experiment.decoding)
     device = torch.device("cpu")
     model = build(experiment.model, subwords.source.size, subwords.target.size)
-    machine = Machine(device, 2e6, {False: multiply_adds(model)})
+    machine = Machine(2e6, {False: multiply_adds(model)})
     trainer = Trainer(model, experiment.training, ProcessGroup(device), seed=1)
     run = RunFolder(folder / "run", experiment, {"seed": 1})
     run.state_folder.mkdir(parents=True)

@@ -21,8 +21,6 @@ def end(tmp_path):
             "from nmt.files import atomic_write\n"
             f"def main(args):\n    {main}\n"
             "parser = command.arguments('A script.')\n"
-            "parser.add_argument('--input', type=Path)\n"
-            "parser.add_argument('--output', type=Path)\n"
             "command.run(main, parser)\n"
         )
         streams = {"stdout": subprocess.PIPE} | streams
@@ -79,15 +77,6 @@ def test_a_script_that_is_stopped_leaves_nothing(end, tmp_path):
     )
     assert process.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
-
-
-def test_what_is_read_is_not_replaced(end, tmp_path):
-    (tmp_path / "text").write_text("mine")
-    (tmp_path / "link").symlink_to("text")
-    process = end("args.output.write_text('new')", "--input", "link", "--output", "text")
-    assert process.returncode == 1
-    assert "--output and --input" in process.stderr
-    assert (tmp_path / "text").read_text() == "mine"
 
 
 def test_messages_go_to_the_log_too(end, tmp_path):

@@ -1,7 +1,6 @@
 """Which GPU a process gets, where torch says that there are some."""
 
 import multiprocessing
-import re
 import time
 from types import SimpleNamespace
 
@@ -79,45 +78,18 @@ def test_a_process_that_chooses_twice_keeps_its_gpu(two_gpus, caplog):
     assert not caplog.messages
 
 
-def test_a_gpu_computes_float32_exactly_and_attention_without_plans_for_each_shape(two_gpus):
-    torch.backends.cudnn.allow_tf32 = True
-    torch.backends.cuda.enable_cudnn_sdp(True)
-    choose_device()
-    assert not torch.backends.cudnn.allow_tf32
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
-
-
-def test_a_stranger_s_link_harms_nothing(tmp_path, two_gpus):
-    (tmp_path / "mine").write_text("text")
-    (tmp_path / f"nmt-{device.os.getuid()}-{NAMES[0]}.lock").symlink_to(tmp_path / "mine")
-    assert choose_device().index == 0
-    assert (tmp_path / "mine").read_text() == "text"
-
-
 def test_ranks_that_find_no_free_gpu_share_as_their_numbers_say(two_gpus, monkeypatch):
     monkeypatch.setattr(device, "claim", lambda names: None)
     monkeypatch.setenv("LOCAL_RANK", "3")
     assert choose_device().index == 1
 
 
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        (
-            RuntimeError("The driver is too old (found 1).\nUpdate it"),
-            "driver is too old (found 1).",
-        ),
-        (AssertionError("Torch not compiled with CUDA enabled"), "not compiled with CUDA"),
-        (None, "CUDA_VISIBLE_DEVICES"),
-    ],
-)
-def test_a_gpu_that_is_asked_for_and_not_there_is_said_with_the_reason(monkeypatch, reason, said):
+def test_a_gpu_that_is_asked_for_and_not_there_is_said_with_torch_s_reason(monkeypatch):
     def init():
-        if reason:
-            raise reason
+        raise RuntimeError("The driver is too old (found 1).\nUpdate it")
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "init", init)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match="driver is too old"):
         choose_device(gpus=1)
     assert choose_device().type == "cpu"

@@ -77,18 +77,14 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_what_a_killed_process_left_is_no_output_and_goes_after_a_day(tmp_path):
+def test_what_a_killed_process_left_goes_when_the_file_is_written_again(tmp_path):
     program = (
         "import os, signal; from nmt.files import atomic_write\n"
         "with atomic_write('out') as temporary:\n"
         "    temporary.touch(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode < 0
-    (left,) = tmp_path.iterdir()
-    assert left.name.endswith(".partial")
-    write_text(tmp_path / "out", "it may be of a living process")
-    assert names_below(tmp_path) == sorted([left.name, "out", "out"])
-    os.utime(left, (0, 0))
+    assert not (tmp_path / "out").exists()
     write_text(tmp_path / "out", "new")
     assert names_below(tmp_path) == ["out"]
 
@@ -121,11 +117,11 @@ def test_a_file_system_without_hard_links_gets_copies(tmp_path, monkeypatch):
     assert (tmp_path / "two").read_text() == "text"
 
 
-@pytest.mark.parametrize("text", ['{"bleu": 1}', "[]", '{"seed": 1', ""])
-def test_damaged_json_names_its_file_and_what_brings_it_back(tmp_path, text):
+@pytest.mark.parametrize("text", ['{"bleu": 1}', "[]", '["seed"]', "7", '{"seed": 1', ""])
+def test_damaged_json_names_its_file(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=r"file\.json .*: make it again"):
-        read_json(path, ["seed"], "make it again")
+    with pytest.raises(UserError, match=str(path)):
+        read_json(path, ["seed"])
     path.write_text('{"seed": 1}')
-    assert read_json(path, ["seed"], "make it again") == {"seed": 1}
+    assert read_json(path, ["seed"]) == {"seed": 1}

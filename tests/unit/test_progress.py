@@ -12,7 +12,6 @@ def test_lines_in_the_log_and_no_bar_off_a_terminal(monkeypatch, caplog, capfd):
     with Progress("training", 12, "updates", completed=10) as counter:
         counter.update(loss=1.5)
         counter.update()
-        assert counter.completed == 12
     assert [message.partition(" updates")[0] for message in caplog.messages] == [
         "training: 11 of 12",
         "training: 12 of 12",

@@ -5,7 +5,6 @@ This module has the part of torch's BatchSampler (`Batches.epoch`) and of its Da
 number alone, so training can go on in the middle of an epoch, and on any number of ranks.
 """
 
-import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -99,13 +98,6 @@ class Batches:
         first = torch.full((len(indices), 1), BOS)
         without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
         return Batch(source, torch.cat([first, without_end], dim=1), target)
-
-    def padding(self) -> float:
-        """Return the fraction of an epoch's tokens that is padding."""
-        sides = (self.source_lengths, self.target_lengths)
-        batches = list(itertools.chain.from_iterable(self.epoch(1)))
-        whole = sum(len(batch) * int(side[batch].max()) for batch in batches for side in sides)
-        return 1 - sum(int(side.sum()) for side in sides) / whole
 
     def part_of_rank(
         self, batches: list[np.ndarray], partition: Partition

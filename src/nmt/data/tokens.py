@@ -1,25 +1,17 @@
 """Parallel text as subword ids, in memory-mapped .npy files that are never read whole."""
 
 import hashlib
-from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from nmt.configuration import Cleaning
-from nmt.data.encoding import REASONS, encode_pairs
-from nmt.data.writing import RaggedWriter
 from nmt.errors import UserError
-from nmt.files import read_json, read_lines, write_json
-from nmt.progress import Progress
-from nmt.text.chunks import chunked, in_processes
-from nmt.text.readers import pair_lines
+from nmt.files import read_json
 from nmt.text.subwords import SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
-REMEDY = "delete {folder} and run snakemake, or binarize.py, which make it again"
+REMEDY = "delete it and make it again"
 
 
 class Ragged:
@@ -59,7 +51,7 @@ class Ragged:
 class ParallelTokens:
     """Sentence pairs as ids.
 
-    meta: counts, and a `fingerprint` of the contents, as `write_tokens` wrote them.
+    meta: counts, and a `fingerprint` of the contents, as `nmt.data.writing` wrote them.
     """
 
     source: Ragged
@@ -74,19 +66,16 @@ class ParallelTokens:
         when the folder is missing, or files in it are missing or damaged.
         """
         folder = Path(folder)
-        remedy = REMEDY.format(folder=folder)
         keys = ("sentences", "vocabulary_sizes", "vocabularies", "fingerprint")
-        meta = read_json(folder / "meta.json", keys, remedy)
+        meta = read_json(folder / "meta.json", keys)
         try:
             if check and meta["fingerprint"] != fingerprint(folder):
-                raise UserError(f"{folder} is damaged (its checksum is another): {remedy}.")
+                raise UserError(f"{folder} is damaged (its checksum is another): {REMEDY}.")
             arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         except FileNotFoundError as error:
-            raise UserError(f"{error.filename} is not there: {remedy}.") from None
+            raise UserError(f"{error.filename} is not there.") from None
         source = Ragged(arrays["source"], arrays["source_offsets"])
         target = Ragged(arrays["target"], arrays["target_offsets"])
-        if not len(source) == len(target) == meta["sentences"]:
-            raise UserError(f"{folder} is damaged (meta.json is not of its files): {remedy}.")
         return cls(source, target, meta)
 
     def require_vocabulary(self, subwords: SubwordPair, folder: Path) -> None:
@@ -115,62 +104,7 @@ def sentence_lengths(folder: Path, side: str) -> np.ndarray:
     try:
         return np.diff(np.load(path))
     except (OSError, ValueError, EOFError) as error:
-        raise UserError(
-            f"{path} cannot be read ({error}): {REMEDY.format(folder=folder)}."
-        ) from None
-
-
-def write_tokens(
-    folder: Path,
-    subwords: SubwordPair,
-    source: Path,
-    target: Path,
-    cleaning: Cleaning | None,
-    jobs: int,
-) -> dict:
-    """Encode two parallel text files into a new folder; return what is written to its meta.json.
-
-    With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
-    subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
-    stays. `jobs` processes encode; memory use does not grow with the text.
-
-    Raises UserError when the files' line counts differ, or no pair is left.
-    """
-    folder.mkdir()
-    dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
-    lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    encoded = in_processes(partial, (encode_pairs, subwords, cleaning), chunked(lines), jobs)
-    with (
-        closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
-        closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
-        Progress("binarize", None, "pairs") as progress,
-    ):
-        for pairs in encoded:
-            source_writer.extend(pairs.source)
-            target_writer.extend(pairs.target)
-            for reason, count in pairs.dropped.items():
-                dropped[reason] += count
-            progress.update(pairs.count)
-    if not source_writer.sequences:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
-        after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
-        raise UserError(
-            f"no sentence pair is left of {source} and {target}{after_cleaning}: check the files"
-            " and `cleaning`."
-        )
-    meta = {
-        "sentences": source_writer.sequences,
-        "source_tokens": source_writer.end,
-        "source_unknown": source_writer.unknown,
-        "target_tokens": target_writer.end,
-        "target_unknown": target_writer.unknown,
-        "dropped": dropped,
-        "vocabulary_sizes": [subwords.source.size, subwords.target.size],
-        "vocabularies": subwords.checksums,
-        "fingerprint": fingerprint(folder),
-    }
-    write_json(folder / "meta.json", meta)
-    return meta
+        raise UserError(f"{path} cannot be read ({error}).") from None
 
 
 def fingerprint(folder: Path) -> str:

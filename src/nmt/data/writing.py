@@ -1,74 +1,107 @@
-"""Writers of token files, whose lengths are not known in advance."""
+"""Parallel text encoded as subword ids and written to token files."""
 
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from nmt.data.encoding import Encoded
-from nmt.text.subwords import UNK
+from nmt.configuration import Cleaning
+from nmt.data.encoding import REASONS, Encoded, encode_pairs
+from nmt.data.tokens import fingerprint
+from nmt.errors import UserError
+from nmt.files import read_lines, write_json
+from nmt.progress import Progress
+from nmt.text.chunks import chunked, in_processes
+from nmt.text.readers import pair_lines
+from nmt.text.subwords import UNK, SubwordPair
 
-SMALL_TOKEN = np.dtype("<u2")
-TOKEN = np.dtype("<u4")
-OFFSET = np.dtype("<i8")
+
+def write_tokens(
+    folder: Path,
+    subwords: SubwordPair,
+    source: Path,
+    target: Path,
+    cleaning: Cleaning | None,
+    jobs: int,
+) -> dict:
+    """Encode two parallel text files into a new folder; return what is written to its meta.json.
+
+    With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
+    subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
+    stays. `jobs` processes encode. In memory is 8 bytes a sentence, the rest goes to the files.
+
+    Raises UserError when the files' line counts differ, or no pair is left.
+    """
+    folder.mkdir()
+    dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
+    lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
+    encoded = in_processes(partial, (encode_pairs, subwords, cleaning), chunked(lines), jobs)
+    with (
+        closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
+        closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
+        Progress("binarize", None, "pairs") as progress,
+    ):
+        for pairs in encoded:
+            source_writer.extend(pairs.source)
+            target_writer.extend(pairs.target)
+            for reason, count in pairs.dropped.items():
+                dropped[reason] += count
+            progress.update(pairs.count)
+    if not source_writer.sequences:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
+        raise UserError(
+            f"no sentence pair is left of {source} and {target}{after_cleaning}: check the files"
+            " and `cleaning`."
+        )
+    meta = {
+        "sentences": source_writer.sequences,
+        "source_tokens": source_writer.tokens,
+        "source_unknown": source_writer.unknown,
+        "target_tokens": target_writer.tokens,
+        "target_unknown": target_writer.unknown,
+        "dropped": dropped,
+        "vocabulary_sizes": [subwords.source.size, subwords.target.size],
+        "vocabularies": subwords.checksums,
+        "fingerprint": fingerprint(folder),
+    }
+    write_json(folder / "meta.json", meta)
+    return meta
 
 
 class RaggedWriter:
     """A writer of sequences to <side>.npy and <side>_offsets.npy, which `close` completes.
 
-    Counted are sequences, tokens (`end`) and, among these, unknown ones.
+    Counted are sequences, tokens and, among these, unknown ones.
     """
 
     def __init__(self, folder: Path, side: str, vocabulary_size: int):
-        fits_small = vocabulary_size <= np.iinfo(SMALL_TOKEN).max + 1
-        self.tokens = GrowingArray(folder / f"{side}.npy", SMALL_TOKEN if fits_small else TOKEN)
-        self.offsets = GrowingArray(folder / f"{side}_offsets.npy", OFFSET)
-        self.offsets.extend(np.zeros(1))
+        self.file = (folder / f"{side}.npy").open("wb")
+        self.offsets = folder / f"{side}_offsets.npy"
+        self.dtype = np.dtype("<u2" if vocabulary_size <= 2**16 else "<u4")
+        self.lengths = [np.zeros(1, np.int64)]
         self.sequences = 0
-        self.end = 0
+        self.tokens = 0
         self.unknown = 0
-
-    def extend(self, sequences: Encoded) -> None:
-        """Append sequences."""
-        self.tokens.extend(sequences.tokens)
-        self.offsets.extend(self.end + np.cumsum(sequences.lengths))
-        self.sequences += len(sequences.lengths)
-        self.end += len(sequences.tokens)
-        self.unknown += int(np.count_nonzero(sequences.tokens == UNK))
-
-    def close(self) -> None:
-        """Complete both files."""
-        self.tokens.close()
-        self.offsets.close()
-
-
-class GrowingArray:
-    """A writer of a one-dimensional .npy file whose length is not known in advance.
-
-    Its header is overwritten at the end: numpy pads headers so that the final length fits.
-    """
-
-    def __init__(self, path: Path, dtype: np.dtype):
-        self.file = path.open("wb")
-        self.dtype = dtype
-        self.length = 0
         self.write_header()
 
     def write_header(self) -> None:
-        """Write the header for the present length."""
-        header = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
-            "fortran_order": False,
-            "shape": (self.length,),
-        }
+        """Write the header for the present length; numpy pads it so that any length fits."""
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.tokens,)}
         np.lib.format.write_array_header_1_0(self.file, header)
 
-    def extend(self, values: np.ndarray) -> None:
-        """Append values to the file."""
-        self.file.write(values.astype(self.dtype, copy=False).tobytes())
-        self.length += len(values)
+    def extend(self, sequences: Encoded) -> None:
+        """Append sequences."""
+        self.file.write(sequences.tokens.astype(self.dtype).tobytes())
+        self.lengths.append(sequences.lengths)
+        self.sequences += len(sequences.lengths)
+        self.tokens += len(sequences.tokens)
+        self.unknown += int(np.count_nonzero(sequences.tokens == UNK))
 
     def close(self) -> None:
-        """Write the final header and close the file."""
+        """Write the final header and the offsets."""
         with self.file:
             self.file.seek(0)
             self.write_header()
+        np.save(self.offsets, np.concatenate(self.lengths).cumsum().astype("<i8"))

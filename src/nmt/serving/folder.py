@@ -70,7 +70,7 @@ def read_configuration(folder: Path) -> dict:
     path = folder / "configuration.json"
     if not path.exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    return read_json(path, KEYS, REMEDY.format(folder=folder))
+    return read_json(path, KEYS)
 
 
 class TranslationModel:

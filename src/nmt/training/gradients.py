@@ -1,6 +1,5 @@
 """The gradient norm of each layer, before and after training: Xiong et al. 2020, section 3."""
 
-import math
 import re
 from collections import defaultdict
 
@@ -8,12 +7,11 @@ from nmt.configuration import Training
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
-from nmt.models.protocol import PAD, Model
+from nmt.models.protocol import Model
 from nmt.training.distributed import ProcessGroup
-from nmt.training.schedule import source_weight
-from nmt.training.trainer import Trainer, seed_random
+from nmt.training.trainer import Trainer
 
-# About the most tokens a side whose gradient is measured, which fit where a CPU has little memory
+# About the most tokens of a side that go through a model at a time, which any machine has room for
 MOST_TOKENS = 4096
 # The rest of a model: embeddings, output and what stands between encoder and decoder
 REST = "rest"
@@ -36,22 +34,14 @@ def gradient_norms(
     """Return the norm of the gradient of each layer's parameters, in the model's order.
 
     The loss is that of training's first update, dropout and label smoothing included: the mean over
-    its target tokens. An update of more than MOST_TOKENS is represented by every n-th sentence of
-    each of its micro-batches.
+    its target tokens.
     """
     device = next(model.parameters()).device
     batches = Batches.for_training(tokens, settings, seed)
-    chunks = math.ceil(settings.batch_tokens / MOST_TOKENS)
-    batch = next(batches.updates(1, 0, Partition(chunks=chunks), device))
-    # Each micro-batch's first chunk
-    measured = {n: chunk for n, chunk in batch.micro_batches.items() if n % chunks == 0}
-    target_tokens = sum(int((chunk.target_out != PAD).sum()) for chunk in measured.values())
+    partition = Partition.coarsest(settings, rank=0, world_size=1, device_tokens=MOST_TOKENS)
     trainer = Trainer(model, settings, ProcessGroup(device), seed)
-    model.train()
-    for number, micro_batch in measured.items():
-        seed_random(seed, 1, number)
-        total, _ = trainer.objective(micro_batch, source_weight(1, settings.source_loss))
-        (total / target_tokens).backward()
+    trainer.backward(next(batches.updates(1, 0, partition, device)), update=1)
+    trainer.scaler.unscale_(trainer.optimizer)
     squares: dict[str, float] = defaultdict(float)
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:

@@ -12,12 +12,11 @@ import torch
 from nmt.data.batch import UpdateBatch
 from nmt.errors import UserError
 from nmt.progress import Progress
-from nmt.training.counters import Counters
 from nmt.training.machine import Machine
 from nmt.training.metrics import Metrics
 from nmt.training.run_folder import RunFolder
 from nmt.training.schedule import learning_rate, source_weight
-from nmt.training.state import load_state, save_state
+from nmt.training.state import Counters, load_state, save_state
 from nmt.training.stopping import Stopped, TimeLimit, stop_signals
 from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation, dev_nll, perplexity
@@ -182,7 +181,6 @@ class TrainingLoop:
             seconds=round(counters.seconds, 2),
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
-            memory=self.machine.memory(),
         )
         shown = {name: f"{value:.3f}" for name, value in means.items()}
         self.progress.update(0, **shown, tokens_per_second=speed)

@@ -1,7 +1,6 @@
 """What the machine can do, and how much of it training uses."""
 
 import platform
-import resource
 import shlex
 import sys
 import time
@@ -25,13 +24,12 @@ AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16"
 
 @dataclass(frozen=True)
 class Machine:
-    """One rank's device, and what a model asks of it.
+    """What a device can do, and what a model asks of it.
 
     peak: the device's rate in FLOP/s. multiply_adds: the model's (nmt.models.flops), by whether the
     source is learned as well.
     """
 
-    device: torch.device
     peak: float
     multiply_adds: dict[bool, dict[str, float]]
 
@@ -44,21 +42,12 @@ class Machine:
         counted = {False: multiply_adds(model)}
         if training.source_loss:
             counted[True] = multiply_adds(model, source_too=True)
-        peak = matrix_product_rate(device, dtype)
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)  # not of the measured products
-        return cls(device, peak, counted)
+        return cls(matrix_product_rate(device, dtype), counted)
 
     def flops(self, batch: UpdateBatch, source_too: bool) -> float:
         """Return the FLOPs of one update, summed over ranks."""
         tokens = batch.source_tokens, batch.target_tokens
         return training_flops(self.multiply_adds[source_too], len(batch.sentences), *tokens)
-
-    def memory(self) -> int:
-        """Return the peak memory so far, in bytes."""
-        if self.device.type == "cuda":
-            return torch.cuda.max_memory_allocated(self.device)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def least_tokens(device: torch.device, config: configuration.Model) -> int:

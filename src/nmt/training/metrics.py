@@ -5,9 +5,7 @@ import os
 from pathlib import Path
 
 from nmt.errors import UserError
-from nmt.files import open_lines, write_lines
-
-REMEDY = "delete it: the training goes on, and its learning curves begin there"
+from nmt.files import write_lines
 
 
 class Metrics:
@@ -48,17 +46,15 @@ class Metrics:
             self.board.flush()
 
 
-def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
+def read_metrics(path: Path) -> list[dict]:
     """Return all whole lines; a kill may have left half of the last one.
 
-    path: of a log, or of one compressed by gzip. remedy: what brings the file back. Raises
-    UserError for any other line that is none of a log.
+    Raises UserError for any other line that is none of a log.
     """
     if not path.exists():
         return []
     entries = []
-    with open_lines(path) as file:
-        lines = file.read().splitlines()
+    lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
@@ -66,5 +62,5 @@ def read_metrics(path: Path, remedy: str = REMEDY) -> list[dict]:
             entries.append(entry)
         except (ValueError, TypeError, KeyError):
             if number < len(lines):
-                raise UserError(f"{path} is damaged at line {number}: {remedy}.") from None
+                raise UserError(f"{path} is damaged at line {number}: delete it.") from None
     return entries

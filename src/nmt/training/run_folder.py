@@ -11,14 +11,12 @@ from pathlib import Path
 
 from nmt.configuration import Experiment, Training
 from nmt.errors import UserError
-from nmt.files import atomic_write, link, lock, read_json, remove, write_json
+from nmt.files import atomic_write, link, lock, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
-from nmt.training.counters import Counters
+from nmt.training.state import Counters
 from nmt.training.trainer import Trainer
 from nmt.training.validation import has_diverged
-
-TRAINING_REMEDY = "delete it and run snakemake, which makes it again from the run's state"
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,18 @@ class RunFolder:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Hold the state's folder, cleared of what a killed call left half-written.
+        """Hold the state's folder; it is freed when this process ends, however.
 
-        Raises UserError where another process holds it, and where the training there was begun with
-        other defaults.
+        Raises UserError where another process holds it.
         """
-        with locked(self.state_folder):
-            for leftover in self.state_folder.rglob(".*.partial"):
-                remove(leftover)
-            record_settings(self.state_folder, self.settings)
+        self.state_folder.mkdir(parents=True, exist_ok=True)
+        with open(self.state_folder / "lock", "w") as file:
+            if not lock(file):
+                raise UserError(
+                    f"another process is training in {self.state_folder}: stop it, or wait until it"
+                    " ends."
+                )
+            write_json(self.state_folder / "settings.json", self.settings)
             yield
 
     def checkpoints(self, pattern: str = "[0-9]*") -> list[Path]:
@@ -102,10 +103,10 @@ class RunFolder:
             if int(path.stem.removeprefix("best-")) > update:
                 remove(path)
 
-    def publish(self, trainer: Trainer, counters: Counters, example: str) -> None:
+    def publish(self, trainer: Trainer, counters: Counters) -> None:
         """Give the output folder checkpoints (as hard links), metrics and, last, training.json.
 
-        example: a source sentence of the dev set. Warns of a training that has diverged.
+        Warns of a training that has diverged.
         """
         diverged = has_diverged(counters.dev_nll, trainer.model.output.out_features)
         if diverged:
@@ -126,7 +127,6 @@ class RunFolder:
             "seconds": round(counters.seconds, 1),
             "device_seconds": round(counters.device_seconds, 1),
             "diverged": diverged,
-            "example": example,
             "parameters": count_parameters(trainer.model).parameters,
             "made_by": counters.made_by,
             "settings": self.settings,
@@ -153,36 +153,3 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
             " which take them from the run's state-* folder."
         )
     return [folder / name for name in names]
-
-
-def record_settings(folder: Path, settings: dict) -> None:
-    """Write settings.json.
-
-    Raises UserError where the training there was begun with other settings: a default that was
-    changed.
-    """
-    path = folder / "settings.json"
-    begun = read_json(path, ["model", "training"]) if path.exists() else settings
-    for part in ("model", "training"):
-        for key, value in begun[part].items():
-            if settings[part].get(key, value) != value:
-                raise UserError(
-                    f"the training in {folder} was begun with {key} {value}: move the folder away,"
-                    " or take the change back."
-                )
-    write_json(path, settings)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process; it is freed when the process ends, however.
-
-    Raises UserError where another process holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as file:
-        if lock(file) is False:
-            raise UserError(
-                f"another process is training in {folder}: stop it, or wait until it ends."
-            )
-        yield

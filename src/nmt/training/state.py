@@ -1,13 +1,80 @@
-"""All that training needs to go on as if nothing had happened, in one file."""
+"""What a training has done so far, and all that it needs to go on as if nothing had happened."""
 
 import logging
-from dataclasses import asdict
+import math
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from nmt.configuration import Training
+from nmt.data.batch import UpdateBatch
 from nmt.errors import UserError
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
-from nmt.training.counters import Counters
 from nmt.training.trainer import Trainer
+
+MOST_SKIPPED = 10  # updates in a row
+
+
+@dataclass
+class Counters:
+    """Counts since the first update; seconds are of training, validation included.
+
+    The names of the fields are keys of saved states.
+    """
+
+    update: int = 0
+    epoch: int = 1
+    update_in_epoch: int = 0  # updates done in this epoch
+    target_tokens: int = 0
+    flops: float = 0.0  # as nmt.models.flops counts them
+    seconds: float = 0.0
+    device_seconds: float = 0.0  # seconds times the number of ranks
+    dev_nll: float = 0.0  # of the last interval
+    best_dev_nll: float = math.inf
+    intervals_since_best: int = 0
+    skipped: int = 0  # updates whose gradient was NaN or infinite
+    skipped_in_a_row: int = 0
+    # Code and machine of each call that made updates, in their order
+    made_by: list[dict] = field(default_factory=list)
+
+    def begin(self, batch: UpdateBatch) -> None:
+        """Count one more update, which learns from `batch`."""
+        self.update += 1
+        self.epoch = batch.epoch
+        self.update_in_epoch = batch.update_in_epoch
+        self.target_tokens += batch.target_tokens
+
+    def spend(self, seconds: float, world_size: int) -> None:
+        """Count time of the wall clock."""
+        self.seconds += seconds
+        self.device_seconds += seconds * world_size
+
+    def count_skipped(self, gradient_norms: list[float]) -> None:
+        """Count the updates that were skipped, of the last ones with these norms.
+
+        Raises UserError when MOST_SKIPPED in a row were skipped.
+        """
+        for norm in gradient_norms:
+            is_skipped = not math.isfinite(norm)
+            self.skipped += is_skipped
+            self.skipped_in_a_row = self.skipped_in_a_row + 1 if is_skipped else 0
+            if self.skipped_in_a_row == MOST_SKIPPED:
+                raise UserError(
+                    f"the gradient was NaN or infinite in {MOST_SKIPPED} updates in a row, up to"
+                    f" update {self.update} or just before: lower the learning rate."
+                )
+
+    def record_dev_nll(self, nll: float) -> None:
+        """Note the dev set's negative log-likelihood after one more interval."""
+        self.dev_nll = nll
+        self.intervals_since_best += 1
+        if nll < self.best_dev_nll:
+            self.best_dev_nll, self.intervals_since_best = nll, 0
+
+    def is_finished(self, settings: Training) -> bool:
+        """Return whether all updates are done, or patience has run out."""
+        patience = settings.patience
+        out_of_patience = patience is not None and self.intervals_since_best >= patience
+        return self.update >= settings.updates or out_of_patience
 
 
 def save_state(path: Path, trainer: Trainer, counters: Counters, fingerprint: str) -> None:

@@ -19,7 +19,6 @@ from nmt.training.distributed import ProcessGroup
 
 SECONDS_BEFORE_LIMIT = 120
 SECONDS_TO_BE_KILLED = 600
-PAUSES = (5, 20)  # seconds, before a squeue that does not answer is asked once more
 
 
 @dataclass
@@ -61,8 +60,9 @@ class TimeLimit:
     """The time limit of this process's SLURM job; without a job there is none."""
 
     def __init__(self) -> None:
-        self.end = end_of_job(math.inf)
+        left = seconds(of_job("%L") or "") if in_job() else math.inf
         self.last_update = time.monotonic()
+        self.end = self.last_update + left
         self.longest_update = 0.0  # in seconds, with the validation and the state after it
 
     def is_near(self) -> bool:
@@ -70,31 +70,14 @@ class TimeLimit:
         moment = time.monotonic()
         self.longest_update = max(self.longest_update, moment - self.last_update)
         self.last_update = moment
-        ready = moment + self.longest_update + SECONDS_BEFORE_LIMIT
-        if ready >= self.end:
-            self.end = end_of_job(self.end)  # the limit may have been changed
-        return ready >= self.end
+        return moment + self.longest_update + SECONDS_BEFORE_LIMIT >= self.end
 
 
-def end_of_job(otherwise: float) -> float:
-    """Return when the job's time is over, by time.monotonic().
-
-    otherwise: what is returned outside of jobs, and where squeue does not answer.
-    """
-    left = seconds(of_job("%L") or "") if in_job() else None
-    return otherwise if left is None else time.monotonic() + left
-
-
-def seconds(text: str) -> float | None:
-    """Return SLURM's 1-02:03:04, 2:03:04 or 3:04 in seconds, None for what is no time.
-
-    UNLIMITED is infinite.
-    """
-    if text == "UNLIMITED":
-        return math.inf
+def seconds(text: str) -> float:
+    """Return SLURM's 1-02:03:04, 2:03:04 or 3:04 in seconds; what is no time is infinite."""
     fields = re.fullmatch(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)", text)
     if not fields:
-        return None
+        return math.inf
     days, hours, minutes, rest = (int(field or 0) for field in fields.groups())
     return 86400 * days + 3600 * hours + 60 * minutes + rest
 
@@ -137,13 +120,8 @@ def requeue() -> bool:
 
 def of_job(field: str) -> str | None:
     """Return a field of this process's job in squeue's format, or None without an answer."""
-    for pause in (0, *PAUSES):
-        time.sleep(pause)
-        job = os.environ["SLURM_JOB_ID"]
-        answer = output_of("squeue", "--noheader", f"--jobs={job}", f"--format={field}")
-        if answer is not None:
-            return answer
-    return None
+    job = os.environ["SLURM_JOB_ID"]
+    return output_of("squeue", "--noheader", f"--jobs={job}", f"--format={field}")
 
 
 def output_of(*command: str) -> str | None:

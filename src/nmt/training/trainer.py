@@ -47,6 +47,14 @@ class Trainer:
         """
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
+        sums = self.backward(batch, update)
+        self.group.sum_gradients(self.model)
+        norm = self.optimizer_step()
+        self.sums += sums.where(norm.isfinite(), 0)
+        self.gradient_norms.append(norm)
+
+    def backward(self, batch: UpdateBatch, update: int) -> Tensor:
+        """Give the parameters this rank's gradient, scaled for float16; return its `sums`."""
         self.model.train()
         source_weight = schedule.source_weight(update, self.settings.source_loss)
         sums = torch.zeros_like(self.sums)
@@ -55,10 +63,7 @@ class Trainer:
             total, micro_sums = self.objective(micro_batch, source_weight)
             self.scaler.scale(total * (1 / batch.target_tokens)).backward()
             sums += micro_sums
-        self.group.sum_gradients(self.model)
-        norm = self.optimizer_step()
-        self.sums += sums.where(norm.isfinite(), 0)
-        self.gradient_norms.append(norm)
+        return sums
 
     def objective(self, batch: Batch, source_weight: float) -> tuple[Tensor, Tensor]:
         """Return what is minimized, as a sum over target tokens, and what is logged.

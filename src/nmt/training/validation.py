@@ -18,7 +18,7 @@ from nmt.errors import UserError
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
-from nmt.text.subwords import UNK, SubwordPair
+from nmt.text.subwords import SubwordPair
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
@@ -61,15 +61,6 @@ class Validation:
     def batches(self) -> Batches:
         """The batches that the loss is measured on."""
         return Batches.for_evaluation(self.tokens)
-
-    def example(self) -> str:
-        """Return a source sentence for model cards: the first that is short and all known.
-
-        It is the text that subwords are made of.
-        """
-        sentences = self.tokens.source.lists()
-        short = (tokens for tokens in sentences if 0 < len(tokens) <= 20 and UNK not in tokens)
-        return self.subwords.source.decode(next(short, sentences[0]))
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""

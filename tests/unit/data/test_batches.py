@@ -66,14 +66,6 @@ def test_an_update_of_several_micro_batches_learns_from_mixed_lengths():
     assert np.median(within_updates) > 20
 
 
-def test_padding_is_that_of_loaded_batches(tokens):
-    batches = Batches(tokens, BUDGET, 1)
-    loaded = [batches.load(batch) for update in batches.epoch(1) for batch in update]
-    sides = [side for batch in loaded for side in (batch.source.tokens, batch.target_out)]
-    padded = sum(int((side == PAD).sum()) for side in sides)
-    assert batches.padding() == pytest.approx(padded / sum(side.numel() for side in sides))
-
-
 def test_epochs_differ_and_are_the_same_every_time(tokens):
     def order(seed, epoch):
         return [batch.tolist() for (batch,) in Batches(tokens, BUDGET, seed).epoch(epoch)]

@@ -10,7 +10,6 @@ from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
-from nmt.training import gradients
 from nmt.training.distributed import ProcessGroup
 from nmt.training.gradients import REST, gradient_norms, layer_of
 from nmt.training.trainer import Trainer
@@ -35,28 +34,6 @@ def test_layers_add_up_to_the_gradient_of_the_first_update(tmp_path, row):
     trainer.train_step(batch, learning_rate=0.1, update=1)
     [norm] = trainer.pop_gradient_norms()
     assert math.hypot(*norms.values()) == pytest.approx(norm, rel=1e-4)
-
-
-def test_of_a_large_update_a_part_of_each_micro_batch_is_measured(tmp_path, monkeypatch):
-    folder = tiny_training.prepare(tmp_path)
-    tokens = ParallelTokens.load(folder / "tokens-train")
-    experiment = load_catalog(folder / "catalog").experiment("tiny-transformer")
-    model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
-    settings = experiment.training.model_copy(update={"micro_batches": 2})
-    monkeypatch.setattr(gradients, "MOST_TOKENS", settings.batch_tokens / 4)
-    sizes = []
-
-    class Recorded(Trainer):
-        def objective(self, batch, source_weight):
-            sizes.append(batch.target_out.shape[0])
-            return super().objective(batch, source_weight)
-
-    monkeypatch.setattr(gradients, "Trainer", Recorded)
-    norms = gradients.gradient_norms(model, tokens, settings, seed=1)
-    assert all(map(math.isfinite, norms.values()))
-
-    order = Batches.for_training(tokens, settings, 1).epoch(1)
-    assert sizes == [math.ceil(len(micro_batch) / 4) for micro_batch in order[0]]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

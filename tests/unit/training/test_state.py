@@ -1,32 +1,29 @@
-"""The settings that identify a training, how its folder records them, and its state."""
+"""A training's state and its folder."""
 
 import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from nmt.configuration import GNMT, Seq2Seq
+from nmt.data.batch import Batch, UpdateBatch
 from nmt.errors import UserError
-from nmt.files import read_json
-from nmt.training.counters import Counters
-from nmt.training.run_folder import checkpoints_to_average, locked, record_settings
-from nmt.training.state import load_state, save_state
+from nmt.models.build import build
+from nmt.training.distributed import ProcessGroup
+from nmt.training.run_folder import checkpoints_to_average
+from nmt.training.state import Counters, load_state, save_state
+from nmt.training.trainer import Trainer
 from tests.support import tiny_training
-
-SETTINGS = {"model": {"layers": 2}, "training": {"warmup": 10, "adam_betas": [0.9, 0.98]}}
-
-
-def test_settings_are_recorded_and_found_again(tmp_path):
-    record_settings(tmp_path, SETTINGS)
-    record_settings(tmp_path, SETTINGS | {"model": {"layers": 2, "new": None}})
-    assert read_json(tmp_path / "settings.json")["model"] == {"layers": 2, "new": None}
-
-
-def test_a_default_that_changed_is_no_way_to_go_on(tmp_path):
-    record_settings(tmp_path, SETTINGS)
-    with pytest.raises(UserError, match="warmup 10"):
-        record_settings(tmp_path, SETTINGS | {"training": {"warmup": 20}})
-    assert read_json(tmp_path / "settings.json")["training"]["warmup"] == 10
+from tests.support.families import (
+    FAMILIES,
+    VOCABULARY,
+    random_sentences,
+    sources,
+    target_inputs,
+    target_outputs,
+)
 
 
 def test_a_state_is_restored_and_refused_to_others(tmp_path):
@@ -50,10 +47,39 @@ def test_a_state_is_restored_and_refused_to_others(tmp_path):
     assert load_state(tmp_path / "none", trainer, "fingerprint") == Counters()
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_resumed_training_equals_a_whole_one_bit_for_bit(tmp_path, family, precision):
+    if precision == "float16" and isinstance(FAMILIES[family], Seq2Seq | GNMT):
+        pytest.skip("torch has no LSTM in float16 on a CPU")
+    group = ProcessGroup(torch.device("cpu"))
+    settings = tiny_training.settings(precision=precision, gradient_clip=1.0)
+
+    def make_trainer() -> Trainer:
+        model = build(FAMILIES[family], VOCABULARY, VOCABULARY)
+        return Trainer(model, settings, group, seed=1)
+
+    whole, resumed = make_trainer(), make_trainer()
+    for update in (1, 2, 3, 4):
+        source, target = random_sentences([5, 2, 7], update), random_sentences([4, 6, 3], -update)
+        batch = Batch(sources(source), target_inputs(target), target_outputs(target))
+        update_batch = UpdateBatch(1, update, np.arange(3), 17, 16, {0: batch})
+        whole.train_step(update_batch, 1e-3, update)
+        if update == 2:
+            save_state(tmp_path / "state", whole, Counters(), "")
+            load_state(tmp_path / "state", resumed, "")
+        elif update > 2:
+            resumed.train_step(update_batch, 1e-3, update)
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert whole.scaler.state_dict() == resumed.scaler.state_dict()
+
+
 def test_a_folder_is_held_by_one_process(tmp_path):
-    with locked(tmp_path), pytest.raises(UserError, match=str(tmp_path)), locked(tmp_path):
-        pass
-    with locked(tmp_path):
+    folder = tiny_training.make_loop(tiny_training.prepare(tmp_path)).folder
+    with folder.opened(), pytest.raises(UserError, match=str(folder.state_folder)):
+        folder.opened().__enter__()
+    with folder.opened():
         pass
 
 

@@ -15,7 +15,6 @@ def answers(monkeypatch):
     None is a program that fails. What was asked is in the list that it returns.
     """
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr(stopping, "PAUSES", (0, 0))
 
     def answer(*texts):
         asked, left = [], iter(texts)
@@ -35,8 +34,7 @@ def answers(monkeypatch):
         ("2:00:01", 7201),
         ("1-02:03:04", 93784),
         ("UNLIMITED", math.inf),
-        ("INVALID", None),
-        ("", None),
+        ("", math.inf),
     ],
 )
 def test_times_are_read_as_slurm_writes_them(text, expected):
@@ -60,32 +58,27 @@ def test_without_a_job_there_is_no_limit(monkeypatch):
 
 
 def test_training_stops_two_minutes_and_the_longest_update_before_the_limit(answers):
-    asked = answers("10:00", "10:00", "1:00:00")
+    asked = answers("10:00")
     limit = stopping.TimeLimit()
     assert "--jobs=7" in asked[0]
     limit.last_update -= 470  # as if this update had taken so long
     assert not limit.is_near()
     limit.last_update -= 490
     assert limit.is_near()
-    assert not limit.is_near()  # the limit was changed
-
-
-def test_a_squeue_that_does_not_answer_is_asked_again_and_then_changes_nothing(answers):
-    answers(None, None, "1:00")
-    limit = stopping.TimeLimit()
-    answers(None, None, None)
-    assert limit.is_near()
+    answers(None)  # a squeue that does not answer
+    assert stopping.TimeLimit().end == math.inf
 
 
 @pytest.mark.parametrize(
-    ("texts", "is_queued", "programs"),
+    ("texts", "is_queued"),
     [
-        ([None, "RUNNING", ""], True, ["squeue", "squeue", "scontrol"]),
-        (["RUNNING", None], False, ["squeue", "scontrol"]),
-        (["COMPLETING"], False, ["squeue"]),  # as one that was canceled
+        (["RUNNING", ""], True),
+        (["RUNNING", None], False),
+        (["COMPLETING"], False),  # as one that was canceled
+        ([None], False),
     ],
 )
-def test_a_job_that_runs_is_put_back_into_the_queue(answers, texts, is_queued, programs):
+def test_a_job_that_runs_is_put_back_into_the_queue(answers, texts, is_queued):
     asked = answers(*texts)
     assert stopping.requeue() is is_queued
-    assert [command[0] for command in asked] == programs
+    assert len(asked) == len(texts)

@@ -13,6 +13,7 @@ from nmt.data.batch import Batch, UpdateBatch
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.models.build import build
 from nmt.text.subwords import EOS
 from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import least_tokens
@@ -133,8 +134,20 @@ def test_an_update_without_a_gradient_leaves_all_as_it_was(batch, optimizer):
             assert torch.equal(skipping.optimizer.state[parameter][key], value), (name, key)
 
 
-# -------------------------------------------------------------------------------------------------
-# micro-batches and ranks
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_learns_nearly_the_same(batch, precision):
+    def losses(precision: str) -> list[float]:
+        torch.manual_seed(1)
+        model = build(FAMILIES["transformer"], VOCABULARY, VOCABULARY)
+        trainer = Trainer(
+            model, settings(optimizer="adam", precision=precision), ProcessGroup(CPU), 1
+        )
+        for update in range(1, 20):
+            trainer.train_step(update_batch(batch), RATE, update)
+        assert sum(map(math.isfinite, trainer.pop_gradient_norms())) >= 17
+        return trainer.sums.tolist()[:2]
+
+    assert losses(precision) == pytest.approx(losses("float32"), rel=0.05)
 
 
 def side(rng, count):
