@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -54,16 +53,6 @@ def test_each_run_has_a_line(tmp_path, make_run, run_script):
         " greedy dev BLEU 12.34 at 50"
     )
     assert lines[2][2:] == ["no", "update", "logged", "yet"]
-
-
-def test_the_latest_configuration_of_a_run_is_shown(tmp_path, make_run, run_script):
-    state = make_run("row", [STEP])
-    later = state.with_name("state-4567")
-    write_json(later / "settings.json", {"training": {"updates": 70}})
-    (later / "metrics.jsonl").write_text(json.dumps(STEP))
-    os.utime(state / "settings.json", (0, 0))
-    (line,) = status(run_script, tmp_path)
-    assert line[2:6] == ["update", "40", "of", "70"]
 
 
 def test_an_unfinished_line_is_ignored(tmp_path, make_run, run_script):

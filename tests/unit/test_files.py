@@ -10,7 +10,7 @@ import pytest
 
 from nmt import files
 from nmt.errors import UserError
-from nmt.files import atomic_write, link, lock, read_json, write_text
+from nmt.files import atomic_write, lock, read_json, write_text
 
 
 def make(folder, content):
@@ -89,14 +89,6 @@ def test_what_a_killed_process_left_goes_when_the_file_is_written_again(tmp_path
     assert names_below(tmp_path) == ["out"]
 
 
-def test_a_lock_is_one_process_s(tmp_path):
-    with open(tmp_path / "lock", "w") as first, open(tmp_path / "lock", "w") as second:
-        assert lock(first)
-        assert not lock(second)
-        first.close()
-        assert lock(second)
-
-
 def test_a_file_system_without_locks_costs_a_warning(tmp_path, monkeypatch, caplog):
     def no_locks(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -105,16 +97,6 @@ def test_a_file_system_without_locks_costs_a_warning(tmp_path, monkeypatch, capl
     with open(tmp_path / "lock", "w") as file:
         assert lock(file)
     assert str(tmp_path / "lock") in caplog.text
-
-
-def test_a_file_system_without_hard_links_gets_copies(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(errno.EPERM, "no")
-
-    write_text(tmp_path / "one", "text")
-    monkeypatch.setattr(files.os, "link", refuse)
-    link(tmp_path / "one", tmp_path / "two")
-    assert (tmp_path / "two").read_text() == "text"
 
 
 @pytest.mark.parametrize("text", ['{"bleu": 1}', "[]", '["seed"]', "7", '{"seed": 1', ""])

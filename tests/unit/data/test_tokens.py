@@ -46,8 +46,6 @@ def test_tokens_survive_writing_and_loading(write, subwords):
         assert side.tokens.dtype == np.uint16
         assert side.offsets.dtype == np.int64
         assert isinstance(side.tokens, np.memmap)
-        with pytest.raises(IndexError):
-            side[len(side)]
 
 
 def test_meta_counts(write, subwords):
@@ -104,21 +102,11 @@ def test_cleaning_drops_by_emptiness_length_and_ratio(write, subwords):
     assert shorter.meta["dropped"] == {"empty": 1, "too_long": 3, "ratio": 0}
 
 
-def test_without_cleaning_empty_sides_are_kept(write):
-    assert lengths(ParallelTokens.load(write(["", ""], ["", ""]))) == [(0, 0), (0, 0)]
-
-
 def test_nothing_left_is_an_error(write):
-    message = r"no sentence pair is left .* after cleaning \(dropped: 2 empty"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="2 empty"):
         write(["", "a"], ["b", ""], Cleaning())
     with pytest.raises(UserError, match="no sentence pair"):
         write([], [], folder="nothing")
-
-
-def test_line_counts_must_agree(write):
-    with pytest.raises(UserError, match=r"s has 3 lines but .*t has 2"):
-        write(["a", "b", "c"], ["a", "b"])
 
 
 def test_damaged_folders_are_refused(write):
@@ -130,13 +118,12 @@ def test_damaged_folders_are_refused(write):
         ParallelTokens.load(folder)
 
 
-@pytest.mark.parametrize("check", [True, False])
-def test_a_missing_file_is_an_error(write, tmp_path, check):
+def test_a_missing_file_is_an_error(write, tmp_path):
     folder = write()
     (folder / "target.npy").unlink()
     for missing in (folder, tmp_path / "none"):
         with pytest.raises(UserError, match="is not there"):
-            ParallelTokens.load(missing, check)
+            ParallelTokens.load(missing)
 
 
 def test_other_vocabularies_of_the_same_sizes_are_refused(write, pair, tmp_path):

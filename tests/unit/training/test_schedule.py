@@ -52,10 +52,6 @@ def test_sutskever_s_rate_halves_every_half_epoch_from_the_fifth_on():
     assert {update: by_update[update - 1] for update in expected} == expected
 
 
-def test_without_a_schedule_the_rate_stays():
-    assert set(rates(schedule="constant", warmup=0)) == {0.3}
-
-
 def test_the_source_s_weight_is_linear_between_its_points():
     points = ((100, 1.0), (200, 0.5), (400, 0.0))
     expected = {1: 1, 100: 1, 150: 0.75, 200: 0.5, 300: 0.25, 400: 0, 999: 0}
