@@ -55,7 +55,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     tokens = ParallelTokens.load(args.tokens, check=group.is_main)  # not by every rank
     tokens.require_vocabulary(subwords, args.tokens)
     dev = (args.dev_tokens, args.dev_reference, subwords, preprocessing)
-    validation = Validation.load(*dev, experiment.decoding)
+    validation = Validation(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     least = least_tokens(group.device, experiment.model)
     ranks = (group.rank, group.world_size)

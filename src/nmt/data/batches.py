@@ -83,12 +83,8 @@ class Batches:
 
     def micro_batches(self, indices: np.ndarray, budget: int) -> list[np.ndarray]:
         """Return the sentences by length, in as few batches as the budget allows."""
-        indices = self.by_length(indices)
+        indices = order.by_length(indices, self.source_lengths, self.target_lengths)
         return np.split(indices, order.cut(self.longer_sides[indices], budget)[1:-1])
-
-    def by_length(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices sorted by the longer side, which fills the budget."""
-        return order.by_length(indices, self.source_lengths, self.target_lengths)
 
     def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences."""
@@ -135,17 +131,12 @@ class Batches:
     def updates(
         self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device
     ) -> Iterator[UpdateBatch]:
-        """Yield the same batches as `stream`, each made when it is asked for.
-
-        A thread makes the next epoch's order.
-        """
-        with ThreadPoolExecutor(1) as thread:
-            updates = thread.submit(self.epoch, epoch)
-            while True:
-                present, updates = updates.result(), thread.submit(self.epoch, epoch + 1)
-                for number in range(update_in_epoch, len(present)):
-                    yield self.update_batch(epoch, number, present[number], partition, device)
-                epoch, update_in_epoch = epoch + 1, 0
+        """Yield the same batches as `stream`, each made when it is asked for."""
+        while True:
+            updates = self.epoch(epoch)
+            for number in range(update_in_epoch, len(updates)):
+                yield self.update_batch(epoch, number, updates[number], partition, device)
+            epoch, update_in_epoch = epoch + 1, 0
 
     def update_batch(
         self,

@@ -42,8 +42,6 @@ class Ragged:
 
     def __getitem__(self, index: int) -> np.ndarray:
         """Return the ids of one sequence, without begin and end symbols, (length,)."""
-        if not 0 <= index < len(self):
-            raise IndexError(f"sequence {index} of {len(self)}")
         return self.tokens[self.offsets[index] : self.offsets[index + 1]]
 
 

@@ -2,8 +2,6 @@
 
 import math
 import sys
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -24,43 +22,33 @@ from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 
 
-@dataclass(frozen=True)
 class Validation:
-    """The dev set: as batches for the loss, as text for BLEU."""
+    """The dev set: as batches for the loss, as text for BLEU.
 
-    tokens: ParallelTokens
-    references: list[str]
-    subwords: SubwordPair
-    preprocessing: Preprocessing  # of the target
-    greedy: Decoding
+    preprocessing: of the target. decoding: how the finished model translates; here it is greedy.
+    Raises UserError when tokens and text differ in number, or are of other subwords.
+    """
 
-    @classmethod
-    def load(
-        cls,
+    def __init__(
+        self,
         tokens: Path,
         reference: Path,
         subwords: SubwordPair,
         preprocessing: Preprocessing,
         decoding: Decoding,
-    ) -> "Validation":
-        """Raise UserError when tokens and text differ in number, or are of other subwords.
-
-        decoding: how the finished model translates; here it is greedy.
-        """
-        parallel, references = ParallelTokens.load(tokens), list(read_lines(reference))
-        if len(references) != len(parallel):
+    ):
+        self.tokens = ParallelTokens.load(tokens)
+        self.tokens.require_vocabulary(subwords, tokens)
+        self.references = list(read_lines(reference))
+        if len(self.references) != len(self.tokens):
             raise UserError(
-                f"{reference} has {len(references)} lines, {tokens} {len(parallel)} sentences:"
-                " give the text that these were made from."
+                f"{reference} has {len(self.references)} lines, {tokens} {len(self.tokens)}"
+                " sentences: give the text that these were made from."
             )
-        parallel.require_vocabulary(subwords, tokens)
-        greedy = Decoding(beam=1, max_extra=decoding.max_extra)
-        return cls(parallel, references, subwords, preprocessing, greedy)
-
-    @cached_property
-    def batches(self) -> Batches:
-        """The batches that the loss is measured on."""
-        return Batches.for_evaluation(self.tokens)
+        self.batches = Batches.for_evaluation(self.tokens)
+        self.subwords = subwords
+        self.preprocessing = preprocessing
+        self.greedy = Decoding(beam=1, max_extra=decoding.max_extra)
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
