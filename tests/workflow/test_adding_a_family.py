@@ -18,9 +18,8 @@ def extended(tmp_path_factory):
     shutil.copy(example / "bag.py", folder / "src" / "nmt" / "models" / "bag.py")
     patch = ["git", "apply", example / "register.patch"]
     subprocess.run(patch, cwd=folder, check=True)
-    page = folder / "docs" / "configuration.md"
-    run(folder, "src/document.py", "--schemas", folder / "workflow" / "schemas", "--page", page)
-    assert "### bag" in page.read_text(encoding="utf-8")
+    run(folder, "docs/configuration.py")
+    assert "### bag" in (folder / "docs" / "configuration.md").read_text(encoding="utf-8")
     return folder
 
 
