@@ -139,7 +139,7 @@ def catalog(tmp_path) -> Callable[..., Path]:
         (folder / "experiments").mkdir(parents=True)
         for name, values in {
             "corpora": corpora or {},
-            "experiments/rows": {"vocabularies": vocabularies or {}},
+            "experiments/rows": {"vocabularies": vocabularies or {}, "experiments": {"base": {}}},
             "published": [],
         }.items():
             (folder / f"{name}.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")

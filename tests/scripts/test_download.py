@@ -16,7 +16,6 @@ from nmt.text.download import download
 CONTENT = bytes(range(256)) * 400
 OTHER = b"<html>moved</html>"
 CLOSED = "http://127.0.0.1:9/file"  # the discard port: nothing listens there
-NO_NETWORK = {"NMT_MIRROR": "", "no_proxy": "*"}
 
 
 @dataclass
@@ -39,29 +38,26 @@ def site(monkeypatch) -> Iterator[Site]:
             requested_range = self.headers["Range"]
             site.ranges.append(requested_range)
             if self.path in site.redirections:
-                self.send_response(302)
-                self.send_header("Location", site.redirections[self.path])
-                self.send_header("Content-Length", "0")
-                return self.end_headers()
+                return self.answer(302, {"Location": site.redirections[self.path]})
             content = site.files.get(self.path)
             if content is None:
-                return self.send_error(404)
+                return self.answer(404)
             start = 0
             same = self.headers["If-Range"] in (None, site.etag)
             if requested_range and site.knows_ranges and same:
                 start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
             if start >= len(content):
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(content)}")
-                self.send_header("Content-Length", "0")
-                return self.end_headers()
-            self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(content) - start))
-            if site.etag:
-                self.send_header("ETag", site.etag)
-            self.end_headers()
+                return self.answer(416)
+            headers = {"Content-Length": len(content) - start}
+            headers |= {"ETag": site.etag} if site.etag else {}
+            self.answer(206 if start else 200, headers)
             self.wfile.write(content[start:][: site.breaks_after])
-            return None
+
+        def answer(self, code, headers=None):
+            self.send_response(code)
+            for key, value in ({"Content-Length": 0} | (headers or {})).items():
+                self.send_header(key, str(value))
+            self.end_headers()
 
         def log_message(self, *_):
             pass
@@ -94,12 +90,16 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
+def check_downloaded(output: Path) -> None:
+    assert output.read_bytes() == CONTENT
+    assert names_in(output.parent) == {"file"}
+
+
 def test_a_broken_download_is_resumed_while_connections_bring_more(site, output):
     site.files["/file"] = CONTENT
     site.breaks_after = 50_000
     download("file", archive(f"{site.address}/file"), output, None)
-    assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"}
+    check_downloaded(output)
     assert site.ranges == [None, "bytes=50000-", "bytes=100000-"]
 
 
@@ -108,20 +108,18 @@ def begun(site, output, wanted, content: bytes) -> None:
     site.files["/file"] = content + b"x"
     site.breaks_after = len(content)
     site.knows_ranges = False
-    with pytest.raises(UserError, match="the connection ended"):
+    with pytest.raises(UserError, match=f"{len(content)} of {len(content) + 1} bytes"):
         download("file", wanted, output, None)
-    assert names_in(output.parent) == {"file.part", "file.part.version"}
-    site.breaks_after, site.knows_ranges = None, True
+    assert "file.part" in names_in(output.parent)
+    site.files["/file"], site.breaks_after, site.knows_ranges = CONTENT, None, True
     site.ranges.clear()
 
 
 def test_a_later_call_resumes(site, output):
     wanted = archive(f"{site.address}/file")
     begun(site, output, wanted, CONTENT[:1000])
-    site.files["/file"] = CONTENT
     download("file", wanted, output, None)
-    assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"}
+    check_downloaded(output)
     assert site.ranges == ["bytes=1000-"]
 
 
@@ -129,30 +127,29 @@ def test_another_address_does_not_complete_what_the_first_has_begun(site, output
     begun(site, output, archive(f"{site.address}/file"), OTHER)
     site.files = {"/other": CONTENT}
     download("file", archive(f"{site.address}/file", f"{site.address}/other"), output, None)
-    assert output.read_bytes() == CONTENT
+    check_downloaded(output)
     assert site.ranges == [f"bytes={len(OTHER)}-", None]
 
 
-def test_a_file_that_has_changed_meanwhile_is_downloaded_anew(site, output):
-    """No checksum is known: nobody else would notice two halves of different files."""
+@pytest.mark.parametrize(
+    ("before", "after", "first_range"),
+    [
+        ('"first"', '"second"', f"bytes={len(OTHER)}-"),
+        (None, None, None),
+        ('W/"weak"', 'W/"weak"', None),
+    ],
+)
+def test_without_a_checksum_only_the_same_version_is_resumed(
+    site, output, before, after, first_range
+):
+    """Nobody else would notice two halves of different files."""
     unknown = archive(f"{site.address}/file", content=None)
-    site.etag = '"first"'
-    begun(site, output, unknown, OTHER * 10)
-    site.files["/file"], site.etag, site.breaks_after = CONTENT, '"second"', 50_000
-    download("file", unknown, output, None)
-    assert output.read_bytes() == CONTENT
-    assert site.ranges == [f"bytes={len(OTHER * 10)}-", "bytes=50000-", "bytes=100000-"]
-
-
-@pytest.mark.parametrize("etag", [None, 'W/"weak"'])
-def test_without_checksum_and_version_nothing_is_resumed(site, output, etag):
-    unknown = archive(f"{site.address}/file", content=None)
-    site.etag = etag
+    site.etag = before
     begun(site, output, unknown, OTHER)
-    site.files["/file"] = CONTENT
+    site.etag = after
     download("file", unknown, output, None)
-    assert output.read_bytes() == CONTENT
-    assert site.ranges == [None]
+    check_downloaded(output)
+    assert site.ranges == [first_range]
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
@@ -160,10 +157,9 @@ def test_without_checksum_and_version_nothing_is_resumed(site, output, etag):
 def test_a_part_that_is_complete_or_too_long_is_handled(site, output, knows_ranges, part):
     wanted = archive(f"{site.address}/file")
     begun(site, output, wanted, part)
-    site.files["/file"], site.knows_ranges = CONTENT, knows_ranges
+    site.knows_ranges = knows_ranges
     download("file", wanted, output, None)
-    assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"}
+    check_downloaded(output)
 
 
 @pytest.mark.parametrize("known", [{"sha256": "0" * 64}, {"md5": "0" * 32, "sha256": None}])
@@ -181,21 +177,20 @@ def test_the_next_address_may_be_right(site, output):
     site.files |= {"/wrong": OTHER, "/file": CONTENT}
     addresses = [f"{site.address}/{name}" for name in ("none", "wrong", "file")]
     download("file", archive(CLOSED, *addresses), output, None)
-    assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"}
+    check_downloaded(output)
 
 
 def test_nothing_leads_to_files_outside_the_mirror(site, output, tmp_path):
     secret = tmp_path / "secret"
     secret.write_bytes(CONTENT)
-    for mirror in ("../secret", str(secret), "corpus/../../secret", ".", ""):
+    for mirror in ("../secret", str(secret), "corpus/../../secret"):
         with pytest.raises(ValueError, match="mirror"):
             archive(mirror=mirror)
-    for address in (f"file://{secret}", f"FILE://{secret}", f"local_file://{secret}", str(secret)):
+    for address in (f"file://{secret}", f"local_file://{secret}", str(secret)):
         with pytest.raises(ValueError, match="addresses"):
             archive(address)
     site.redirections["/file"] = f"file://{secret}"
-    with pytest.raises(UserError, match="HTTP 302"):
+    with pytest.raises(UserError, match="302"):
         download("file", archive(f"{site.address}/file"), output, None)
     assert not output.exists()
 
@@ -209,7 +204,7 @@ def mirrored(folder: Path, content: bytes) -> Path:
 def test_the_mirror_comes_first(site, output, tmp_path):
     mirror = mirrored(tmp_path / "mirror", CONTENT)
     download("file", archive(f"{site.address}/file"), output, mirror)
-    assert output.read_bytes() == CONTENT
+    check_downloaded(output)
     assert output.readlink() == mirror / "corpus" / "file"
     assert site.ranges == []
 
@@ -221,69 +216,56 @@ def test_without_the_right_file_in_the_mirror_the_network_is_asked(site, output,
     if content is None:
         (mirror / "corpus" / "file").unlink()
     download("file", archive(f"{site.address}/file"), output, mirror)
-    assert output.read_bytes() == CONTENT
-    assert names_in(output.parent) == {"file"}
+    check_downloaded(output)
 
 
-def test_a_full_disk_is_told_from_a_broken_connection(site, tiny_disk, catalog, run_failing):
-    site.files["/file"] = CONTENT
-    folder = catalog(entry(file=archive(f"{site.address}/file")))
-    error = run_failing(*command(folder, tiny_disk / "file"), env={"no_proxy": "*"})
-    assert "no disk space left" in error
-    assert not (tiny_disk / "file").exists()
+def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
+    local = archive(addresses=[])
+    with pytest.raises(UserError, match="corpus/file"):
+        download("file", local, output, None)
+    download("file", local, output, mirrored(tmp_path / "mirror", CONTENT))
+    check_downloaded(output)
 
 
-def entry(**archives: Archive) -> dict:
-    return {
-        "demo": {
-            "title": "Demo",
-            "source": "en",
-            "target": "de",
-            "license": "free",
-            "archives": {
-                name: value.model_dump(exclude_none=True) for name, value in archives.items()
-            },
-            "splits": {
-                split: [{"source": "file", "target": "file", "format": "tsv"}]
-                for split in ("train", "dev")
-            },
-        }
+def command(catalog, output: Path, wanted: Archive) -> list[object]:
+    """Return the command that downloads the archive of the only corpus of a catalog."""
+    corpus = {
+        "title": "Demo",
+        "source": "en",
+        "target": "de",
+        "license": "free",
+        "archives": {"file": wanted.model_dump(exclude_none=True)},
+        "splits": dict.fromkeys(
+            ("train", "dev"), [{"source": "file", "target": "file", "format": "tsv"}]
+        ),
     }
-
-
-def command(catalog: Path, output: Path, **changes: object) -> list[object]:
-    options = {"catalog": catalog, "corpus": "demo", "archive": "file", "output": output, **changes}
+    folder = catalog({"demo": corpus})
+    options = {"catalog": folder, "corpus": "demo", "archive": "file", "output": output}
     return ["download", *(f"--{name}={value}" for name, value in options.items())]
 
 
 def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output, tmp_path):
-    folder = catalog(entry(file=archive()))
-    output = output.with_name("file.tgz")
     mirror = mirrored(tmp_path / "mirror", CONTENT)
-    result = run_script(*command(folder, output), env={"NMT_MIRROR": str(mirror)})
+    wanted = archive(content=None)
+    result = run_script(*command(catalog, output, wanted), env={"NMT_MIRROR": str(mirror)})
     assert result.returncode == 0, result
-    assert output.read_bytes() == CONTENT
-
-
-def test_an_unknown_checksum_is_in_the_log(run_script, catalog, output, tmp_path):
-    folder = catalog(entry(file=archive(content=None)))
-    mirror = mirrored(tmp_path / "mirror", CONTENT)
-    result = run_script(*command(folder, output, mirror=mirror))
+    check_downloaded(output)
+    # A checksum that is not configured is printed.
     assert hashlib.sha256(CONTENT).hexdigest() in result.stderr
 
 
 def test_without_a_network_one_sentence_says_what_was_tried(run_failing, catalog, output):
     closed_too = CLOSED.replace("file", "elsewhere")
-    folder = catalog(entry(file=archive(CLOSED, closed_too)))
-    error = run_failing(*command(folder, output), env=NO_NETWORK)
-    for part in (CLOSED, closed_too, "Connection refused", "corpus/file", "--mirror"):
+    no_network = {"NMT_MIRROR": "", "no_proxy": "*"}
+    error = run_failing(*command(catalog, output, archive(CLOSED, closed_too)), env=no_network)
+    for part in (CLOSED, closed_too, "corpus/file", "--mirror"):
         assert part in error
     assert names_in(output.parent) == set()
 
 
-def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
-    local = Archive(mirror="corpus/file", sha256=hashlib.sha256(CONTENT).hexdigest())
-    with pytest.raises(UserError, match="no address"):
-        download("file", local, output, None)
-    download("file", local, output, mirrored(tmp_path / "mirror", CONTENT))
-    assert output.read_bytes() == CONTENT
+def test_a_full_disk_is_told_from_a_broken_connection(site, tiny_disk, catalog, run_failing):
+    site.files["/file"] = CONTENT
+    wanted = archive(f"{site.address}/file")
+    error = run_failing(*command(catalog, tiny_disk / "file", wanted), env={"no_proxy": "*"})
+    assert "no disk space left" in error
+    assert not (tiny_disk / "file").exists()
