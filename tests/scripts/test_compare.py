@@ -51,22 +51,7 @@ def test_it_tells_which_systems_may_be_the_best(arguments, run_script, tmp_path)
     assert "bleu: right is best (100.00)" in process.stderr
 
 
-def test_a_system_alone_is_the_best(arguments, run_script):
-    process = run_script("compare", *arguments("right"))
-    assert process.stderr == "bleu: right is best (100.00)\n"
-
-
-@pytest.mark.parametrize(
-    ("systems", "changes", "message"),
-    [
-        (["right", "short"], {}, "49 against 50"),
-        (
-            ["right", "wrong"],
-            {"names": ["one"]},
-            "--names",
-        ),
-    ],
-)
-def test_bad_input(arguments, run_failing, tmp_path, systems, changes, message):
-    assert message in run_failing("compare", *arguments(*systems, **changes))
+def test_bad_input(arguments, run_failing, tmp_path):
+    assert "49 against 50" in run_failing("compare", *arguments("right", "short"))
+    assert "--names" in run_failing("compare", *arguments("right", "wrong", names=["one"]))
     assert not (tmp_path / "o.json").exists()

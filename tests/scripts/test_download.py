@@ -229,15 +229,14 @@ def test_a_file_without_an_address_comes_from_the_mirror(output, tmp_path):
 
 def command(catalog, output: Path, wanted: Archive) -> list[object]:
     """Return the command that downloads the archive of the only corpus of a catalog."""
+    part = {"source": "file", "target": "file", "format": "tsv"}
     corpus = {
         "title": "Demo",
         "source": "en",
         "target": "de",
         "license": "free",
         "archives": {"file": wanted.model_dump(exclude_none=True)},
-        "splits": dict.fromkeys(
-            ("train", "dev"), [{"source": "file", "target": "file", "format": "tsv"}]
-        ),
+        "splits": {"train": [part], "dev": [part]},
     }
     folder = catalog({"demo": corpus})
     options = {"catalog": folder, "corpus": "demo", "archive": "file", "output": output}

@@ -17,6 +17,12 @@ HOW_TO_GET = {
 }
 
 
+def flip_last_bit(path: Path) -> None:
+    """Damage a file."""
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+
 def mirror() -> Path:
     """Return the folder of corpora: $NMT_MIRROR, else ../shared/corpora beside the repository."""
     return Path(os.environ.get("NMT_MIRROR") or ROOT.parent / "shared" / "corpora")
