@@ -27,7 +27,7 @@ CARRIED = {
         {},
         {"norm": "pre", "activation": "gelu"},
         {"tie": "none"},
-        {"tie": "decoder", "positions": "learned", "max_positions": 64},
+        {"tie": "decoder", "positions": "learned"},
         {"positions": "none"},
     ],
     "huggingface": [{}, {"activation": "gelu"}],
@@ -174,20 +174,6 @@ def test_the_card_says_how_to_load_it(
     assert str(folder) in run_failing("export", *options)
 
 
-@pytest.mark.parametrize(
-    ("penalty", "alpha", "expected"), [("power", 0.8, 0.8), ("none", 0.6, 0.0), ("wu", 0.6, 1.0)]
-)
-def test_length_penalties_are_as_close_to_ours_as_they_can_be(tmp_path, penalty, alpha, expected):
-    model = make(tmp_path)
-    configuration = read_json(model / "configuration.json")
-    configuration["experiment"]["decoding"] |= {"penalty": penalty, "alpha": alpha}
-    write_json(model / "configuration.json", configuration)
-    folder = exported(model, "huggingface", tmp_path / "exported")
-    assert GenerationConfig.from_pretrained(folder).length_penalty == expected
-    loading = to_ctranslate2(TranslationModel(model), "float32", tmp_path / "other")
-    assert f"length_penalty={expected:g})" in loading
-
-
 def test_quantizing_leaves_the_model_as_it_was_and_takes_less_room(tmp_path):
     model = make(tmp_path)
     loaded = TranslationModel(model)
@@ -204,7 +190,7 @@ def test_quantizing_leaves_the_model_as_it_was_and_takes_less_room(tmp_path):
     ("changes", "to", "precision"),
     [
         ({"positions": "rotary"}, "ctranslate2", "float32"),
-        ({"d_k": 3, "d_v": 3}, "ctranslate2", "float32"),
+        ({"d_k": 3}, "ctranslate2", "float32"),
         ({"norm": "pre"}, "huggingface", "float32"),
         ({"tie": "none"}, "huggingface", "float32"),
         ({}, "huggingface", "int8"),

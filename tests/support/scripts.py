@@ -36,7 +36,7 @@ class Program:
     command: list[str]  # "PATH.py ARGUMENT ..." or "-m MODULE ARGUMENT ..."
     environment: dict[str, str]
     folder: Path
-    input: str
+    input: str  # may have surrogates for bytes that are no UTF-8
     largest_file: int | None  # bytes; writing more fails, as on a full disk
     stdout: Path
     stderr: Path
@@ -116,7 +116,7 @@ def become(program: Program) -> None:
 
 def open_streams(program: Program) -> None:
     """Make a pipe with the input standard input, and the files standard output and error."""
-    content = program.input.encode()
+    content = program.input.encode(errors="surrogateescape")
     assert len(content) <= PIPE_CAPACITY, "nobody would read while this is written"
     reading, writing = os.pipe()
     os.write(writing, content)
