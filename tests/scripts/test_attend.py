@@ -46,9 +46,3 @@ def test_an_empty_sentence_is_an_error(tmp_path, run_failing):
     tiny_models.make_model(tmp_path, "rnnsearch")
     assert "the sentence is empty" in run_failing(*arguments(tmp_path, "  "))
     assert not (tmp_path / "out").exists()
-
-
-def test_a_sentence_that_is_not_utf8_is_a_bad_argument(tmp_path, run_script):
-    process = run_script(*arguments(tmp_path, sentence="a \udcff dog"))
-    assert process.returncode == 2
-    assert "\\udcff" in process.stderr

@@ -6,7 +6,7 @@ import ctranslate2
 import pytest
 import torch
 from sentencepiece import SentencePieceProcessor
-from transformers import GenerationConfig, MarianMTModel, MarianTokenizer
+from transformers import MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
 from nmt.decoding.translator import force_tokens, in_order, translate_tokens

@@ -58,7 +58,8 @@ def by_transformers(model: TranslationModel, sources: Tokens, precision: str) ->
         to_huggingface(model, precision, Path(folder))
         marian = MarianMTModel.from_pretrained(folder).eval()
     batches = []
-    for numbers in length_sorted_batches(sources, model.experiment.decoding.beam):
+    lengths = dict(enumerate(map(len, sources)))
+    for numbers in length_sorted_batches(lengths, model.experiment.decoding.beam):
         source = pad_sources([sources[number] for number in numbers])
         rows = marian.generate(
             source.tokens,

@@ -9,8 +9,10 @@ import subprocess
 import pytest
 import torch
 
-from nmt.files import read_json, write_json
+from nmt.configuration import load_catalog
+from nmt.errors import UserError
 from tests.support import tiny_models, tiny_training
+from tests.support.files import flip_last_bit
 from tests.support.workflows import copy_repository, dry_run
 
 SENTENCE = "a man sits on a bench .\n"
@@ -40,29 +42,6 @@ def trained(trained_once, tmp_path):
     return shutil.copytree(trained_once, tmp_path / "trained")
 
 
-def average(folder):
-    return [
-        "average",
-        f"--catalog={folder / 'catalog'}",
-        "--corpus=tiny",
-        "--experiment=tiny-transformer",
-        f"--checkpoints={folder / 'run' / 'checkpoints'}",
-        f"--training={folder / 'run' / 'training.json'}",
-        f"--subwords={folder / 'subwords'}",
-        f"--output={folder / 'model'}",
-    ]
-
-
-def flip_last_bit(path):
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-
-
-def cut_in_half(path):
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-
-
 class Harm:
     """An object that runs a command when it is unpickled."""
 
@@ -90,26 +69,12 @@ def test_a_pickle_instead_of_a_model_is_not_run(copied_model, tmp_path, run_fail
 
 
 @pytest.mark.parametrize("write", [write_pickle, write_torch_pickle])
-def test_a_pickle_instead_of_a_checkpoint_is_not_run(trained, tmp_path, run_failing, write):
-    write(trained / "run" / "checkpoints" / "00000020.safetensors", tmp_path / "harm")
-    assert "00000020.safetensors is damaged" in run_failing(*average(trained))
-    assert not (tmp_path / "harm").exists()
-
-
-@pytest.mark.parametrize("write", [write_pickle, write_torch_pickle])
 def test_a_pickle_instead_of_a_state_is_not_run(trained, tmp_path, run_failing, write):
     (state,) = trained.glob("run/state-*/state.safetensors")
     write(state, tmp_path / "harm")
     error = run_failing("train", *tiny_training.arguments(trained, trained / "run"))
     assert "state.safetensors is damaged" in error
     assert not (tmp_path / "harm").exists()
-
-
-@pytest.mark.parametrize("damage", [cut_in_half, flip_last_bit])
-def test_damaged_weights_are_named(copied_model, run_failing, damage):
-    damage(copied_model / "model.safetensors")
-    error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
-    assert f"{copied_model}/model.safetensors is damaged" in error
 
 
 def test_a_flipped_bit_in_a_state_is_noticed(trained, run_failing):
@@ -141,15 +106,6 @@ def test_text_is_utf8_in_every_locale(copied_model, start_script, tmp_path):
     output.read_text(encoding="utf-8")
 
 
-def test_a_configuration_of_another_model_takes_no_memory(copied_model, run_failing):
-    configuration = read_json(copied_model / "configuration.json")
-    configuration["experiment"]["model"]["d_hidden"] = 1_000_000
-    write_json(copied_model / "configuration.json", configuration)
-    error = run_failing("translate", f"--model={copied_model}", input=SENTENCE)
-    assert "configuration.json" in error
-    assert "(3000000, 10)" in error
-
-
 # What a shell would run, in each way of quoting
 INJECTION = 'the man\'s "dog" $(touch harm) `touch harm` ; touch harm & \\ {x} *'
 
@@ -175,17 +131,8 @@ def test_a_sentence_that_a_shell_would_run_is_one_argument(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a;b", "$(touch harm)", "../a", "-a", "a b", "a/b"])
-def test_a_name_that_a_shell_would_run_is_refused(catalog, run_failing, name):
+def test_a_name_that_a_shell_would_run_is_refused(catalog, name):
     corpus = {"title": "T", "source": "en", "target": "de", "license": "none"}
     corpus |= {"generated": {"grammar": "g", "seed": 1, "sizes": {"train": 1, "dev": 1}}}
-    folder = catalog({name: corpus})
-    error = run_failing(
-        "extract",
-        f"--catalog={folder}",
-        f"--corpus={name}",
-        "--split=train",
-        "--archives=archives",
-        "--source=source",
-        "--target=target",
-    )
-    assert repr(name) in error
+    with pytest.raises(UserError, match=re.escape(repr(name))):
+        load_catalog(catalog({name: corpus}))
