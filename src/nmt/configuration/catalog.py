@@ -157,10 +157,11 @@ def load_catalog(folder: str | Path) -> Catalog:
 
 def load_corpora(file: Path) -> dict[str, Corpus]:
     """Return the corpora of a file; an archive's name must mean one file: downloads are shared."""
-    corpora = {
-        name: validated(Corpus, values, f"{file}, entry {name}")
-        for name, values in read_yaml(file, dict).items()
-    }
+    corpora = {}
+    for name, values in read_yaml(file, dict).items():
+        where = f"{file}, entry {name}"
+        check_name(name, where)
+        corpora[name] = validated(Corpus, values, where)
     seen: dict[str, Archive] = {}
     for corpus in corpora.values():
         for name, archive in corpus.archives.items():
@@ -183,8 +184,7 @@ def read_experiments(folder: Path) -> dict[str, rows.Entries]:
                 raise UserError(f"{file}: unknown key {kind!r}: {nearest(str(kind), KINDS)}")
             for name, values in (entries or {}).items():
                 where = f"{file}, {kind}, {name}"
-                if not re.fullmatch(NAME, str(name)):
-                    raise UserError(f"{where}: a name has letters, digits, _, . and - alone.")
+                check_name(name, where)
                 if name in declared["experiments"] | declared["ensembles"] | declared[kind]:
                     raise UserError(f"{where} is there twice: choose another name.")
                 if not isinstance(values, dict):
@@ -193,3 +193,9 @@ def read_experiments(folder: Path) -> dict[str, rows.Entries]:
     if not declared["experiments"]:
         raise UserError(f"{folder} has no files that declare experiments, such as demo.yaml.")
     return declared
+
+
+def check_name(name: object, where: str) -> None:
+    """Raise UserError for what cannot be a part of a file's name: shells would run some of it."""
+    if not re.fullmatch(NAME, str(name)):
+        raise UserError(f"{where}: a name has letters, digits, _, . and - alone.")
