@@ -134,5 +134,5 @@ def test_a_sentence_that_a_shell_would_run_is_one_argument(tmp_path):
 def test_a_name_that_a_shell_would_run_is_refused(catalog, name):
     corpus = {"title": "T", "source": "en", "target": "de", "license": "none"}
     corpus |= {"generated": {"grammar": "g", "seed": 1, "sizes": {"train": 1, "dev": 1}}}
-    with pytest.raises(UserError, match=re.escape(repr(name))):
+    with pytest.raises(UserError, match=re.escape(name)):
         load_catalog(catalog({name: corpus}))
