@@ -31,7 +31,7 @@ from transformers.models.nllb_moe.modeling_nllb_moe import NllbMoeExperts
 from transformers.models.vits.modeling_vits import VitsAttention
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
-from nmt.configuration import DecoderOnly, Decoding
+from nmt.configuration import Decoding
 from nmt.decoding.search import search
 from nmt.models.attention import (
     KeyValueCache,
@@ -48,6 +48,7 @@ from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
 from tests.support.families import (
     VOCABULARY,
+    decoder_only,
     random_model,
     random_sentences,
     rows,
@@ -66,6 +67,17 @@ SOURCE_TOKENS = ~SOURCE.padding
 TARGET_TOKENS = TARGET != PAD
 # (T, T), true where a position of TARGET may not look
 FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(1)
+
+
+@pytest.fixture
+def agrees_at_tokens(agrees):
+    """Like agrees, for states (B, length, ...), of which only those of tokens count."""
+
+    def compare(name: str, reference: str, ours: Tensor, theirs: Tensor) -> None:
+        tokens = TARGET_TOKENS if ours.size(1) == TARGET.size(1) else SOURCE_TOKENS
+        agrees(name, reference, ours[tokens], theirs[tokens])
+
+    return compare
 
 
 @pytest.fixture(autouse=True)
@@ -139,21 +151,15 @@ def parameters(layer: nn.Module) -> list[Tensor]:
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_stacks_of_layers(agrees, norm, activation):
+def test_stacks_of_layers(agrees_at_tokens, norm, activation):
     config = transformer(norm=norm, activation=activation, tie="none")
     model = randomize(build(config, VOCABULARY, VOCABULARY))
     settings = {"activation": activation, "norm_first": norm == "pre", "batch_first": True}
-    encoder_norm = nn.LayerNorm(16) if norm == "pre" else None
-    decoder_norm = nn.LayerNorm(16) if norm == "pre" else None
-    encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(16, 4, 24, **settings),
-        2,
-        encoder_norm,
-        enable_nested_tensor=False,
-    )
-    decoder = nn.TransformerDecoder(
-        nn.TransformerDecoderLayer(16, 4, 24, **settings), 2, decoder_norm
-    )
+    encoder_norm, decoder_norm = (nn.LayerNorm(16) if norm == "pre" else None for _ in range(2))
+    layer = nn.TransformerEncoderLayer(16, 4, 24, **settings)
+    encoder = nn.TransformerEncoder(layer, 2, encoder_norm, enable_nested_tensor=False)
+    layer = nn.TransformerDecoderLayer(16, 4, 24, **settings)
+    decoder = nn.TransformerDecoder(layer, 2, decoder_norm)
     for theirs, ours in zip(zero_biases(encoder).layers, model.encoder, strict=True):
         attention = torch_matrices(theirs.self_attn)
         others = weights_and_biases(theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2)
@@ -164,21 +170,14 @@ def test_stacks_of_layers(agrees, norm, activation):
         others = [*weights_and_biases(theirs.linear1, theirs.linear2), *norms]
         copy([*attentions, *others], parameters(ours))
     if norm == "pre":
-        copy(
-            weights_and_biases(encoder.norm, decoder.norm),
-            weights_and_biases(model.encoder_norm, model.decoder_norm),
-        )
+        norms = weights_and_biases(model.encoder_norm, model.decoder_norm)
+        copy(weights_and_biases(encoder.norm, decoder.norm), norms)
 
     encoded = model.encode(SOURCE)
     states, _ = encoded
     embedded_source = model.embed(SOURCE.tokens, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
-    agrees(
-        f"Encoder, {norm} norm, {activation}",
-        "torch.nn",
-        states[SOURCE_TOKENS],
-        expected_states[SOURCE_TOKENS],
-    )
+    agrees_at_tokens(f"Encoder, {norm} norm, {activation}", "torch.nn", states, expected_states)
     embedded_target = model.embed(TARGET, model.target_embedding, model.target_positions)
     expected = decoder(
         embedded_target,
@@ -187,22 +186,16 @@ def test_stacks_of_layers(agrees, norm, activation):
         tgt_key_padding_mask=~TARGET_TOKENS,
         memory_key_padding_mask=SOURCE_PADDING,
     )
-    agrees(
-        f"Decoder, {norm} norm, {activation}",
-        "torch.nn",
-        model.decode(encoded, TARGET)[TARGET_TOKENS],
-        expected[TARGET_TOKENS],
-    )
+    decoded = model.decode(encoded, TARGET)
+    agrees_at_tokens(f"Decoder, {norm} norm, {activation}", "torch.nn", decoded, expected)
 
 
-def test_the_whole_transformer(agrees):
+def test_the_whole_transformer(agrees_at_tokens):
     ours = randomize(build(transformer(), VOCABULARY, VOCABULARY))
     logits = ours.output(ours(SOURCE, TARGET).target)
     marian = marian_model(ours, transformer(), VOCABULARY)
     expected = marian(SOURCE.tokens, SOURCE_TOKENS, TARGET, TARGET_TOKENS).logits
-    agrees(
-        "Transformer, tokens to logits", "Marian", logits[TARGET_TOKENS], expected[TARGET_TOKENS]
-    )
+    agrees_at_tokens("Transformer, tokens to logits", "Marian", logits, expected)
 
 
 @pytest.mark.parametrize(("beam", "options"), [(1, {}), (4, {"length_penalty": 0.0})])
@@ -230,7 +223,7 @@ def test_search(agrees, beam, options):
     agrees(f"Search, beam {beam}, tokens", "Marian", rows(translations), rows(expected))
 
 
-def test_rotary_positions(agrees):
+def test_rotary_positions(agrees_at_tokens):
     model = randomize(build(transformer(positions="rotary"), VOCABULARY, VOCABULARY))
     settings = {
         "vocab_size": VOCABULARY,
@@ -263,20 +256,11 @@ def test_rotary_positions(agrees):
     encoded = model.encode(SOURCE)
     states, _ = encoded
     expected_states = encoder(model.source_embedding(SOURCE.tokens) * 4, padding).last_hidden_state
-    agrees(
-        "Rotary positions, encoder",
-        "RoFormer",
-        states[SOURCE_TOKENS],
-        expected_states[SOURCE_TOKENS],
-    )
+    agrees_at_tokens("Rotary positions, encoder", "RoFormer", states, expected_states)
     embedded = model.target_embedding(TARGET) * 4
     expected = decoder(embedded, score_mask(FUTURE), expected_states, padding).last_hidden_state
-    agrees(
-        "Rotary positions, decoder",
-        "RoFormer",
-        model.decode(encoded, TARGET)[TARGET_TOKENS],
-        expected[TARGET_TOKENS],
-    )
+    decoded = model.decode(encoded, TARGET)
+    agrees_at_tokens("Rotary positions, decoder", "RoFormer", decoded, expected)
 
 
 def test_rotary_positions_step_by_step(agrees):
@@ -292,7 +276,7 @@ def test_rotary_positions_step_by_step(agrees):
 
 
 @pytest.mark.parametrize("heads", [4, 6])
-def test_alibi(agrees, heads):
+def test_alibi(agrees_at_tokens, heads):
     width = 4 * heads
     ours = randomize(self_attention(transformer(positions="alibi", d_model=width, heads=heads)))
     config = BloomConfig(hidden_size=width, n_head=heads)
@@ -306,7 +290,7 @@ def test_alibi(agrees, heads):
     attended = apply_self_attention(ours, x, score_mask(FUTURE))
     alibi = build_alibi_tensor(TARGET_TOKENS.long(), heads, torch.float64)
     expected, _ = theirs(x, torch.zeros_like(x), alibi, score_mask(FUTURE))
-    agrees(f"ALiBi, {heads} heads", "Bloom", attended[TARGET_TOKENS], expected[TARGET_TOKENS])
+    agrees_at_tokens(f"ALiBi, {heads} heads", "Bloom", attended, expected)
 
 
 def share_among_heads(*tensors: Tensor) -> list[Tensor]:
@@ -319,7 +303,7 @@ def share_among_heads(*tensors: Tensor) -> list[Tensor]:
     return [vectors[0] for vectors in tensors]
 
 
-def test_relative_positions(agrees):
+def test_relative_positions(agrees_at_tokens):
     # VITS sees no greater distance than its window.
     ours = randomize(self_attention(transformer(positions="relative")))
     config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=16)
@@ -333,15 +317,10 @@ def test_relative_positions(agrees):
     mask = score_mask(SOURCE_PADDING)[:, None, None]
     attended = apply_self_attention(ours, x, mask)
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
-    agrees(
-        "Relative positions, keys and values",
-        "VITS",
-        attended[SOURCE_TOKENS],
-        expected[SOURCE_TOKENS],
-    )
+    agrees_at_tokens("Relative positions, keys and values", "VITS", attended, expected)
 
 
-def test_relative_positions_that_are_clipped(agrees, monkeypatch):
+def test_relative_positions_that_are_clipped(agrees_at_tokens, monkeypatch):
     monkeypatch.setattr(RelativePositions, "max_distance", 2)
     ours = randomize(self_attention(transformer(positions="relative")))
     ours.position_bias.values.zero_()  # Wav2Vec2-BERT has none
@@ -353,21 +332,14 @@ def test_relative_positions_that_are_clipped(agrees, monkeypatch):
         right_max_position_embeddings=2,
     )
     theirs = zero_biases(Wav2Vec2BertSelfAttention(config))
-    copy(
-        weights(theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out),
-        matrices(ours),
-    )
+    projections = (theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out)
+    copy(weights(*projections), matrices(ours))
     copy(weights(theirs.distance_embedding), share_among_heads(ours.position_bias.keys))
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
     attended = apply_self_attention(ours, x, mask)
-    agrees(
-        "Relative positions, clipped, keys",
-        "Wav2Vec2-BERT",
-        attended[SOURCE_TOKENS],
-        expected[SOURCE_TOKENS],
-    )
+    agrees_at_tokens("Relative positions, clipped, keys", "Wav2Vec2-BERT", attended, expected)
 
 
 def gpt2_logits(gpt2: GPT2LMHeadModel, prefix: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -394,17 +366,7 @@ def gpt2_logits(gpt2: GPT2LMHeadModel, prefix: bool) -> tuple[Tensor, Tensor, Te
 
 @pytest.mark.parametrize("prefix", [False, True])
 def test_one_stack_for_source_and_target(agrees, prefix):
-    config = DecoderOnly(
-        layers=2,
-        d_model=16,
-        d_ff=24,
-        heads=4,
-        dropout=0.1,
-        prefix=prefix,
-        positions="learned",
-        norm="pre",
-        activation="gelu",
-    )
+    config = decoder_only(prefix=prefix, positions="learned", norm="pre", activation="gelu")
     model = randomize(build(config, VOCABULARY, VOCABULARY))
     gpt2_config = GPT2Config(
         vocab_size=VOCABULARY + 1,  # the last one is the source's tag
@@ -437,12 +399,10 @@ def test_one_stack_for_source_and_target(agrees, prefix):
     encoded = model.encode(SOURCE)
     source_logits = model.output(model.norm(encoded.hidden))[~encoded.padding]
     target_logits = model.output(model.decode(encoded, TARGET))[TARGET_TOKENS]
-    agrees(
-        "Decoder-only, with a prefix" if prefix else "Decoder-only",
-        "GPT-2",
-        torch.cat([source_logits, target_logits]),
-        torch.cat([expected[in_source], expected[in_target]]),
-    )
+    logits = torch.cat([source_logits, target_logits])
+    expected_logits = torch.cat([expected[in_source], expected[in_target]])
+    name = "Decoder-only, with a prefix" if prefix else "Decoder-only"
+    agrees(name, "GPT-2", logits, expected_logits)
 
 
 def test_experts(agrees):
@@ -454,13 +414,9 @@ def test_experts(agrees):
     copy(weights(router), [ours.gate.T])
     for number in range(4):
         expert = experts[f"expert_{number}"]
-        our_expert = [
-            ours.inner[number].T,
-            ours.inner_bias[number],
-            ours.outer[number].T,
-            ours.outer_bias[number],
-        ]
-        copy(weights_and_biases(expert.fc1, expert.fc2), our_expert)
+        inner = [ours.inner[number].T, ours.inner_bias[number]]
+        outer = [ours.outer[number].T, ours.outer_bias[number]]
+        copy(weights_and_biases(expert.fc1, expert.fc2), inner + outer)
     x = torch.randn(7, 6, dtype=torch.float64)
     _, gates, chosen = router(x)
     mixed, _ = ours(x)
@@ -487,9 +443,7 @@ def test_rnnsearch_s_decoder(agrees, family, name):
 
 @pytest.mark.parametrize("projection", [0, 4])
 def test_a_stack_of_lstms_step_by_step(agrees, projection):
-    stack = nn.LSTM(
-        10, 12, num_layers=2, batch_first=True, proj_size=projection, dtype=torch.float64
-    )
+    stack = nn.LSTM(10, 12, num_layers=2, batch_first=True, proj_size=projection).double()
     x = torch.randn(3, 5, 10, dtype=torch.float64)
     hidden = torch.randn(2, 3, projection or 12, dtype=torch.float64)
     cell = torch.randn(2, 3, 12, dtype=torch.float64)
