@@ -101,18 +101,11 @@ def test_lint_finds_nothing(clone):
     assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_the_workflow_is_formatted(clone):
-    process = run(clone, "snakefmt", "--check", "Snakefile", "workflow")
-    assert process.returncode == 0, process.stdout + process.stderr
-
-
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
         ("seeds: [1]", "sedes: [1]", "'seeds'"),
-        ("seeds: [1]", "seeds: [1]\nseeds: [2]", "'seeds'"),
         ("  systems:", "  corpora:", "corpora"),
-        ("corpus: demo", "corpus: demmo", "'demo'"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_the_file(clone, old, new, named):
@@ -129,14 +122,6 @@ def test_the_default_configuration_can_be_changed_key_by_key(clone):
     process = run(clone, "snakemake", "--dry-run", "--config", "corpus=demmo", "name=demo-2")
     assert "config/demo.yaml" in process.stderr
     assert "'demo'" in process.stderr
-
-
-def test_wmt14_has_variants_with_later_news_commentary(clone):
-    name = "wmt14-en-de-v12"
-    options = ("--config", f"corpus={name}", f"name={name}")
-    jobs = planned_jobs(clone, "table2", *options, configuration="config/wmt14-en-de.yaml")
-    assert "download archive=training-parallel-nc-v12.tgz" in jobs
-    assert "download archive=training-parallel-nc-v9.tgz" not in jobs
 
 
 def test_a_dry_run_names_no_more_than_is_asked_for(clone):

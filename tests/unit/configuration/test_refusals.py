@@ -66,38 +66,27 @@ def catalog(folder: Path, experiments: dict, ensembles: dict | None = None):
         ("transformer", {"vocabulary": "apart"}, "apart"),
         ("transformer", {"vocabulary": "jiont"}, "'joint'"),
         ("transformer", {"source_loss": [[0, 1.0]]}, "source_loss"),
-        ("transformer", {"warmup": 0}, "warmup"),
         ("transformer", {"warmup": 11}, "warmup"),
         ("transformer", {"schedule": "cosine"}, "final_learning_rate"),
         ("transformer", {"halve_every": 3}, "halve_every"),
-        ("transformer", HALVING | {"halve_from": 10}, "halve_from"),
         ("transformer", HALVING | {"warmup": 5, "halve_from": 5}, "halve_from"),
         ("transformer", {"weight_decay": 0.1}, "weight_decay"),
         ("transformer", {"bleu_interval": 8}, "bleu_interval"),
         ("transformer", {"hads": 3}, "'heads'"),
         ("transformer", {"experts": 3}, "experts"),
-        ("transformer", {"heads": True}, "heads"),
         ("transformer", {"updates": 9.5}, "updates"),
-        ("transformer", {"peak_learning_rate": "fast"}, "peak_learning_rate"),
-        ("transformer", {"dropout": 1}, "dropout"),
-        ("transformer", {"adam_betas": [0.9]}, "adam_betas"),
-        ("transformer", {"alpha": 1e9}, "alpha"),
         ("transformer", {"layers": 100_000}, "layers"),
         ("transformer", {"family": "transfromer"}, "'transformer'"),
         ("transformer", {"base": "row"}, "row -> row"),
-        ("transformer", {"base": 5}, "base"),
         ("transformer", {"trained_as": "rwo"}, "rwo"),
         ("decoder-only", {"source_loss": [[0, 1.0]], "prefix": True}, "source_loss"),
-        ("decoder-only", {"source_loss": [[5, 1.0], [2, 0.0]]}, "source_loss"),
         ("decoder-only", {"vocabulary": "apart"}, "apart"),
-        ("decoder-only", {"tie": "decoder"}, "tie"),
         ("seq2seq", {"attention": "global"}, "score"),
         ("seq2seq", {"score": "dot"}, "score"),
         ("seq2seq", {"input_feeding": True}, "input_feeding"),
         ("seq2seq", {"peak_learning_rate": None}, "peak_learning_rate"),
         ("seq2seq", {"schedule": "cosine", "final_learning_rate": 0.2}, "final_learning_rate"),
         ("gnmt", {"experts": 4}, "experts_used"),
-        ("gnmt", EXPERTS | {"experts_used": 5}, "experts_used"),
         ("gnmt", EXPERTS | {"context": "current"}, "context"),
         ("gnmt", {"d_cell": 8}, "d_cell"),
     ],
@@ -140,9 +129,7 @@ def test_a_later_base_goes_before_an_earlier_one(tmp_path):
     [
         ({"row": [1], "other": [1]}, "vocabulary"),
         ({"row": [1], "rwo": [1]}, "'row'"),
-        ({"row": [1]}, "members"),
         ({"row": [1, 1]}, "members"),
-        ({"row": []}, "members"),
     ],
 )
 def test_an_ensemble_is_refused_by_name(tmp_path, members, named):
@@ -214,23 +201,16 @@ def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named)
     ("changes", "named"),
     [
         ({"sedes": [1]}, "'seeds'"),
-        ({7: 1}, "7"),
-        ({"seeds": []}, "seeds"),
         ({"seeds": [1, True]}, "seeds"),
-        ({"seeds": [2**32]}, "seeds"),
         ({"seeds": {"demo-rnnsearch": [1]}}, "default"),
         ({"seeds": {"default": [1], "demo-rnnsaerch": [1]}}, "'demo-rnnsearch'"),
         ({"only": ["demo-rnnsaerch"]}, "'demo-rnnsearch'"),
-        ({"name": "my demo"}, "my demo"),
         ({"name": "runs"}, "runs"),
-        ({"attention": ""}, "attention"),
         ({"corpus": "demmo"}, "'demo'"),
         ({"catalog": "nowhere"}, "nowhere/"),
         ({"update": 60}, "'updates'"),
         ({"experts": 2}, "experts"),
         ({"updates": 0}, "updates"),
-        ({"updates": "many"}, "updates"),
-        ({"updates": [1]}, "updates"),
         ({"vocabulary": "none-such"}, "none-such"),
     ],
 )
@@ -246,25 +226,17 @@ def test_a_reproduction_is_refused_by_key(changes, named):
     ("changes", "named"),
     [
         ({"experiments": ["demo-rnnsaerch"]}, "'demo-rnnsearch'"),
-        ({"experiments": ["demo"]}, "demo"),
         ({"experiments": ["demo-rnnsearch", "demo-rnnsearch"]}, "demo-rnnsearch"),
-        ({"experiments": ["demo-rnnsearch", "demo-rnnsearch+beam-4"]}, None),
-        ({"metrics": ["bleu", "bleu"]}, "bleu"),
         ({"metrics": ["blue"]}, "'bleu'"),
         ({"metrics": ["perplexity"]}, "perplexity"),
         ({"split": "tset"}, "'test'"),
         ({"base": "demo-transformer"}, "demo-transformer"),
-        ({"counterparts": {"demo-rnnsearch": "rnnsearch"}}, "counterparts"),
-        ({"on_request": True}, "on_request"),
     ],
 )
 def test_a_table_is_refused_by_key(changes, named):
     values = read_yaml(ROOT / "config" / "demo.yaml", dict)
     table = {"title": "T", "experiments": ["demo-rnnsearch"], "split": "test", "metrics": ["bleu"]}
     values["tables"] = {"systems": table | changes}
-    if named is None:
-        load_reproduction(values, "made-up.yaml", ROOT)
-        return
     with pytest.raises(UserError) as refused:
         load_reproduction(values, "made-up.yaml", ROOT)
     assert named in str(refused.value)

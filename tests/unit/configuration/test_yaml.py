@@ -13,10 +13,8 @@ from nmt.errors import UserError
         (b"a: 1\nb: [1,\n", "line 3"),
         (b"a: 1\nb: 2\na: 3\n", "line 3"),
         (b"a: \xe4\n", "utf-8"),
-        (b"a: \x01\n", "#x0001"),
         (b"a: 2020-02-31\n", "day"),
         (b"a: !!python/name:os.system\n", "python/name"),
-        (b"# nothing\n", "keys and values"),
         (b"- a\n", "keys and values"),
     ],
 )

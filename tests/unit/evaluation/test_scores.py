@@ -112,15 +112,6 @@ def test_changes_that_a_metric_does_not_see_leave_it_perfect(change, perfect):
         assert (value.score == pytest.approx(best)) == (name in perfect), name
 
 
-def test_bleu_by_hand():
-    # Matches of 1 to 4 tokens: 5/6 ("the" is clipped to the reference's one), 3/5, 2/4, 1/3. The
-    # translation is as long as the reference.
-    value = score(["the cat sat on the mat"], [["the cat sat on a mat"]], "en")
-    by_hand = 100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
-    assert value["bleu"].score == pytest.approx(by_hand)
-    assert value["tokenized_bleu"].score == pytest.approx(by_hand)
-
-
 def test_brevity_penalty_and_edit_rate_by_hand():
     value = score(["a b c d e"], [["a b c d e f g"]], "en")
     assert value["tokenized_bleu"].score == pytest.approx(100 * exp(1 - 7 / 5))
@@ -167,14 +158,10 @@ def test_tokens_are_moses_tokens_unescaped():
         ("rich-text format", "rich ##AT##-##AT## text format"),
         # The match takes "b": the second hyphen has nothing on its left.
         ("a-b-c", "a ##AT##-##AT## b-c"),
-        ("ab-cd-ef", "ab ##AT##-##AT## cd ##AT##-##AT## ef"),
         # A letter of two bytes: the match takes only the first byte.
         ("ä-ö-ü", "ä ##AT##-##AT## ö ##AT##-##AT## ü"),
-        ("10 - 20", "10 - 20"),
         ("Vor- und Nachteile", "Vor- und Nachteile"),
-        ("-5", "-5"),
         ("a--b", "a ##AT##-##AT## -b"),
-        ("", ""),
     ],
 )
 def test_compounds_are_split(line, split):
@@ -255,7 +242,6 @@ def test_text_that_is_not_plain_is_warned_of(mark, caplog):
 @pytest.mark.parametrize(
     ("translations", "references", "message"),
     [
-        ([], [GERMAN], "out is empty"),
         (GERMAN, [GERMAN, []], "two is empty"),
         (GERMAN, [[*GERMAN, "x"], GERMAN], "out and one differ .* 3 against 4"),
     ],
