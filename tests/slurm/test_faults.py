@@ -1,9 +1,7 @@
 """Trainings that are stopped by SLURM or by somebody, against one that nobody stops."""
 
-import contextlib
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -18,19 +16,6 @@ def same(weights, others):
     return weights.keys() == others.keys() and all(
         torch.equal(weights[name], others[name]) for name in weights
     )
-
-
-@contextlib.contextmanager
-def small_disk(folder):
-    """Make a folder a file system of its own, of 16 MB."""
-    folder.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a file system can be mounted by root alone")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def kill_snakemake(process):
@@ -63,38 +48,10 @@ def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     place.train()
     place.wait_for_updates()
     number = place.job()
-    urgent = cluster.run(
-        *[
-            "sbatch",
-            "--parsable",
-            "--output=/dev/null",
-            "--partition=urgent",
-            "--exclusive",
-            "--nodes=2",
-            "--time=1",
-        ],
-        *["--wrap", "sleep 5"],
-    )
+    options = ["--parsable", "--output=/dev/null", "--exclusive", "--nodes=2", "--time=1"]
+    urgent = cluster.run("sbatch", "--partition=urgent", *options, "--wrap", "sleep 5")
     place.wait(lambda: [number, "PENDING"] in place.queue())
     place.wait(lambda: urgent not in cluster.run("squeue", "-h", "-o%i"))
-    assert place.exit_code() == 0, place.messages
-    assert same(place.weights(), undisturbed.weights())
-
-
-def test_a_job_that_is_requeued_from_a_drained_node_goes_on_elsewhere(
-    workplace, undisturbed, cluster
-):
-    place = workplace()
-    place.train()
-    place.wait_for_updates()
-    number, node = place.job(), cluster.node_of(place.job())
-    cluster.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
-    try:
-        assert [number, "RUNNING"] in place.queue()  # a job of a drained node may go on there
-        cluster.run("scontrol", "requeue", number)
-        place.wait(lambda: cluster.node_of(number) not in ("", node))
-    finally:
-        cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
     assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
 
@@ -121,24 +78,6 @@ def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, 
     place.train()
     assert place.exit_code() == 0, place.messages
     assert same(place.weights(), undisturbed.weights())
-
-
-def test_a_full_disk_fails_once_and_the_training_goes_on_when_there_is_room(workplace, undisturbed):
-    place = workplace()
-    with small_disk(place.run):
-        place.train()
-        place.wait_for_updates()
-        filler = place.run / "filler"
-        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(2**16))
-        assert place.exit_code() == 1, place.messages
-        assert "error: no disk space left" in place.training_log
-        assert place.log.count("has been submitted") == 1
-        filler.unlink()
-        place.train()
-        assert place.exit_code() == 0, place.messages
-        assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
