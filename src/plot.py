@@ -6,7 +6,7 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import lookup, read_reproduction
 from nmt.files import write_text
-from nmt.paper.drawing import Drawing, draw, origin, save
+from nmt.paper.drawing import Drawing, draw, save
 from nmt.paper.figures import FIGURES
 from nmt.paper.results import RunFiles
 
@@ -17,7 +17,7 @@ def main(args: argparse.Namespace) -> None:
     table = lookup(reproduction.tables, args.table, "table")
     drawing = Drawing(reproduction, catalog, table, RunFiles(args.runs))
     picture = draw(args.figure, drawing)
-    save(picture.figure, args.pdf, args.png, origin(args.figure, drawing))
+    save(picture, args.pdf, args.png)
     write_text(args.csv, picture.data.to_csv(index=False, lineterminator="\n"))
 
 

@@ -5,10 +5,7 @@ import csv
 import pytest
 import yaml
 
-from nmt.configuration import Corpus
-from nmt.files import read_json, write_json
-from nmt.paper.results import RunFiles
-from nmt.paper.sheets import corpus_columns, dropped_pairs
+from nmt.files import read_json
 from tests.support import paper_runs
 
 
@@ -60,26 +57,6 @@ def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
     assert [row["pairs"], row["pairs_kept"], row["dropped_ratio"]] == ["56", "50", "3"]
     markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
     assert "dropped too long" in markdown
-
-
-def test_the_table_of_data_counts_what_filters_dropped(tmp_path):
-    cleaning = {"duplicates": True, "script": True}
-    generated = {"grammar": "g.yaml", "seed": 1, "sizes": {"train": 1, "dev": 1}}
-    values = {"title": "T", "source": "en", "target": "de", "license": "free"}
-    corpus = Corpus(**values, generated=generated, cleaning=cleaning)
-    counts = {"raw": 60, "kept": 56, "dropped": {"script": 1, "duplicates": 3}}
-    write_json(tmp_path / "corpora" / "demo" / "raw" / "train.json", counts)
-    meta = {"sentences": 50, "dropped": {"empty": 1, "too_long": 2, "ratio": 3}}
-    meta |= dict.fromkeys(
-        ["source_tokens", "target_tokens", "source_unknown", "target_unknown"], 500
-    )
-    files = RunFiles(tmp_path / "runs")
-    columns = corpus_columns(meta, dropped_pairs(files, "demo", corpus, "train"))
-    dropped = [columns[f"dropped_{name}"] for name in ("script", "duplicates", "empty", "ratio")]
-    assert [columns["pairs"], columns["pairs_kept"], *dropped] == [60, 50, 1, 3, 1, 3]
-    unfiltered = Corpus(**values, generated=generated)
-    assert dropped_pairs(files, "demo", unfiltered, "train") == {}
-    assert dropped_pairs(files, "demo", corpus, "dev") == {}
 
 
 def test_the_table_of_search_has_a_column_for_each_beam(typeset, run_script, tmp_path):

@@ -1,12 +1,12 @@
 """Tables of made-up runs, and their printed forms."""
 
 import re
+from dataclasses import replace
 
 from nmt.configuration import Catalog, Published
-from nmt.paper import markup
-from nmt.paper.cells import result_sheet
+from nmt.paper.markup import Sheet
 from nmt.paper.results import RunFiles
-from nmt.paper.tables import ResultTable, make_table
+from nmt.paper.sheets import make_sheet
 
 PAPER = "Somebody et al. 2017, Table 2"
 ANOTHER_PAPER = "Others & Co. 2018, 100% of it"
@@ -48,28 +48,12 @@ PUBLISHED = [
 def publishing(catalog: Catalog) -> Catalog:
     """Return the catalog with PUBLISHED as its published numbers."""
     published = [Published(corpus="demo", **entry) for entry in PUBLISHED]
-    return catalog.model_copy(update={"published": published})
+    return replace(catalog, published=published)
 
 
-def table(made, name="systems", significance=None) -> ResultTable:
+def table(made, name="systems", significance=None) -> Sheet:
     folder, reproduction, catalog = made
-    return make_table(name, reproduction, catalog, RunFiles(folder / "runs"), significance or {})
-
-
-def csv(table: ResultTable) -> str:
-    return markup.csv(result_sheet(table))
-
-
-def html(table: ResultTable) -> str:
-    return markup.html(result_sheet(table))
-
-
-def markdown(table: ResultTable) -> str:
-    return markup.markdown(result_sheet(table))
-
-
-def latex(table: ResultTable, label: str) -> str:
-    return markup.latex(result_sheet(table), label)
+    return make_sheet(name, reproduction, catalog, RunFiles(folder / "runs"), significance or {})
 
 
 def part(text: str, number: int) -> list[list[str]]:

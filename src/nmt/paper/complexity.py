@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nmt.paper.cells import Sheet
+from nmt.paper.markup import Sheet
 
 # Layer, complexity, sequential operations, longest path, and where the formulas are printed
 LAYERS = (

@@ -3,9 +3,7 @@
 import textwrap
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator
+from matplotlib.ticker import EngFormatter
 
 from nmt.evaluation.metrics import METRICS
 from nmt.paper.drawing import (
@@ -16,6 +14,7 @@ from nmt.paper.drawing import (
     Picture,
     new_figure,
     nothing,
+    number_logarithmic,
 )
 from nmt.paper.measurements import run_results
 
@@ -46,8 +45,7 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
     metric = next((metric for metric in metrics if METRICS[metric].scorer), metrics[0])
     results = run_results(drawing.runs, drawing.table.split, [metric])
     rows = results.groupby("experiment", sort=False)
-    data = rows[costs].mean()
-    data[metric] = rows[metric].mean()
+    data = rows[[*costs, metric]].mean()
     data["sd"] = rows[metric].std()
     data["seeds"] = rows[metric].count()
     data = data[data.seeds > 0].reset_index()
@@ -57,31 +55,20 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
     figure = new_figure(width, 2.2)
     grid = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
     for axes, column in zip(grid, costs, strict=True):
-        for _, row in data.iterrows():
-            style = drawing.style(str(row.experiment)) | {"linestyle": "", "markersize": 4.5}
-            sd = None if np.isnan(row.sd) else row.sd
+        for row in data.to_dict("records"):
+            style = drawing.style(row["experiment"]) | {"linestyle": "", "markersize": 4.5}
+            sd = None if np.isnan(row["sd"]) else row["sd"]
             axes.errorbar(row[column], row[metric], sd, **style, elinewidth=0.8)
-        set_logarithmic(axes, data[column])
+        low, high = data[column].min() / 1.3, data[column].max() * 1.3
+        axes.set(xscale="log", xlim=(low, high), xlabel=COST_LABELS[column])
+        decades = np.log10(high / low)
+        subs: tuple[float, ...] = (1, 2, 5) if decades < 2.5 else (1,)
+        number_logarithmic(axes.xaxis, (1, 1.5, 2, 3, 4, 5, 6, 8) if decades < 0.5 else subs)
         if column == "flops_6nd":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.set_xlabel(COST_LABELS[column])
     grid[0].set_ylabel(METRICS[metric].label)
     note = "Bars: standard deviation over seeds." if data.seeds.max() > 1 else ""
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
-
-
-def set_logarithmic(axes: Axes, values: pd.Series) -> None:
-    """Make the x axis logarithmic, with a few plain numbers however wide its range is."""
-    low, high = values.min() / 1.3, values.max() * 1.3
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    decades = np.log10(high / low)
-    subs: tuple[float, ...] = (1, 2, 5) if decades < 2.5 else (1,)
-    if decades < 0.5:
-        subs = (1, 1.5, 2, 3, 4, 5, 6, 8)
-    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
 
 
 def speed(drawing: Drawing) -> Picture:

@@ -3,9 +3,17 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import (
+    COLUMN,
+    PAGE,
+    Drawing,
+    Picture,
+    count_large,
+    new_figure,
+    nothing,
+    number_logarithmic,
+)
 from nmt.paper.results import Run
 
 # The rows of panels of learning curves, by the key in metrics.jsonl.
@@ -44,13 +52,10 @@ def learning_curves(drawing: Drawing) -> Picture:
         finite = np.isfinite(points["mean"][points.metric == metric])
         if metric == "dev_perplexity" and finite.any():
             row[0].set_yscale("log")
-            row[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            row[0].yaxis.set_major_formatter("{x:g}")
-            row[0].yaxis.set_minor_formatter(NullFormatter())
+            number_logarithmic(row[0].yaxis)
     for axes, label in zip(grid[-1], axes_drawn.values(), strict=True):
         axes.set(xlabel=label, xlim=(0, None))
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        count_large(axes.xaxis)
     figure.align_ylabels()
     note = "Loss and perplexity compare only rows with the same vocabulary."
     if "dev_bleu" in panels and drawing.is_lowercased:
@@ -65,18 +70,17 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
     """
     parts = []
-    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
-        runs = [run for run in drawing.single_runs if run.experiment == experiment]
-        recorded = pd.concat([recorded_points(run) for run in runs])
-        by_update = recorded.groupby(["metric", "update"], sort=False)
-        means = by_update.mean()
-        means["sd"] = by_update["value"].std()
-        means["seeds"] = by_update.size()
-        means = means[means.seeds == len(runs)].reset_index()
-        means.insert(0, "title", drawing.title(experiment))
-        means.insert(0, "experiment", experiment)
-        parts.append(means.rename(columns={"value": "mean"}))
-    return pd.concat(parts, ignore_index=True)
+    for run in drawing.single_runs:
+        columns = {"experiment": run.experiment, "title": drawing.title(run.experiment)}
+        parts.append(recorded_points(run).assign(**columns))
+    keys = ["experiment", "title", "metric", "update"]
+    by_update = pd.concat(parts).groupby(keys, sort=False)
+    points = by_update.mean().rename(columns={"value": "mean"})
+    points["sd"] = by_update["value"].std()
+    points["seeds"] = by_update.size()
+    points = points.reset_index()
+    names = [run.experiment for run in drawing.single_runs]
+    return points[points.seeds == points.experiment.map(names.count)].reset_index(drop=True)
 
 
 def recorded_points(run: Run) -> pd.DataFrame:
@@ -85,25 +89,19 @@ def recorded_points(run: Run) -> pd.DataFrame:
     Lines of dev scores give only the update: the rest is interpolated between training lines, of
     which the first has taken all since update 0.
     """
-    lines = run.metrics()
     training = run.training()
-    devices = training["device_seconds"] / training["seconds"] if training["seconds"] else 1
-    points = [
-        {"metric": metric, "update": line["update"], "value": line[metric]}
-        for metric in PANELS
-        for line in lines
-        if metric in line
-    ]
-    frame = pd.DataFrame(points, columns=["metric", "update", "value"])
-    for key, name, factor in (
-        ("target_tokens", "target_tokens", 1),
-        ("device_seconds", "seconds", devices),
-        ("flops", "flops", 1),
-    ):
-        known = [(line["update"], line[name]) for line in lines if name in line]
-        points_known = np.array([(0, 0), *known]).T
-        frame[key] = factor * np.interp(frame["update"], *points_known) if known else np.nan
-    return frame
+    columns = ["update", "target_tokens", "seconds", "flops", *PANELS]
+    lines = pd.DataFrame(run.metrics(), columns=columns)
+    for key in ("target_tokens", "seconds", "flops"):
+        known = lines[lines[key].notna()]
+        if len(known):
+            updates, values = [0, *known["update"]], [0, *known[key]]
+            lines[key] = np.interp(lines["update"], updates, values)
+    lines["device_seconds"] = (
+        lines.pop("seconds") * training["device_seconds"] / training["seconds"]
+    )
+    points = lines.melt(id_vars=list(AXES), value_vars=list(PANELS), var_name="metric")
+    return points[points["value"].notna()]
 
 
 def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) -> None:
@@ -123,12 +121,12 @@ def learning_rate(drawing: Drawing) -> Picture:
     """Draw the learning rate as it was used; rows that used the same share a line."""
     figure = new_figure(COLUMN, 2.0)
     axes = figure.subplots()
-    data = []
     rows: dict[tuple, list[str]] = {}  # by schedule
     for run in drawing.first_runs:
         lines = [line for line in run.metrics() if "learning_rate" in line]
         schedule = tuple((line["update"], line["learning_rate"]) for line in lines)
         rows.setdefault(schedule, []).append(run.experiment)
+    data = []
     for schedule, names in rows.items():
         points = pd.DataFrame(list(schedule), columns=["update", "learning_rate"])
         label = "; ".join(map(drawing.title, names[:MOST_NAMED]))

@@ -13,7 +13,9 @@ from typing import Any
 import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
@@ -21,7 +23,6 @@ from nmt.files import atomic_write
 from nmt.paper import figures
 from nmt.paper.notes import MARK
 from nmt.paper.results import Run, RunFiles, commits, find_trained_runs
-from nmt.provenance import commit
 
 # fontTools reports every font that it embeds, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -145,14 +146,8 @@ def draw(name: str, drawing: Drawing) -> Picture:
             picture = nothing("No row of this table is a single model.")
         else:
             picture = figure.function()(drawing)
-        finish(picture.figure, small_print(picture, drawing), picture.legend_of)
+        finish(picture, small_print(picture, drawing))
     return picture
-
-
-def origin(name: str, drawing: Drawing) -> str:
-    """Return the commits that trained the runs drawn, or for a formula the code's own."""
-    needs_runs = "training.json" in figures.FIGURES[name].needs
-    return f"Commit {commits(list(drawing.runs)) if needs_runs else commit()}"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -171,18 +166,32 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
     return " ".join(f"{part.rstrip('.')}." for part in parts if part)
 
 
-def finish(figure: Figure, small_print: str, legend_of: Axes | None = None) -> Figure:
+def finish(picture: Picture, small_print: str) -> None:
     """Write the small print below, and the legend of one panel above all panels."""
-    width = figure.get_figwidth()
-    text = "\n".join(textwrap.wrap(small_print, int(width * 72 / (0.55 * SMALL_PRINT))))
-    figure.text(0.01, -0.02, text, size=SMALL_PRINT, color="#555555", va="top")
-    if legend_of:
-        handles, labels = legend_of.get_legend_handles_labels()
+    width = picture.figure.get_figwidth()
+    text = textwrap.fill(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))
+    picture.figure.text(0.01, -0.02, text, size=SMALL_PRINT, color="#555555", va="top")
+    if picture.legend_of:
+        handles, labels = picture.legend_of.get_legend_handles_labels()
         letters = int(20 * width)  # of a line
         labels = [textwrap.fill(label, letters - 8) for label in labels]
         columns = min(max(1, letters // (max(map(len, labels)) + 8)), len(labels))
-        figure.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns)
-    return figure
+        picture.figure.legend(
+            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns
+        )
+
+
+def count_large(axis: Axis) -> None:
+    """Give an axis few numbers, large ones with letters: 20k."""
+    axis.set_major_locator(MaxNLocator(4))
+    axis.set_major_formatter(EngFormatter(sep=""))
+
+
+def number_logarithmic(axis: Axis, subs: tuple[float, ...] = (1, 2, 5)) -> None:
+    """Give a logarithmic axis plain numbers: the powers of ten times each of `subs`."""
+    axis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def nothing(sentence: str) -> Picture:
@@ -192,20 +201,18 @@ def nothing(sentence: str) -> Picture:
     return Picture(figure, pd.DataFrame({"nothing_to_draw": [sentence]}))
 
 
-def save(figure: Figure, pdf: Path, png: Path, origin: str) -> None:
+def save(picture: Picture, pdf: Path, png: Path) -> None:
     """Write both files, without the time of day or a program's version in them.
 
-    origin: the commits that the figure's numbers come from, which the files' metadata have.
+    Their metadata have the commits that trained the runs drawn.
     """
-    with matplotlib.rc_context(STYLE):  # The layout, once for both, takes longer than the writing.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        whole = figure.get_tightbbox().padded(MARGIN)  # with what is above and below
+    origin = f"Commit {commits(list(picture.runs))}" if picture.runs else ""
     without_time = {"CreationDate": None, "Creator": None, "Producer": None}
     forms: tuple[tuple[Path, str, dict], ...] = (
         (pdf, "pdf", {"Subject": origin, **without_time}),
         (png, "png", {"Description": origin, "Software": None}),
     )
+    whole: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": MARGIN}
     for path, form, metadata in forms:
         with atomic_write(path) as temporary, matplotlib.rc_context(STYLE):
-            figure.savefig(temporary, format=form, metadata=metadata, bbox_inches=whole)
+            picture.figure.savefig(temporary, format=form, metadata=metadata, **whole)

@@ -4,9 +4,16 @@ import math
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import (
+    PAGE,
+    Drawing,
+    Picture,
+    count_large,
+    new_figure,
+    nothing,
+    number_logarithmic,
+)
 
 # The parts of models that are stacks of layers, and how the axis names their layers
 PARTS = {"encoder": "E", "decoder": "D", "layer": ""}
@@ -32,12 +39,9 @@ def gradient_norms(drawing: Drawing) -> Picture:
     for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
         last.plot([], [], **drawing.style(experiment))  # a row of the legend
     last.set(title="of all parameters, in training", xlabel="updates", xlim=(0, None))
-    last.xaxis.set_major_locator(MaxNLocator(4))
-    last.xaxis.set_major_formatter(EngFormatter(sep=""))
+    count_large(last.xaxis)
     grid[0].set_yscale("log")
-    grid[0].yaxis.set_major_locator(LogLocator(numticks=7))
-    grid[0].yaxis.set_major_formatter("{x:g}")
-    grid[0].yaxis.set_minor_formatter(NullFormatter())
+    number_logarithmic(grid[0].yaxis, subs=(1,))
     grid[0].set_ylabel("gradient norm")
     note = "E: of the encoder; D: of the decoder. Means over seeds."
     data = pd.concat([layers, updates.assign(state="in training")], ignore_index=True)
@@ -46,22 +50,17 @@ def gradient_norms(drawing: Drawing) -> Picture:
 
 def layer_points(drawing: Drawing) -> pd.DataFrame:
     """Return the norm of each row's layers in both states, without what is in no stack."""
-    points = [
-        {
-            "experiment": run.experiment,
-            "state": state,
-            "part": part,
-            "layer": int(layer.partition(" ")[2]),
-            "norm": norm,
-        }
-        for run in drawing.single_runs
-        for state in STATES
-        for layer, norm in run.read("gradients.json", list(STATES))[state].items()
-        if (part := layer.partition(" ")[0]) in PARTS
-    ]
-    columns = ["experiment", "state", "part", "layer", "norm"]
-    frame = pd.DataFrame(points, columns=columns)
-    return frame.groupby(columns[:-1], sort=False).mean().reset_index()
+    points = []
+    for run in drawing.single_runs:
+        norms = run.read("gradients.json", list(STATES))
+        for state in STATES:
+            for name, norm in norms[state].items():
+                part, _, layer = name.partition(" ")
+                if part in PARTS:
+                    points.append((run.experiment, state, part, int(layer), norm))
+    columns = ["experiment", "state", "part", "layer"]
+    frame = pd.DataFrame(points, columns=[*columns, "norm"])
+    return frame.groupby(columns, sort=False).mean().reset_index()
 
 
 def update_points(drawing: Drawing) -> pd.DataFrame:
@@ -79,20 +78,16 @@ def update_points(drawing: Drawing) -> pd.DataFrame:
 def draw_layers(axes: Axes, drawing: Drawing, points: pd.DataFrame) -> None:
     """Draw a line for each row and part."""
     highest = points.groupby("part").layer.max()
-    heights = {part: int(highest[part]) for part in PARTS if part in highest}
-    layers = [(part, layer) for part in heights for layer in range(1, heights[part] + 1)]
-    places = {layer: place for place, layer in enumerate(layers)}
+    places: dict[tuple[str, int], str] = {}  # the layers from left to right, and their names
+    for part in [part for part in PARTS if part in highest]:
+        for layer in range(1, highest[part] + 1):
+            places[part, layer] = f"{PARTS[part]}{layer}"
+    order = {layer: place for place, layer in enumerate(places)}
     for (experiment, part), row in points.groupby(["experiment", "part"], sort=False):
-        x = [places[str(part), layer] for layer in row.layer]
+        x = [order[str(part), layer] for layer in row.layer]
         axes.plot(x, row.norm, **drawing.style(str(experiment)))
-    # Of deep stacks some layers are named, from the first, so far apart that names do not overlap.
-    step = math.ceil(len(layers) / MOST_NAMED)
-    named = [
-        (part, layer)
-        for part, height in heights.items()
-        for layer in range(1, max(2, height + 2 - step), step)
-    ]
-    labels = [f"{PARTS[part]}{layer}" for part, layer in named]
-    axes.set_xticks([places[layer] for layer in named], labels, size=6.5)
-    axes.set_xlim(-0.5, len(layers) - 0.5)
+    # Of deep stacks some layers are named, so far apart that names do not overlap.
+    step = math.ceil(len(places) / MOST_NAMED)
+    axes.set_xticks(range(0, len(places), step), list(places.values())[::step], size=6.5)
+    axes.set_xlim(-0.5, len(places) - 0.5)
     axes.set_xlabel("layer")

@@ -1,48 +1,28 @@
 """The figures of attention from target to source: heat maps."""
 
+import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from nmt.paper.drawing import (
-    COLUMN,
-    PAGE,
-    Drawing,
-    Picture,
-    new_figure,
-    nothing,
-)
+from nmt.configuration import RNNSearch
+from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
 from nmt.paper.results import Run
 
 CROSS = "cross-attention"
-# Heads drawn besides the mean of all
-HEADS_DRAWN = 2
-# With more rows than FEW_ROWS that attend, only the mean of heads is drawn, on panels in
-# MANY_ROWS_COLUMNS columns.
-FEW_ROWS = 4
-FEW_ROWS_COLUMNS = 2
-MANY_ROWS_COLUMNS = 3
+MOST_COLUMNS = 3  # of panels
 # Inches that a panel's title and labels need on top, and that each line of a title needs.
 LABEL_HEIGHT = 0.8
 TITLE_LINE_HEIGHT = 0.12
 TITLE_LETTERS = 13  # an inch
 # A model that is barely trained repeats itself up to the limit of length.
 MOST_SUBWORDS = 40  # of a translation
-
-
-@dataclass(frozen=True)
-class AttentionPanel:
-    """A panel of the figure of attention: weights (T, S) between target and source subwords."""
-
-    title: str
-    source: list[str]
-    target: list[str]
-    weights: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -82,86 +62,80 @@ def recorded(run: Run) -> Recorded:
 def attention(drawing: Drawing) -> Picture:
     """Draw each row's attention from each subword of its own translation to the source.
 
-    Runs are the first of each row. Of several heads, the last layer's mean and its first heads
-    are drawn; of many rows, the mean alone. Rows without attention have no panel; where none has
-    any, the figure says so.
+    Runs are the first of each row; rows without attention have no panel.
     """
-    runs = {run: recorded(run) for run in drawing.first_runs}
-    attending = {run: values for run, values in runs.items() if CROSS in values.maps}
-    if not attending:
-        return nothing("No row of this table has attention.")
-    is_many = len(attending) > FEW_ROWS
-    panels: list[AttentionPanel] = []
-    for run, values in attending.items():
-        title = drawing.title(run.experiment)
-        panels += attention_panels(title, values, 0 if is_many else HEADS_DRAWN)
-    columns = min(MANY_ROWS_COLUMNS if is_many else FEW_ROWS_COLUMNS, len(panels))
-    cell = min(0.3, 5 / columns / max(len(panel.source) for panel in panels))  # inches
-    width = int(TITLE_LETTERS * PAGE / columns)  # of titles, in letters
-    lines = max(len(textwrap.wrap(panel.title, width)) for panel in panels)
-    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    height = LABEL_HEIGHT + TITLE_LINE_HEIGHT * lines
-    heights = [max(len(panel.target) for panel in row) * cell + height for row in rows]
-    figure = new_figure(PAGE, sum(heights))
-    grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flatten()
-    for axes, panel in zip(grid, panels, strict=False):
-        image = draw_panel(axes, panel, "Blues", cell, width)
-    for axes in grid[len(panels) :]:
-        axes.set_visible(False)
-    bar: dict[str, Any] = {"shrink": 0.4, "aspect": 20, "pad": 0.02, "panchor": False}
-    figure.colorbar(image, ax=grid, label="attention weight", **bar)
-    shown = next(iter(attending.values())).shown
-    return Picture(figure, panel_data(panels), shown, tuple(runs))
+    return draw_maps(drawing, drawing.first_runs, PAGE, "Blues")
 
 
 def alignment(drawing: Drawing) -> Picture:
     """Draw the alignment of the table's RNN with attention, as Bahdanau et al. 2015 draw theirs.
 
-    Rows are the subwords of its translation, columns those of the source; white is a weight of 1.
+    White is a weight of 1.
     """
-    for run in drawing.first_runs:
-        if drawing.catalog.experiment(run.experiment).model.family == "rnnsearch":
-            values = recorded(run)
-            if CROSS in values.maps:
-                break
-    else:
-        return nothing("No row of this table is an RNNsearch.")
-    (panel,) = attention_panels(drawing.title(run.experiment), values, 0)
-    cell = 2.2 / max(len(panel.source), 12)  # inches
-    figure = new_figure(COLUMN, LABEL_HEIGHT + TITLE_LINE_HEIGHT + cell * len(panel.target))
-    axes = figure.subplots()
-    image = draw_panel(axes, panel, "gray", cell, int(TITLE_LETTERS * COLUMN))
-    bar: dict[str, Any] = {"shrink": 0.5, "aspect": 20, "pad": 0.03}
-    figure.colorbar(image, ax=axes, label="attention weight", **bar)
-    return Picture(figure, panel_data([panel]), values.shown, (run,))
+    runs = [
+        run
+        for run in drawing.first_runs
+        if isinstance(model := drawing.catalog.experiment(run.experiment).model, RNNSearch)
+        and model.attention != "none"
+    ]
+    return draw_maps(drawing, runs[:1], COLUMN, "gray")
 
 
-def attention_panels(title: str, values: Recorded, heads_drawn: int) -> list[AttentionPanel]:
-    """Return the panels of one run: the mean of the last layer's heads, and the first heads."""
+def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) -> Picture:
+    """Draw a panel for each run that has attention: the mean of the heads of the last layer.
+
+    Rows are the subwords of its translation, columns those of the source.
+    """
+    sentences = {run: recorded(run) for run in runs}
+    sentences = {run: values for run, values in sentences.items() if CROSS in values.maps}
+    if not sentences:
+        return nothing("No row of this table has such attention.")
+    columns = min(MOST_COLUMNS, len(sentences))
+    rows = math.ceil(len(sentences) / columns)
+    longest = max(len(values.source) for values in sentences.values())
+    cell = min(0.3, 0.7 * width / columns / longest)  # inches
+    titles = [
+        textwrap.fill(map_title(drawing, run, values), int(TITLE_LETTERS * width / columns))
+        for run, values in sentences.items()
+    ]
+    lines = max(title.count("\n") + 1 for title in titles)
+    highest = max(len(values.target[:MOST_SUBWORDS]) for values in sentences.values())
+    height = LABEL_HEIGHT + TITLE_LINE_HEIGHT * lines + cell * highest
+    figure = new_figure(width, rows * height)
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    cells = []
+    for axes, title, values in zip(grid, titles, sentences.values(), strict=False):
+        weights = list(values.maps[CROSS].values())[-1].mean(0)[:MOST_SUBWORDS]  # (T, S)
+        image = draw_panel(axes, weights, values, colors, cell)
+        axes.set_title(title)
+        for (target, source), weight in np.ndenumerate(weights):
+            words = (values.target[target], source, values.source[source])
+            cells.append((title.replace("\n", " "), target, *words, weight))
+    for axes in grid[len(sentences) :]:
+        axes.set_visible(False)
+    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, panchor=False)
+    names = ["panel", "target_position", "target", "source_position", "source", "weight"]
+    shown = next(iter(sentences.values())).shown
+    return Picture(figure, pd.DataFrame(cells, columns=names), shown, tuple(sentences))
+
+
+def map_title(drawing: Drawing, run: Run, values: Recorded) -> str:
+    """Return the title of a run's panel, with the layer where there are several heads."""
     layer, heads = list(values.maps[CROSS].items())[-1]
-    heads = heads[:, :MOST_SUBWORDS]  # (H, T, S)
-    target = values.target[:MOST_SUBWORDS]
-    if len(values.target) > MOST_SUBWORDS:
-        title += f" (first {MOST_SUBWORDS} of {len(values.target)} subwords)"
-    if len(heads) == 1:
-        return [AttentionPanel(title, values.source, target, heads[0])]
-    drawn = {f"{title}, {layer}: mean of {len(heads)} heads": heads.mean(0)}
-    for number, weights in enumerate(heads[:heads_drawn], start=1):
-        drawn[f"{title}, {layer}: head {number}"] = weights
-    return [AttentionPanel(name, values.source, target, drawn[name]) for name in drawn]
+    title = drawing.title(run.experiment)
+    return title if len(heads) == 1 else f"{title}, {layer}: mean of {len(heads)} heads"
 
 
 def draw_panel(
-    axes: Axes, panel: AttentionPanel, colors: str, cell: float, title_width: int
+    axes: Axes, weights: np.ndarray, values: Recorded, colors: str, cell: float
 ) -> AxesImage:
     """Draw a panel with its subwords; a cell is that many inches high and wide."""
-    image = heat_map(axes, panel.weights, colors, (0, 1), aspect="equal")
+    image = heat_map(axes, weights, colors, (0, 1), aspect="equal")
     font_size = min(6.5, cell * 72 * 0.85)
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(panel.source)), panel.source, rotation=90, size=font_size)
-    axes.set_yticks(range(len(panel.target)), panel.target, size=font_size)
+    axes.set_xticks(range(len(values.source)), values.source, rotation=90, size=font_size)
+    axes.set_yticks(range(len(weights)), values.target[: len(weights)], size=font_size)
     axes.tick_params(length=0, pad=2)
-    axes.set_title(textwrap.fill(panel.title, title_width))
     axes.set(xlabel="source", ylabel="target (generated)")
     axes.xaxis.set_label_position("bottom")
     axes.set_anchor("N")  # translations differ in length: the tops of a row of panels are aligned
@@ -180,22 +154,4 @@ def heat_map(
     axes.spines[["top", "right"]].set_visible(True)
     return axes.imshow(
         matrix, cmap=colors, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest"
-    )
-
-
-def panel_data(panels: list[AttentionPanel]) -> pd.DataFrame:
-    """Return a line for each cell of each panel."""
-    return pd.DataFrame(
-        [
-            {
-                "panel": panel.title,
-                "target_position": row,
-                "target": panel.target[row],
-                "source_position": column,
-                "source": panel.source[column],
-                "weight": weight,
-            }
-            for panel in panels
-            for (row, column), weight in np.ndenumerate(panel.weights)
-        ]
     )

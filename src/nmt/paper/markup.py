@@ -1,9 +1,10 @@
 """Tables as text: CSV for programs, Markdown and HTML for screens, LaTeX (booktabs) for papers."""
 
 import re
+from dataclasses import dataclass, field
 from html import escape
 
-from nmt.paper.cells import Sheet
+import pandas as pd
 
 # Columns of words; numbers are aligned to the right.
 LEFT_ALIGNED = ("system", "device", "vocabulary", "split", "layer")
@@ -53,6 +54,21 @@ li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
 </body>
 </html>
 """
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table, ready to be written in any form.
+
+    parts: its cells as text, below each other. data: what is written as CSV.
+    names: the experiment or ensemble of each row of the parts that shows one, by its index.
+    """
+
+    title: str
+    parts: list[pd.DataFrame]
+    data: pd.DataFrame
+    notes: list[str]
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def csv(sheet: Sheet) -> str:

@@ -7,11 +7,12 @@ import pandas as pd
 from nmt.evaluation.cost import sustained_flops
 from nmt.paper.results import Run, provenance
 
-# The columns of costs in `run_results`
+# The columns of costs in `run_results`, and those of where trainings ran
 RUN_COSTS = (
     *("parameters_millions", "flops_6nd", "flops_device_time", "target_tokens"),
     *("device_hours", "flops_per_second", "utilization", "minutes"),
 )
+ORIGINS = ("device", "processes", "threads", "commit")
 
 
 def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataFrame:
@@ -23,29 +24,23 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
     the sums of its members'. diverged: whether a training has. What is not on disk is empty:
     is_trained tells whether anything is.
     """
-    results = pd.DataFrame([run_result(run, split, metrics) for run in runs])
-    numbers = [*metrics, *RUN_COSTS]
-    return results.assign(**{name: results[name].astype(float) for name in numbers})
-
-
-def run_result(run: Run, split: str, metrics: list[str]) -> dict:
-    """Return the line of `run_results` for one run."""
-    result: dict = {
-        "experiment": run.experiment,
-        "seed": run.seeds,
-        "is_trained": run.is_trained,
-        "stale": run.stale,
-        "sentences": None,
-        "diverged": False,
-    }
-    result |= dict.fromkeys(metrics)
-    result |= {f"{metric}_signature": "" for metric in metrics}
-    result |= dict.fromkeys((*RUN_COSTS, "device", "processes", "threads", "commit"))
-    if not run.is_trained:
-        return result
-    for metric in metrics:
-        result |= score_columns(run, split, metric)
-    return result | run_costs(run)
+    lines = []
+    for run in runs:
+        line = {
+            "experiment": run.experiment,
+            "seed": run.seeds,
+            "is_trained": run.is_trained,
+            "stale": run.stale,
+        }
+        if run.is_trained:
+            for metric in metrics:
+                line |= score_columns(run, split, metric)
+            line |= run_costs(run)
+        lines.append(line)
+    numbers = [*metrics, *RUN_COSTS, "sentences", "diverged"]
+    texts = [*ORIGINS, *(f"{metric}_signature" for metric in metrics)]
+    columns = ["experiment", "seed", "is_trained", "stale", *numbers, *texts]
+    return pd.DataFrame(lines, columns=columns).astype(dict.fromkeys(numbers, float))
 
 
 def score_columns(run: Run, split: str, metric: str) -> dict:
@@ -69,23 +64,26 @@ def score_columns(run: Run, split: str, metric: str) -> dict:
 def run_costs(run: Run) -> dict:
     """Return what the run's trainings cost, and on which devices they ran."""
     trainings = run.trainings()
-    flops = sum(training["flops"] for training in trainings)
-    device_seconds = sum(training["device_seconds"] for training in trainings)
+    total = {
+        key: sum(training[key] for training in trainings)
+        for key in ("flops", "device_seconds", "parameters", "target_tokens", "seconds")
+    }
     estimates = [device_time_flops(trained) for trained in run.trained_runs]
     peak_flops = [measured_peak_flops(trained) for trained in run.trained_runs]
     costs = {
-        "parameters_millions": sum(training["parameters"] for training in trainings) / 1e6,
-        "flops_6nd": flops,
+        "parameters_millions": total["parameters"] / 1e6,
+        "flops_6nd": total["flops"],
         "flops_device_time": None if None in estimates else sum(filter(None, estimates)),
-        "target_tokens": sum(training["target_tokens"] for training in trainings),
-        "device_hours": device_seconds / 3600,
-        "flops_per_second": flops / device_seconds if device_seconds else None,
-        "utilization": None if None in peak_flops else flops / sum(filter(None, peak_flops)),
-        "minutes": sum(training["seconds"] for training in trainings) / 60,
+        "target_tokens": total["target_tokens"],
+        "device_hours": total["device_seconds"] / 3600,
+        "flops_per_second": total["flops"] / total["device_seconds"],
+        "utilization": None
+        if None in peak_flops
+        else total["flops"] / sum(filter(None, peak_flops)),
+        "minutes": total["seconds"] / 60,
         "diverged": any(training.get("diverged") for training in trainings),
     }
-    origins = ("device", "processes", "threads", "commit")
-    return costs | {key: provenance(trainings, key) for key in origins}
+    return costs | {key: provenance(trainings, key) for key in ORIGINS}
 
 
 def device_time_flops(run: Run) -> float | None:

@@ -12,12 +12,19 @@ MARK = "†"
 
 
 def table_notes(
-    rows: pd.DataFrame, results: pd.DataFrame, signatures: dict[str, str], ensembles: list[Run]
+    table: Table, rows: pd.DataFrame, results: pd.DataFrame, runs: list[Run], significance: dict
 ) -> list[str]:
-    """Return the notes that every table has, and those on what only some tables show."""
-    notes = [data_note(rows, results), seeds_note(results, ensembles), *state_notes(rows)]
-    for name, signature in signatures.items():
+    """Return the notes that every table has, and those on what only some tables show.
+
+    rows: of the table; results: of its runs.
+    """
+    ensembles = [run for run in runs if run.members]
+    notes = [data_note(rows, results), seeds_note(results, ensembles)]
+    for row in rows[has_note(rows)].itertuples():
+        notes.append(f"{row.title} {MARK}: {row.state}.")
+    for name in table.metrics:
         metric = METRICS[name]
+        signature = rows[f"{name}_signature"].iloc[0]
         notes.append(f"{metric.label}: {metric.description} ({signature})")
         if metric.published_as and rows[f"{name}_published"].notna().any():
             label = METRICS[metric.published_as].label
@@ -25,70 +32,82 @@ def table_notes(
                 f"Published numbers beside {metric.label} are those of {label}: the papers do not"
                 " say how quotation marks were tokenized."
             )
-    notes.append(
-        "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of"
-        " attention; N are the weights of matrices, the output projection among them but no"
-        " embedding tables, D the tokens that meet them, without padding (Kaplan et al. 2020)."
-    )
-    notes.append(
-        "Tokens: target subwords of one seed's training, ends of sentences included. Device-hours"
-        " and minutes of one seed's training, validation included; FLOP/s of a device; utilization:"
-        " its share of the device's rate of large matrix products, blank where that was measured on"
-        " a busy device."
-    )
-    titles = dict(zip(rows.get("experiment", []), rows.title, strict=False))
-    for run in ensembles:
-        notes.append(
-            f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of"
-            " their probabilities; parameters, FLOPs and minutes are sums over them."
-        )
-    if rows.flops_device_time.notna().any():
-        notes.append(
+    titles = dict(zip(rows.experiment, rows.title, strict=True))
+    ensemble_notes = [
+        f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of their"
+        " probabilities; parameters, FLOPs and minutes are sums over them."
+        for run in ensembles
+    ]
+    comparisons: dict = next(iter(significance.values()), {"signatures": []})
+    notes_where = [
+        (
+            True,
+            "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of"
+            " attention; N are the weights of matrices, the output projection among them but no"
+            " embedding tables, D the tokens that meet them, without padding (Kaplan et al. 2020).",
+        ),
+        (
+            True,
+            "Tokens: target subwords of one seed's training, ends of sentences included."
+            " Device-hours and minutes of one seed's training, validation included; FLOP/s of a"
+            " device; utilization: its share of the device's rate of large matrix products, blank"
+            " where that was measured on a busy device.",
+        ),
+        *((True, note) for note in ensemble_notes),
+        (
+            rows.flops_device_time.notna().any(),
             "FLOPs (device time × rate): training time times devices times the rate of one, as"
             " Vaswani et al. 2017, section 6.1, with the rate given there or, of other devices,"
-            " that of large matrix products as measured."
-        )
-    if results.diverged.any():
-        notes.append(
+            " that of large matrix products as measured.",
+        ),
+        (
+            results.diverged.any(),
             "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
-            " times the number of subwords, which is worse than an untrained model's."
-        )
-    if rows.filter(regex="_difference$").notna().any(axis=None):
-        notes.append("Differences: ours minus published.")
-    if rows.flops_6nd_published.notna().any():
-        notes.append("Published FLOPs are as their papers count them, not as 6 N D.")
-    if "updates" in rows:
-        notes.append(
+            " times the number of subwords, which is worse than an untrained model's.",
+        ),
+        (
+            rows.filter(regex="_difference$").notna().any(axis=None),
+            "Differences: ours minus published.",
+        ),
+        (
+            rows.flops_6nd_published.notna().any(),
+            "Published FLOPs are as their papers count them, not as 6 N D.",
+        ),
+        (
+            table.base,
             "Settings: N layers, h heads, P_drop dropout, eps_ls label smoothing; blank where they"
             " are those of the first row, as in Vaswani et al. 2017, Table 3. Δ base: the row's"
-            " number minus that of the base."
-        )
-    return notes
-
-
-def base_notes(rows: pd.DataFrame, table: Table) -> list[str]:
-    """Return what the differences to the base and the numbers of counterparts mean."""
-    notes = []
-    if table.counterparts:
-        notes.append(
+            " number minus that of the base.",
+        ),
+        (
+            table.counterparts,
             "Published: of the paper's experiment that the row repeats in small, on another corpus:"
-            " its difference to the paper's base is to be compared, not the number itself."
-        )
-    if table.base and rows.filter(regex="_may_be_chance$").any(axis=None):
-        notes.append(
+            " its difference to the paper's base is to be compared, not the number itself.",
+        ),
+        (
+            rows.filter(regex="_may_be_chance$").any(axis=None),
             "Δ base in brackets: inside the 95% interval that the standard deviation of the base's"
-            " seeds and Student's t give for the difference, so that it may be chance."
-        )
-    return notes
-
-
-def state_notes(rows: pd.DataFrame) -> list[str]:
-    """Return which rows are stale or incomplete."""
-    return [
-        f"{title} {MARK}: {state}."
-        for title, state in zip(rows.title, rows.state.fillna(""), strict=True)
-        if state not in ("", "not run")
+            " seeds and Student's t give for the difference, so that it may be chance.",
+        ),
+        (
+            significance,
+            "Interval (95%): of a run's score, ± half its width, by resampling sentences; of"
+            f" several seeds, the widest ({'; '.join(comparisons['signatures'])}).",
+        ),
+        (
+            significance and len(table.experiments) > 1,
+            "Bold: the best row, and those that may be as good: a row is worse where paired"
+            " bootstrap resampling and approximate randomization over the sentences both say p <"
+            f" {LEVEL} divided by the number of the other rows compared, against the best and for"
+            " every pair of their seeds.",
+        ),
     ]
+    return notes + [note for is_needed, note in notes_where if is_needed]
+
+
+def has_note(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are stale or incomplete, and not only not run."""
+    return ~rows.state.fillna("").isin(["", "not run"])
 
 
 def data_note(rows: pd.DataFrame, results: pd.DataFrame) -> str:
@@ -102,37 +121,16 @@ def data_note(rows: pd.DataFrame, results: pd.DataFrame) -> str:
 
 def seeds_note(results: pd.DataFrame, ensembles: list[Run]) -> str:
     """Return the note on seeds and commits."""
-    ensemble_names = [run.experiment for run in ensembles]
-    single_models = results[~results.experiment.isin(ensemble_names)]
-    single_models = single_models[single_models.is_trained]
-    seeds = list(dict.fromkeys(single_models.seed))
+    trained = results[results.is_trained]
+    single_models = trained[~trained.experiment.isin([run.experiment for run in ensembles])]
+    seeds = single_models.seed.unique()
     spread = "one run a row, so no spread is known"
     if len(seeds) > 1:
         spread = "mean ± sample standard deviation over them"
         if single_models.groupby("experiment").seed.nunique().min() < len(seeds):
             spread += " where a row has several"
-    commits = join_distinct(results.commit[results.is_trained])
+    commits = join_distinct(trained.commit)
     return f"Seeds: {', '.join(seeds) or 'see below'}; {spread}. Trained at commit {commits}."
-
-
-def significance_notes(significance: dict, several_rows: bool) -> list[str]:
-    """Return the notes on intervals and bold numbers; none when nothing was compared."""
-    if not significance:
-        return []
-    first_metric = next(iter(significance))
-    signatures = "; ".join(significance[first_metric]["signatures"])
-    notes = [
-        "Interval (95%): of a run's score, ± half its width, by resampling sentences; of several"
-        f" seeds, the widest ({signatures})."
-    ]
-    if several_rows:
-        notes.append(
-            "Bold: the best row, and those that may be as good: a row is worse where paired"
-            " bootstrap resampling and approximate randomization over the sentences both say p <"
-            f" {LEVEL} divided by the number of the other rows compared, against the best and for"
-            " every pair of their seeds."
-        )
-    return notes
 
 
 def join_distinct(values: pd.Series) -> str:

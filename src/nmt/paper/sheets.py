@@ -1,17 +1,20 @@
-"""All tables of a reproduction by name, as text: its results, its data and its search."""
+"""All tables of a reproduction by name: its results, its data, its search, and AIAYN's Table 1."""
 
 from collections.abc import Callable
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Corpus, Reproduction
+from nmt.configuration import Catalog, Reproduction, lookup
 from nmt.errors import UserError
 from nmt.files import read_json
-from nmt.paper.cells import Sheet, format_numbers, result_sheet
+from nmt.paper.cells import format_numbers, result_parts, sources
 from nmt.paper.complexity import complexity_sheet
-from nmt.paper.results import RunFiles, corpus_folder, find_trained_runs
+from nmt.paper.markup import Sheet
+from nmt.paper.measurements import run_results
+from nmt.paper.notes import table_notes
+from nmt.paper.results import RunFiles, corpus_folder, find_runs, find_trained_runs
 from nmt.paper.searches import search_points
-from nmt.paper.tables import make_table
+from nmt.paper.tables import table_rows
 
 
 def make_sheet(
@@ -20,10 +23,19 @@ def make_sheet(
     """Return a table of results, or one of SHEETS.
 
     significance: what compare.py wrote of the table's rows; empty when they were not compared.
+    Raises UserError for an unknown table, and for one without any run.
     """
     if name in SHEETS and name not in reproduction.tables:
         return SHEETS[name](reproduction, catalog, files)
-    return result_sheet(make_table(name, reproduction, catalog, files, significance))
+    table = lookup(reproduction.tables, name, "table")
+    find_trained_runs(files, reproduction, catalog, table.experiments)  # refuses an empty table
+    runs = find_runs(files, reproduction, catalog, table.experiments)
+    results = run_results(runs, table.split, table.metrics)
+    rows = table_rows(table, reproduction.corpus, catalog, results, significance)
+    notes = table_notes(table, rows, results, runs, significance)
+    notes += [f"[{number}] {source}." for number, source in enumerate(sources(rows), start=1)]
+    names = rows.experiment.dropna().to_dict()
+    return Sheet(table.title, result_parts(rows, table), rows, notes, names)
 
 
 def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> Sheet:
@@ -33,51 +45,43 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
     """
     corpus = catalog.corpus(reproduction.corpus)
     folder = corpus_folder(files, reproduction.corpus)
-    rows = []
     experiments = [
         catalog.experiment(name)
         for row in reproduction.experiments
         for name, _ in catalog.trainings(row, [1])
     ]
+    rows = []
     for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
         for split in corpus.split_names:
             path = folder / vocabulary / "tokens" / split / "meta.json"
-            if path.exists():
-                dropped = dropped_pairs(files, reproduction.corpus, corpus, split)
-                row = {"vocabulary": vocabulary, "split": split}
-                rows.append(row | corpus_columns(read_json(path), dropped))
+            if not path.exists():
+                continue
+            meta = read_json(path)
+            dropped = meta["dropped"]
+            if split == "train" and corpus.cleaning.filters:  # of raw text, before tokens were made
+                dropped = read_json(folder / "raw" / "train.json", ["dropped"])["dropped"] | dropped
+            row = {"vocabulary": vocabulary, "split": split}
+            row |= {"pairs": meta["sentences"] + sum(dropped.values())}
+            row |= {"pairs_kept": meta["sentences"]}
+            row |= {f"dropped_{reason}": count for reason, count in dropped.items()}
+            rows.append(row | {name: meta[name] for name in COUNTS})
     if not rows:
         raise UserError(f"{folder} has no tokens: let snakemake make them, or run binarize.py.")
-    data = pd.DataFrame(rows).assign(corpus=reproduction.corpus)
-    cells = data[["vocabulary", "split"]].copy()
-    for name in data.columns.difference(["vocabulary", "split", "corpus"], sort=False):
-        cells[name.replace("_", " ")] = format_numbers(data[name], "{:,.0f}")
+    data = pd.DataFrame(rows)
+    numbers = data.drop(columns=["vocabulary", "split"])
+    texts = numbers.apply(format_numbers, form="{:,.0f}").rename(
+        columns=lambda name: name.replace("_", " ")
+    )
     notes = [
         f"Corpus: {corpus.title}.",
         "Pairs: of sentences, as the corpus has them and as the vocabulary's models get them."
         " Dropped: from the training set alone, by the first reason that holds. Tokens: subwords,"
         " ends of sentences not counted; unknown: those that the vocabulary does not have.",
     ]
-    return Sheet(f"Data of {reproduction.title}", [cells], data, notes)
-
-
-def dropped_pairs(files: RunFiles, name: str, corpus: Corpus, split: str) -> dict[str, int]:
-    """Return the pairs that the corpus's filters of raw text have dropped, by filter."""
-    if split != "train" or not corpus.cleaning.filters:
-        return {}
-    return read_json(corpus_folder(files, name) / "raw" / "train.json", ["dropped"])["dropped"]
-
-
-def corpus_columns(meta: dict, by_filters: dict[str, int]) -> dict:
-    """Return the columns of one split, from the meta.json of its tokens.
-
-    by_filters: pairs that were dropped before, by filter.
-    """
-    reasons = by_filters | meta["dropped"]
-    dropped = {f"dropped_{reason}": count for reason, count in reasons.items()}
-    columns = {"pairs": meta["sentences"] + sum(dropped.values()), "pairs_kept": meta["sentences"]}
-    counts = ("source_tokens", "target_tokens", "source_unknown", "target_unknown")
-    return columns | dropped | {name: meta[name] for name in counts}
+    parts = [data[["vocabulary", "split"]].join(texts)]
+    return Sheet(
+        f"Data of {reproduction.title}", parts, data.assign(corpus=reproduction.corpus), notes
+    )
 
 
 def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> Sheet:
@@ -89,18 +93,17 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) 
     runs = find_trained_runs(files, reproduction, catalog, table.experiments)
     single_runs = [run for run in runs if not run.members]
     data = search_points(single_runs)
+    titles = {run.experiment: catalog.rows[run.experiment].title for run in single_runs}
     parts = []
     for setting in ("beam", "alpha"):
         points = data[data.setting == setting]
-        for column, form in (("bleu", "{:.2f}"), ("length", "{:.3f}")):
-            wide = points.pivot(index="experiment", columns="value", values=column)
-            wide = wide.loc[list(dict.fromkeys(points.experiment))]
-            titles = [catalog.rows[str(name)].title for name in wide.index]
-            cells = pd.DataFrame({"system": titles}, index=wide.index)
-            for value in wide:
-                header = f"{setting} {value:g}, {'BLEU' if column == 'bleu' else 'length'}"
-                cells[header] = format_numbers(wide[value], form)
-            parts.append(cells.reset_index(drop=True))
+        for column, label, form in (("bleu", "BLEU", "{:.2f}"), ("length", "length", "{:.3f}")):
+            wide = points.pivot(index="experiment", columns="value", values=column).loc[
+                list(titles)
+            ]
+            texts = wide.apply(format_numbers, form=form)
+            texts.columns = [f"{setting} {value:g}, {label}" for value in wide]
+            parts.append(texts.rename_axis("system").rename(titles).reset_index())
     signatures = dict.fromkeys(run.read("dev.sweep.json")["signature"] for run in single_runs)
     notes = [
         f"Corpus: {catalog.corpus(reproduction.corpus).title}. Split: dev. Means over seeds.",
@@ -110,6 +113,8 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) 
     return Sheet(f"Beam and length penalty, {reproduction.title}", parts, data, notes)
 
 
+# The counts of subwords in the meta.json of tokens
+COUNTS = ("source_tokens", "target_tokens", "source_unknown", "target_unknown")
 # The tables that every reproduction has, by the names of their files
 SHEETS: dict[str, Callable[[Reproduction, Catalog, RunFiles], Sheet]] = {
     "complexity": lambda reproduction, catalog, files: complexity_sheet(),

@@ -1,6 +1,7 @@
 """The page of a whole reproduction, of runs that are made up."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -31,12 +32,7 @@ def made(tmp_path_factory, root):
     for name in DRAWN:
         stem = folder / "figures" / file_name(name, "systems")
         picture = draw(name, Drawing(chosen, catalog, chosen.tables["systems"], files))
-        save(
-            picture.figure,
-            stem.with_name(f"{stem.name}.pdf"),
-            stem.with_name(f"{stem.name}.png"),
-            "",
-        )
+        save(picture, stem.with_name(f"{stem.name}.pdf"), stem.with_name(f"{stem.name}.png"))
     write_text(folder / "index.html", index_page(chosen, catalog, files, folder))
     return folder
 
@@ -58,7 +54,7 @@ def test_sections_are_in_the_papers_order(made):
     figures = re.findall('<figure id="figure-(.*?)"', page)
     assert figures == ["systems.learning-curves", "systems.bleu-by-length", "attention"]
     assert "100% made up" in page
-    assert re.search(r'Learning curves.*?Rows: <a href="#table-systems">', page, re.DOTALL)
+    assert re.search(r'Training loss.*?Rows: <a href="#table-systems">', page, re.DOTALL)
 
 
 def test_every_row_of_ours_has_links_and_cited_ones_have_none(made):
@@ -73,7 +69,7 @@ def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
     chosen = paper_runs.reproduction((1,))
     catalog = paper_runs.make_runs(tmp_path, root, chosen)
     ensemble = Ensemble(title="Both", members={"demo-transformer": (1,), "demo-rnnsearch": (1,)})
-    catalog = catalog.model_copy(update={"ensembles": {"both": ensemble}})
+    catalog = replace(catalog, ensembles={"both": ensemble})
     systems = chosen.tables["systems"].model_copy(update={"experiments": ["both"]})
     chosen = chosen.model_copy(update={"tables": {"systems": systems}})
     write_text(tmp_path / "made-up" / "tables" / "systems.csv", "")

@@ -11,21 +11,16 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
-from safetensors.numpy import save_file
 
 from nmt.configuration import Ensemble, Table
 from nmt.files import read_json, write_json, write_lines
 from nmt.models.position_bias import alibi_slopes
-from nmt.models.positions import sinusoids
 from nmt.paper import drawing as drawings
-from nmt.paper import positions
 from nmt.paper.drawing import STYLE, Drawing, save
 from nmt.paper.figures import FIGURES
-from nmt.paper.heads import LEAST_WEIGHT, role_panels
+from nmt.paper.heads import LEAST_WEIGHT
 from nmt.paper.heatmaps import CROSS, recorded
 from nmt.paper.results import RunFiles
-from nmt.serving import attention
 from tests.support import paper_runs
 from tests.support.files import SOURCE
 
@@ -143,11 +138,12 @@ def test_a_row_whose_seeds_stop_apart_ends_with_the_first(made):
 def test_a_training_of_few_updates_has_only_dev_losses(made, tmp_path, perplexity):
     drawing = made(seeds=[1])
     write_metrics(drawing, [{"update": 10, "dev_nll": 1.0, "dev_perplexity": perplexity}])
-    figure = draw("learning-curves", drawing)
+    picture = drawings.draw("learning-curves", drawing)
+    figure = picture.figure
     assert [axes.get_xlabel() for axes in figure.axes] == ["updates"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["dev perplexity"]
     assert legend(figure) == TITLES
-    save(figure, tmp_path / "pdf", tmp_path / "png", "")
+    save(picture, tmp_path / "pdf", tmp_path / "png")
 
 
 def test_a_single_point_has_a_marker(made):
@@ -187,13 +183,6 @@ def test_dev_scores_before_the_first_line_of_training_have_their_share_of_tokens
     assert (early[["update", "target_tokens", "flops"]] == [5, 200, 1e9]).all(axis=None)
 
 
-def test_speed_is_tokens_by_device_time(made):
-    picture = drawings.draw("speed", made(seeds=[1]))
-    assert np.allclose(picture.data.tokens_per_second, 33_000 / 91)
-    bars = [bar.get_width() for bar in picture.figure.axes[0].patches]
-    assert np.allclose(bars, picture.data.tokens_per_second)
-
-
 @pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].scope == "table"])
 def test_a_table_of_ensembles_alone_is_drawn(made, name):
     drawing = made(rows=["demo-transformer"])
@@ -202,21 +191,10 @@ def test_a_table_of_ensembles_alone_is_drawn(made, name):
     write_json(scores, drawing.runs[0].read("test.scores.json"))
     of_ensembles = replace(
         drawing,
-        catalog=drawing.catalog.model_copy(update={"ensembles": {"both": ensemble}}),
+        catalog=replace(drawing.catalog, ensembles={"both": ensemble}),
         table=drawing.table.model_copy(update={"experiments": ["both"]}),
     )
     assert len(drawings.draw(name, of_ensembles).data) > 0
-
-
-def test_cost_is_a_point_for_each_row(made):
-    drawing = made()
-    row = drawings.draw("cost", drawing).data.set_index("experiment").loc["demo-transformer"]
-    assert row.device_hours == pytest.approx(91.5 / 3600)
-    assert row.flops_6nd == 1.5e15
-    runs = runs_of(drawing, "demo-transformer")
-    assert row.bleu == pytest.approx(
-        np.mean([run.read("test.scores.json")["bleu"]["score"] for run in runs])
-    )
 
 
 def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
@@ -239,78 +217,38 @@ def test_self_attention_is_drawn_as_lines_of_the_weights(made, part):
     (run,) = runs_of(drawing, "demo-transformer")
     heads = recorded(run).maps[f"{part} self-attention"]["layer 1"]
     data = drawings.draw(f"{part}-self-attention", drawing).data
-    first = data[data.panel == data.panel[0]]
-    (query,) = set(first.query_position)
-    for head, rows in first.groupby("head"):
-        weights = heads[int(head.split()[1]) - 1][query]
-        assert list(rows.weight) == [weight for weight in weights if weight >= LEAST_WEIGHT]
+    for head, lines in data.groupby("head"):
+        weights = heads[head - 1]
+        assert np.allclose(lines.weight, weights[weights >= LEAST_WEIGHT])
+        assert np.allclose(lines.weight, weights[lines.query_position, lines.key_position])
 
 
-def test_heads_are_found_by_their_role():
-    before = np.eye(6, k=-1)
-    before[0, 0] = 1
-    last = np.zeros((6, 6))
-    last[:, -1] = 1
-    other = np.full((6, 6), 0.02)
-    other[:, 2] = 0.9
-    panels = role_panels({"layer 1": np.array([last, other]), "layer 2": np.array([before])})
-    assert [panel.title for panel in panels] == [
-        "the previous subword: layer 2, head 1 (1.00)",
-        "the last subword: layer 1, head 1 (1.00)",
-        "another head: layer 1, head 2 (0.90)",
-    ]
-
-
-def test_kinds_of_attention_are_named_as_they_are_recorded():
-    assert CROSS == attention.CROSS
-    assert attention.ENCODER == "encoder self-attention"
-    assert attention.DECODER == "decoder self-attention"
-    assert attention.SCALE == 1000
-
-
-def images(figure: Figure) -> dict[str, AxesImage]:
-    return {axes.get_title(): axes.images[0] for axes in figure.axes if axes.images}
-
-
-def test_attention_is_that_of_the_last_layer(made):
+@pytest.mark.parametrize("name", ["attention", "alignment"])
+def test_attention_is_the_mean_of_heads_of_the_last_layer(made, name):
     drawing = made(seeds=[2, 1])
-    figure = draw("attention", drawing)
+    figure = draw(name, drawing)
     assert "Seed 2." in small_print(figure)
-    drawn = images(figure)
-    title = "Transformer, layer 2"
-    assert list(drawn) == [
-        "RNN with attention",
-        f"{title}: mean of 4 heads",
-        f"{title}: head 1",
-        f"{title}: head 2",
-    ]
-    run = next(run for run in runs_of(drawing, "demo-transformer") if run.seed == 2)
-    heads = recorded(run).maps[CROSS]["layer 2"]
-    assert np.allclose(drawn[f"{title}: mean of 4 heads"].get_array(), heads.mean(0))
-    assert np.allclose(drawn[f"{title}: head 2"].get_array(), heads[1])
-    axes = drawn["RNN with attention"].axes
-    source = [label.get_text() for label in axes.get_xticklabels()]
+    drawn = {axes.get_title(): axes.images[0] for axes in figure.axes if axes.images}
+    expected = {"RNN with attention": ("demo-rnnsearch", "attention")}
+    if name == "attention":
+        expected["Transformer, layer 2: mean of 4 heads"] = ("demo-transformer", "layer 2")
+    assert drawn.keys() == expected.keys()
+    for title, (row, layer) in expected.items():
+        run = next(run for run in runs_of(drawing, row) if run.seed == 2)
+        assert np.allclose(drawn[title].get_array(), recorded(run).maps[CROSS][layer].mean(0))
+    source = [label.get_text() for label in drawn["RNN with attention"].axes.get_xticklabels()]
     assert source == ["_the", "_old", "_man", "_sle", "eps", "_.", "</s>"]
 
 
-def test_of_a_long_translation_the_first_subwords_are_drawn(made):
-    drawing = made(seeds=[1])
-    (run,) = runs_of(drawing, "demo-rnnsearch")
-    values = run.read("attention.json")
-    sentence = values["sentences"][0]
-    sentence |= {"target": ["▁der"] * 50, "inputs": ["<s>"] * 50}
-    sentence["maps"] = {CROSS: {"attention": [[[100] * len(sentence["source"])] * 50]}}
-    write_json(drawing.files.folder / run.folder / "attention.json", values)
-    image = images(draw("attention", drawing))["RNN with attention (first 40 of 50 subwords)"]
-    assert image.get_array().shape == (40, len(sentence["source"]))
-
-
-def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
-    drawn = images(
-        draw("attention", made(seeds=[1], rows=[*ROWS, "gelu", "pre-norm", "no-positions"]))
-    )
-    assert len(drawn) == 5
-    assert not any("head 1" in title for title in drawn)
+def test_positions_have_the_width_of_the_first_transformer(made, tmp_path):
+    without_runs = replace(made(), files=RunFiles(tmp_path / "no"))
+    picture = drawings.draw("positional-encodings", without_runs)
+    assert "d_model 128 and 4 heads" in small_print(picture.figure)
+    values = picture.data.set_index(["curve", "position_or_distance"]).value
+    assert values["dimension 1", 2] == pytest.approx(np.cos(2))
+    assert values["head 2", 3] == -3 * alibi_slopes(4)[1]
+    frequency = 10000.0 ** (-np.arange(0, 32, 2) / 32)  # of rotary positions
+    assert values["rotary, d_k 32", 7] == pytest.approx(np.cos(7 * frequency).mean(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -319,44 +257,6 @@ def test_of_many_rows_the_mean_of_heads_alone_is_drawn(made):
 def test_where_there_is_nothing_to_draw_the_figure_says_so(made, name):
     figure = draw(name, made(rows=["demo-rnnencdec"]))
     assert "No row of this table" in figure.texts[0].get_text()
-
-
-def test_alignment_is_that_of_the_rnn_with_attention(made):
-    drawing = made(seeds=[1])
-    picture = drawings.draw("alignment", drawing)
-    (run,) = runs_of(drawing, "demo-rnnsearch")
-    weights = recorded(run).maps[CROSS]["attention"][0]
-    assert np.allclose(picture.figure.axes[0].images[0].get_array(), weights)
-    assert np.allclose(picture.data.weight, np.ravel(weights))
-
-
-def test_positions_are_those_of_the_first_transformer(made, tmp_path):
-    without_runs = replace(made(), files=RunFiles(tmp_path / "no"))
-    figure = draw("positional-encodings", without_runs)
-    assert "d_model 128 and 4 heads" in small_print(figure)
-    matrix = figure.axes[0].images[0].get_array()  # (dimensions, positions)
-    assert np.allclose(matrix, sinusoids(100, 128).numpy().T, atol=1e-6)
-    products = figure.axes[1].lines[0].get_ydata()
-    expected = [matrix[:, 0] @ matrix[:, distance] / 64 for distance in range(100)]
-    assert np.allclose(products, expected, atol=1e-5)
-    slopes = [-line.get_ydata()[1] for line in figure.axes[2].lines]
-    assert slopes == alibi_slopes(4)
-
-
-@pytest.mark.parametrize("heads", [1, 6, 8, 12])
-def test_slopes_of_alibi_are_those_of_the_models(heads):
-    assert positions.alibi_slopes(heads) == alibi_slopes(heads)
-
-
-def test_learned_positions_of_a_trained_row_stand_beside_sinusoids(made):
-    drawing = made(seeds=[1], rows=["demo-transformer", "learned-positions"])
-    model = drawing.files.folder / "demo" / "learned-positions" / "seed-1" / "model"
-    model.mkdir()
-    table = {"source_positions.table": np.eye(50, 60, dtype=np.float32)}
-    save_file(table, model / "model.safetensors")
-    figure = draw("positional-encodings", drawing)
-    assert figure.axes[1].lines[2].get_label() == "learned: (E) learned positions"
-    assert np.allclose(figure.axes[3].images[0].get_array(), np.eye(40))
 
 
 def test_rows_with_the_same_learning_rate_share_a_line(made):
@@ -397,16 +297,3 @@ def test_rows_without_capitals_are_drawn_without_case(made):
     skill = drawing.runs[0].read("test.scores.json")["lowercased_bleu"]["score"]
     assert list(figure.axes[0].containers[0][0].get_ydata()) == [skill] * 3
     assert "no account of case" in small_print(draw("learning-curves", drawing))
-
-
-def test_files_are_the_same_every_time_with_fonts_inside_and_no_time(made, tmp_path):
-    drawing = made()
-    for number in (1, 2):
-        figure = draw("learning-rate", drawing)
-        save(figure, tmp_path / f"{number}.pdf", tmp_path / f"{number}.png", "Commit 1a2b3c")
-    for form in ("pdf", "png"):
-        assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
-    pdf = (tmp_path / "1.pdf").read_bytes()
-    assert b"/CreationDate" not in pdf
-    assert b"/FontFile2" in pdf  # TrueType
-    assert b"/Type3" not in pdf

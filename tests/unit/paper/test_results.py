@@ -1,6 +1,7 @@
 """What is read from the files of runs, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_a_row_that_shares_a_training_reads_that_one(made):
     folder, reproduction, catalog = made
     shared = catalog.experiment(ROW).model_copy(update={"trained_as": ROW})
     experiments = catalog.experiments | {"best": shared}
-    catalog = catalog.model_copy(update={"experiments": experiments})
+    catalog = replace(catalog, experiments=experiments)
     corpus = folder / "runs" / "demo"
     scores = read_json(corpus / ROW / "seed-1" / "test.scores.json")
     write_json(corpus / "best" / "seed-1" / "test.scores.json", scores)
@@ -150,7 +151,7 @@ def test_utilization_is_the_mean_over_the_time_of_training(made):
 def test_an_ensemble_costs_what_its_members_cost(made):
     folder, _, catalog = made
     ensemble = Ensemble(title="Both", members={ROW: (1, 2), "demo-rnnencdec": (1,)})
-    catalog = catalog.model_copy(update={"ensembles": {"both": ensemble}})
+    catalog = replace(catalog, ensembles={"both": ensemble})
     corpus_folder = folder / "runs" / "demo"
     scores = corpus_folder / "both" / "ensemble" / "test.scores.json"
     write_json(scores, read_json(corpus_folder / ROW / "seed-1" / "test.scores.json"))

@@ -1,16 +1,19 @@
 """The rows of tables."""
 
+from dataclasses import replace
+
 import pytest
 
 from nmt.configuration import Table, read_reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
+from nmt.paper.markup import latex, markdown
 from tests.support import paper_runs
-from tests.support.paper_tables import PAPER, latex, markdown, part, publishing, table
+from tests.support.paper_tables import PAPER, part, publishing, table
 
 
 def test_cited_systems_first_then_our_rows_in_order(made):
-    rows = table(made()).rows
+    rows = table(made()).data
     assert list(rows.title) == [
         "Their_system",
         "RNN without attention",
@@ -23,7 +26,7 @@ def test_cited_systems_first_then_our_rows_in_order(made):
 def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(made):
     folder, reproduction, catalog = made()
     row = (
-        table((folder, reproduction, catalog)).rows.set_index("experiment").loc["demo-transformer"]
+        table((folder, reproduction, catalog)).data.set_index("experiment").loc["demo-transformer"]
     )
     row_folder = folder / "runs" / "demo" / "demo-transformer"
     first = read_json(row_folder / "seed-1" / "test.scores.json")["bleu"]["score"]
@@ -44,13 +47,13 @@ def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(
 
 def test_one_seed_has_no_deviation(made):
     systems = table(made([5]))
-    assert systems.rows.bleu_sd.isna().all()
+    assert systems.data.bleu_sd.isna().all()
     assert "±" not in markdown(systems)
     assert "Seeds: 5; one run a row, so no spread is known." in markdown(systems)
 
 
 def test_what_no_paper_prints_has_no_difference(made):
-    rows = table(made()).rows.set_index("title")
+    rows = table(made()).data.set_index("title")
     ours = ["bleu", "bleu_difference", "minutes"]
     published = ["bleu_published", "bleu_difference", "ter_published"]
     assert rows.loc["RNN with attention", published].isna().all()
@@ -60,7 +63,7 @@ def test_what_no_paper_prints_has_no_difference(made):
 def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
     folder, reproduction, catalog = made()
     scores = [entry for entry in catalog.published if entry.metric not in ("flops", "parameters")]
-    catalog = catalog.model_copy(update={"published": scores})
+    catalog = replace(catalog, published=scores)
     text = markdown(table((folder, reproduction, catalog)))
     assert text.count("| Their_system") == 1
     assert text.count("| Transformer ") == 4  # scores, costs, speed and seeds
@@ -99,16 +102,16 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     for seed in (1, 2):
         (scores / f"seed-{seed}" / "test.scores.json").unlink()
     systems = table((folder, reproduction, catalog))
-    rows = systems.rows.set_index("experiment")
+    rows = systems.data.set_index("experiment")
     assert rows.state["demo-rnnsearch"] == "not run"
-    assert rows.state["demo-transformer"] == "1 of 2 seeds run"
+    assert rows.state["demo-transformer"] == "1 of 2 seeds scored"
     assert rows.loc["demo-rnnsearch", ["bleu", "ter", "minutes"]].isna().all()
     text = markdown(systems)
     cells = {row[0]: row[1:] for row in part(text, 0)}
     assert cells["RNN with attention"][0] == "not run"
-    assert cells["RNN without attention"][0] == "not scored"
+    assert cells["RNN without attention †"][0] == "not scored"
     assert "Transformer †" in cells
-    assert "Transformer †: 1 of 2 seeds run." in text
+    assert "Transformer †: 1 of 2 seeds scored." in text
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert "Trained at commit abcdef0123." in text
     assert r"$\dagger$" in latex(systems, "x")
@@ -118,7 +121,7 @@ def test_a_row_with_a_seed_that_was_not_scored_says_so(made):
     folder, reproduction, catalog = made()
     (folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json").unlink()
     systems = table((folder, reproduction, catalog))
-    assert systems.rows.set_index("experiment").state["demo-rnnsearch"] == "1 of 2 seeds scored"
+    assert systems.data.set_index("experiment").state["demo-rnnsearch"] == "1 of 2 seeds scored"
     assert "RNN with attention †: 1 of 2 seeds scored." in markdown(systems)
 
 
@@ -140,7 +143,7 @@ def test_every_seed_has_its_score_beside_the_mean(made):
     seeds = part(markdown(systems), 3)
     bleu = "BLEU (sacreBLEU)"
     assert seeds[0] == ["system", bleu, "seed 1", "seed 2", "TER", "seed 1", "seed 2"]
-    row = systems.rows.set_index("experiment").loc["demo-transformer"]
+    row = systems.data.set_index("experiment").loc["demo-transformer"]
     scores = [
         read_json(
             folder / "runs" / "demo" / "demo-transformer" / f"seed-{seed}" / "test.scores.json"
@@ -159,7 +162,7 @@ def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_
     reproduction = paper_runs.reproduction((1,), "wmt14-en-de", table2=table2)
     catalog = paper_runs.make_runs(tmp_path, root, reproduction)
     systems = table((tmp_path, reproduction, catalog), "table2")
-    row = systems.rows.set_index("experiment").loc["transformer-base"]
+    row = systems.data.set_index("experiment").loc["transformer-base"]
     assert [row[f"{metric}_published"] for metric in metrics] == [27.3, 27.3]
     text = markdown(systems)
     assert "the papers do not say how quotation marks were tokenized" in text

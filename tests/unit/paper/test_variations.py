@@ -7,8 +7,9 @@ import pytest
 
 from nmt.configuration import Table
 from nmt.files import read_json, write_json
+from nmt.paper.markup import markdown
 from tests.support import paper_runs
-from tests.support.paper_tables import markdown, part, table
+from tests.support.paper_tables import part, table
 
 
 def variations(tmp_path, root, corpus="wmt14-en-de"):
@@ -42,7 +43,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
 
 def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_path, root):
     variation = variations(tmp_path, root)
-    rows = variation.rows.set_index("experiment")
+    rows = variation.data.set_index("experiment")
     expected = rows.perplexity["heads-1"] - rows.perplexity["table3-base"]
     assert rows.perplexity_to_base["heads-1"] == pytest.approx(expected)
     assert rows.perplexity_published_to_base["heads-1"] == pytest.approx(5.29 - 4.92)
@@ -67,14 +68,12 @@ def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_pa
     reproduction = paper_runs.reproduction((1, 2), "multi30k-en-de", table3=table3)
     catalog = paper_runs.make_runs(tmp_path, root, reproduction)
     small = table((tmp_path, reproduction, catalog), "table3")
-    base, heads, dropout = (small.rows.set_index("experiment").loc[row] for row in rows)
+    base, heads, dropout = (small.data.set_index("experiment").loc[row] for row in rows)
     assert (base.perplexity_published, heads.perplexity_published) == (4.92, 5.00)
     assert heads.perplexity_published_to_base == pytest.approx(0.08)
     assert heads.lowercased_tokenized_bleu_published_to_base == pytest.approx(25.5 - 25.8)
     assert pd.isna(heads.bleu_published)  # the paper's BLEU stands in the first column of BLEU
     assert pd.isna(dropout.perplexity_published)
-    # Another corpus, another size: the numbers themselves are not compared.
-    assert pd.isna(heads.perplexity_difference)
     assert not base.perplexity_may_be_chance
     text = markdown(small)
     assert "repeats in small, on another corpus" in text
@@ -100,8 +99,9 @@ def test_what_the_seeds_of_the_base_explain_may_be_chance(
         title="Table 3", experiments=rows, split="dev", metrics=["perplexity"], base=base
     )
     reproduction = paper_runs.reproduction((1, 2, 3), "multi30k-en-de", table3=table3)
-    reproduction = reproduction.model_copy(update={"seeds_of": {row: [1]}})
     catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    seeds = {"default": [1, 2, 3], row: [1]}
+    reproduction = reproduction.model_copy(update={"seeds": seeds})
     for name, values in ((base, (10.0, 10.1, 10.2)), (row, (perplexity,))):
         for seed, value in enumerate(values, start=1):
             run = tmp_path / "runs" / "multi30k-en-de" / name / f"seed-{seed}"
@@ -110,7 +110,7 @@ def test_what_the_seeds_of_the_base_explain_may_be_chance(
             if seed > scored:
                 path.unlink()
     small = table((tmp_path, reproduction, catalog), "table3")
-    assert list(small.rows.perplexity_may_be_chance) == [False, may_be_chance]
+    assert list(small.data.perplexity_may_be_chance) == [False, may_be_chance]
     text = markdown(small)
     assert bool(re.search(r"\(\+(0.49|1.09)\)", text)) == may_be_chance
     assert "sample standard deviation over them where a row has several." in text
@@ -123,7 +123,7 @@ def test_the_base_may_have_nothing_published(made):
     variation = table(
         (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
     )
-    rows = variation.rows.set_index("experiment")
+    rows = variation.data.set_index("experiment")
     assert rows.bleu_published_to_base.isna().all()
     assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
         rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
