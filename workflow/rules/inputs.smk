@@ -132,11 +132,6 @@ def figure_inputs_of(name, table):
     """Return the files that a figure needs of the runs of a table."""
     rows, split = REPRODUCTION.tables[table].experiments, REPRODUCTION.tables[table].split
     single = single_models(rows)
-    learned = [
-        row
-        for row in single
-        if getattr(CATALOG.experiment(row).model, "positions", "") == "learned"
-    ]
     files = {
         "training.json": run_files("training.json", rows),
         "metrics.jsonl": run_files("metrics.jsonl", rows),
@@ -144,7 +139,6 @@ def figure_inputs_of(name, table):
         "gradients.json": run_files("gradients.json", single),
         "attention.json": first_seed("attention.json", single),
         "dev.sweep.json": run_files("dev.sweep.json", single),
-        "model": run_files("model", learned),
         "tokens": token_folders("train", single),
     }
     return sum((files[kind] for kind in FIGURES[name].needs), [])
