@@ -1,8 +1,8 @@
 """Collect what tables and figures read of runs into a few compressed files.
 
-OUTPUT gets runs.jsonl.gz, a line for each run with its JSON files: settings, scores, costs;
-curves.jsonl.gz, a line for each line of its metrics, in six digits; and CORPUS.tar.xz, the
-translations of rows as declared, without those whose names have overrides.
+OUTPUT gets runs.jsonl.gz, a line for each run with its JSON files (settings, scores, costs) and its
+metrics, in six digits; and CORPUS.tar.xz, the translations of rows as declared, without those whose
+names have overrides.
 typeset.py and plot.py read OUTPUT as they read the folder of runs itself.
 """
 
@@ -12,12 +12,12 @@ import io
 import json
 import lzma
 import tarfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from nmt import command
 from nmt.files import atomic_write, read_json
-from nmt.paper.results import COLLECTED_CURVES, COLLECTED_RUNS
+from nmt.paper.results import COLLECTED
 from nmt.training.metrics import read_metrics
 
 # Attention has files of its own size, and is drawn where the models are.
@@ -31,10 +31,15 @@ CURVES = (
 
 def main(args: argparse.Namespace) -> None:
     """Write all files."""
-    folders = sorted(path for path in args.runs.glob("*/*/*") if path.is_dir())
-    runs = {folder.relative_to(args.runs).as_posix(): folder for folder in folders}
-    for name, lines in ((COLLECTED_RUNS, run_lines(runs)), (COLLECTED_CURVES, curve_lines(runs))):
-        write_bytes(args.output / name, gzip.compress(json_lines(lines), mtime=0))
+    content = io.BytesIO()
+    with gzip.GzipFile(fileobj=content, mode="wb", mtime=0) as file:
+        for folder in sorted(path for path in args.runs.glob("*/*/*") if path.is_dir()):
+            files = files_of(folder)
+            if files:
+                line = {"run": folder.relative_to(args.runs).as_posix(), "files": files}
+                text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+                file.write(f"{text}\n".encode())
+    write_bytes(args.output / COLLECTED, content.getvalue())
     for corpus in sorted(path for path in args.runs.iterdir() if path.is_dir()):
         paths = sorted(corpus.glob("*/*/*.translations.txt"))
         names = {path.relative_to(corpus).as_posix(): path for path in paths}
@@ -43,31 +48,22 @@ def main(args: argparse.Namespace) -> None:
             write_bytes(args.output / f"{corpus.name}.tar.xz", lzma.compress(archive(declared)))
 
 
-def run_lines(runs: dict[str, Path]) -> Iterator[dict]:
-    """Yield the JSON files of each run that has some."""
-    for run, folder in runs.items():
-        paths = sorted(path for pattern in FILES for path in folder.glob(pattern))
-        if paths:
-            yield {"run": run, "files": {path.name: read_json(path) for path in paths}}
-
-
-def curve_lines(runs: dict[str, Path]) -> Iterator[dict]:
-    """Yield the lines of the metrics of each run."""
-    for run, folder in runs.items():
-        for line in read_metrics(folder / "metrics.jsonl"):
-            numbers = {key: line[key] for key in CURVES if line.get(key) is not None}
-            yield {"run": run, **{key: rounded(value) for key, value in numbers.items()}}
+def files_of(folder: Path) -> dict[str, Any]:
+    """Return the JSON files of a run, and the lines of its metrics, by name."""
+    paths = sorted(path for pattern in FILES for path in folder.glob(pattern))
+    files: dict[str, Any] = {path.name: read_json(path) for path in paths}
+    lines = read_metrics(folder / "metrics.jsonl")
+    if lines:
+        files["metrics.jsonl"] = [
+            {key: rounded(line[key]) for key in CURVES if line.get(key) is not None}
+            for line in lines
+        ]
+    return files
 
 
 def rounded(value: float) -> float:
     """Return a number with six digits, a whole one as it is."""
     return value if isinstance(value, int) else float(f"{value:.6g}")
-
-
-def json_lines(values: Iterable[dict]) -> bytes:
-    """Return JSON, a value on each line."""
-    lines = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values]
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def archive(paths: dict[str, Path]) -> bytes:

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from nmt.configuration import Catalog, Experiment, Reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, read_lines
 from nmt.training.metrics import read_metrics
 
-# What collect.py writes: a line for each run, and one for each line of metrics
-COLLECTED_RUNS = "runs.jsonl.gz"
-COLLECTED_CURVES = "curves.jsonl.gz"
+# What collect.py writes: a line for each run, with its files
+COLLECTED = "runs.jsonl.gz"
 # The keys of training.json that are read
 TRAINING_KEYS = (
     *("settings", "made_by", "parameters", "flops"),
@@ -28,25 +28,15 @@ class RunFiles:
     folder: Path
 
     @cached_property
-    def collected(self) -> dict[str, dict]:
-        """The JSON files of a folder that collect.py made; empty for a folder of runs."""
-        if not (self.folder / COLLECTED_RUNS).exists():
-            return {}
-        lines = map(json.loads, read_lines(self.folder / COLLECTED_RUNS))
+    def collected(self) -> dict[str, Any]:
+        """The files in a folder that collect.py made, by path; empty for a folder of runs."""
+        path = self.folder / COLLECTED
+        lines = map(json.loads, read_lines(path)) if path.exists() else []
         return {
             f"{line['run']}/{name}": content
             for line in lines
             for name, content in line["files"].items()
         }
-
-    @cached_property
-    def collected_curves(self) -> dict[str, list[dict]]:
-        """The lines of metrics of each run in a folder that collect.py made."""
-        curves: dict[str, list[dict]] = {}
-        if self.collected:
-            for line in map(json.loads, read_lines(self.folder / COLLECTED_CURVES)):
-                curves.setdefault(line.pop("run"), []).append(line)
-        return curves
 
     def has(self, path: str) -> bool:
         """Return whether there is such a file."""
@@ -58,7 +48,8 @@ class RunFiles:
 
     def metrics(self, run: str) -> list[dict]:
         """Return the lines that were logged while a run was trained; none where no log is."""
-        return self.collected_curves.get(run) or read_metrics(self.folder / run / "metrics.jsonl")
+        path = f"{run}/metrics.jsonl"
+        return self.collected.get(path) or read_metrics(self.folder / path)
 
 
 @dataclass(frozen=True)
