@@ -79,10 +79,3 @@ def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, cont
     path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / name
     path.write_bytes(content)
     assert f"error: {path} is damaged" in run_failing(*plot(figure=figure))
-
-
-@pytest.mark.parametrize("content", [b"", b"cut"])
-def test_damaged_offsets_are_named(plot, run_failing, tmp_path, content):
-    (path,) = tmp_path.glob("corpora/demo/*/tokens/train/source_offsets.npy")
-    path.write_bytes(path.read_bytes()[:-4] if content == b"cut" else content)
-    assert str(path) in run_failing(*plot(figure="subword-lengths"))

@@ -1,6 +1,7 @@
 """The figures of what rows cost: their quality against cost and size, and their speed."""
 
 import textwrap
+from functools import partial
 
 import numpy as np
 from matplotlib.ticker import EngFormatter
@@ -27,16 +28,6 @@ COST_LABELS = {
 ROWS_OF_A_COLUMN = 8
 # The letters of a line of a bar's label
 LABEL_LETTERS = 30
-
-
-def cost(drawing: Drawing) -> Picture:
-    """Draw the quality of each row against its training's device-hours and FLOPs."""
-    return quality(drawing, ["device_hours", "flops_6nd"])
-
-
-def parameters(drawing: Drawing) -> Picture:
-    """Draw the quality of each row against its parameters."""
-    return quality(drawing, ["parameters_millions"])
 
 
 def quality(drawing: Drawing, costs: list[str]) -> Picture:
@@ -69,6 +60,10 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
     grid[0].set_ylabel(METRICS[metric].label)
     note = "Bars: standard deviation over seeds." if data.seeds.max() > 1 else ""
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
+
+
+cost = partial(quality, costs=["device_hours", "flops_6nd"])
+parameters = partial(quality, costs=["parameters_millions"])
 
 
 def speed(drawing: Drawing) -> Picture:

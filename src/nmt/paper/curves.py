@@ -29,8 +29,6 @@ AXES = {
     "device_seconds": "device-seconds",
     "flops": "training FLOPs",
 }
-# The legend names at most this many of the rows that share a learning rate.
-MOST_NAMED = 3
 
 
 def learning_curves(drawing: Drawing) -> Picture:
@@ -129,9 +127,7 @@ def learning_rate(drawing: Drawing) -> Picture:
     data = []
     for schedule, names in rows.items():
         points = pd.DataFrame(list(schedule), columns=["update", "learning_rate"])
-        label = "; ".join(map(drawing.title, names[:MOST_NAMED]))
-        if len(names) > MOST_NAMED:
-            label += f" and {len(names) - MOST_NAMED} more"
+        label = "; ".join(map(drawing.title, names))
         style = drawing.style(names[0]) | {"label": label, "marker": "" if len(points) > 1 else "."}
         axes.plot(points["update"], points.learning_rate, **style)
         data.append(points.assign(experiments=", ".join(names)))

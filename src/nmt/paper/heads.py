@@ -1,6 +1,7 @@
 """The figures of self-attention: lines between two copies of a sentence (AIAYN figures 3 to 5)."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,18 +20,11 @@ SUBWORDS_OF_A_COLUMN = 26
 PANEL_HEIGHT = 2.25
 
 
-def encoder_self_attention(drawing: Drawing) -> Picture:
-    """Draw the encoder self-attention of the table's first row that has some."""
-    return self_attention(drawing, "encoder")
-
-
-def decoder_self_attention(drawing: Drawing) -> Picture:
-    """Draw the decoder self-attention of the table's first row that has some."""
-    return self_attention(drawing, "decoder")
-
-
 def self_attention(drawing: Drawing, part: str) -> Picture:
-    """Draw the heads of the last layer but one, as AIAYN does, each on a panel."""
+    """Draw the heads of the last layer but one, as AIAYN does, each on a panel.
+
+    They are those of the table's first row that has some, of its encoder or decoder.
+    """
     for run in drawing.first_runs:
         values = recorded(run)
         layers = values.maps.get(f"{part} self-attention")
@@ -77,3 +71,7 @@ def draw_panel(axes: Axes, weights: np.ndarray, words: list[str], color: str) ->
         copy.set_xticks(range(len(words)), words, rotation=90)
         copy.tick_params(length=0, pad=1)
         copy.spines[:].set_visible(False)
+
+
+encoder_self_attention = partial(self_attention, part="encoder")
+decoder_self_attention = partial(self_attention, part="decoder")

@@ -17,9 +17,7 @@ from nmt.paper.results import Run
 
 CROSS = "cross-attention"
 MOST_COLUMNS = 3  # of panels
-# Inches that a panel's title and labels need on top, and that each line of a title needs.
-LABEL_HEIGHT = 0.8
-TITLE_LINE_HEIGHT = 0.12
+LABEL_HEIGHT = 1.1  # inches that a panel's title and labels need
 TITLE_LETTERS = 13  # an inch
 # A model that is barely trained repeats itself up to the limit of length.
 MOST_SUBWORDS = 40  # of a translation
@@ -93,37 +91,28 @@ def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) 
     columns = min(MOST_COLUMNS, len(sentences))
     rows = math.ceil(len(sentences) / columns)
     longest = max(len(values.source) for values in sentences.values())
-    cell = min(0.3, 0.7 * width / columns / longest)  # inches
-    titles = [
-        textwrap.fill(map_title(drawing, run, values), int(TITLE_LETTERS * width / columns))
-        for run, values in sentences.items()
-    ]
-    lines = max(title.count("\n") + 1 for title in titles)
     highest = max(len(values.target[:MOST_SUBWORDS]) for values in sentences.values())
-    height = LABEL_HEIGHT + TITLE_LINE_HEIGHT * lines + cell * highest
-    figure = new_figure(width, rows * height)
+    cell = min(0.3, 0.7 * width / columns / longest)  # inches
+    figure = new_figure(width, rows * (LABEL_HEIGHT + cell * highest))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     cells = []
-    for axes, title, values in zip(grid, titles, sentences.values(), strict=False):
-        weights = list(values.maps[CROSS].values())[-1].mean(0)[:MOST_SUBWORDS]  # (T, S)
+    for axes, (run, values) in zip(grid, sentences.items(), strict=False):
+        layer, heads = list(values.maps[CROSS].items())[-1]
+        title = drawing.title(run.experiment)
+        if len(heads) > 1:
+            title += f", {layer}: mean of {len(heads)} heads"
+        weights = heads.mean(0)[:MOST_SUBWORDS]  # (T, S)
         image = draw_panel(axes, weights, values, colors, cell)
-        axes.set_title(title)
+        axes.set_title(textwrap.fill(title, int(TITLE_LETTERS * width / columns)))
         for (target, source), weight in np.ndenumerate(weights):
             words = (values.target[target], source, values.source[source])
-            cells.append((title.replace("\n", " "), target, *words, weight))
+            cells.append((title, target, *words, weight))
     for axes in grid[len(sentences) :]:
         axes.set_visible(False)
     figure.colorbar(image, ax=grid, label="attention weight", shrink=0.4, panchor=False)
     names = ["panel", "target_position", "target", "source_position", "source", "weight"]
     shown = next(iter(sentences.values())).shown
     return Picture(figure, pd.DataFrame(cells, columns=names), shown, tuple(sentences))
-
-
-def map_title(drawing: Drawing, run: Run, values: Recorded) -> str:
-    """Return the title of a run's panel, with the layer where there are several heads."""
-    layer, heads = list(values.maps[CROSS].items())[-1]
-    title = drawing.title(run.experiment)
-    return title if len(heads) == 1 else f"{title}, {layer}: mean of {len(heads)} heads"
 
 
 def draw_panel(

@@ -17,10 +17,8 @@ from nmt.paper.drawing import (
 )
 from nmt.paper.results import corpus_folder
 
-# Error bars stand side by side, by at most these shares of the distance between two buckets: of
-# one row from the next, and of all rows together.
+# Error bars of rows stand side by side, by this share of the distance between two buckets.
 OFFSET = 0.05
-OFFSET_OF_ALL = 0.7
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
 
@@ -37,9 +35,8 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     has_bars = data.seeds.max() > 1
     figure = new_figure(COLUMN if len(drawing.rows) <= ROWS_OF_A_COLUMN else PAGE, 2.2)
     axes = figure.subplots()
-    step = min(OFFSET, OFFSET_OF_ALL / len(drawing.rows)) if has_bars else 0
     for number, (experiment, row) in enumerate(data.groupby("experiment", sort=False)):
-        offset = step * (number - (len(drawing.rows) - 1) / 2)
+        offset = has_bars * OFFSET * (number - (len(drawing.rows) - 1) / 2)
         sd = row.sd if row.sd.notna().any() else None
         style = drawing.style(str(experiment))
         axes.errorbar(row.bucket + offset, row.bleu, sd, **style, elinewidth=0.8)

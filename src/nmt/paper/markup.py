@@ -1,6 +1,7 @@
 """Tables as text: CSV for programs, Markdown and HTML for screens, LaTeX (booktabs) for papers."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 
@@ -14,24 +15,14 @@ BOLD = re.compile(r"\*\*(.*)\*\*")
 HEADER_BREAKS = re.compile(r" (?=\()|(?<=,) ")
 
 # Characters that LaTeX does not print as they are.
-LATEX_ESCAPES = {character: f"\\{character}" for character in "&%$#_{}"}
-LATEX_ESCAPES |= {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "|": r"\textbar{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "[": "{[}",  # not an option of the line break before it
-    "±": r"$\pm$",
-    "−": "$-$",
-    "×": r"$\times$",
-    "†": r"$\dagger$",
-    "Δ": r"$\Delta$",
-    "·": r"$\cdot$",
-    "²": r"$^2$",
-    "–": "--",
-}
+LATEX_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {symbol: f"${symbol}$" for symbol in "|<>"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"±": r"$\pm$", "−": "$-$", "×": r"$\times$", "†": r"$\dagger$", "Δ": r"$\Delta$"}
+    | {"·": r"$\cdot$", "²": "$^2$", "–": "--"}
+    | {"[": "{[}"}  # not an option of the line break before it
+)
 
 HTML_PAGE = """<!doctype html>
 <html lang="en">
@@ -101,19 +92,13 @@ def html_tables(sheet: Sheet, anchors: dict[str, str] | None = None) -> list[str
     """
     tables = []
     for part in sheet.parts:
-        cells = part.map(html_cell)
+        cells = part.map(with_bold, escaped=escape, bold="<strong>{}</strong>")
         for index, name in sheet.names.items():
             if anchors and name in anchors and index in cells.index:
                 link = f'<a href="{anchors[name]}">{{}}</a>'.format
                 cells.loc[index] = [link(text) if text else "" for text in cells.loc[index]]
         tables.append(cells.to_html(index=False, escape=False, border=0))
     return tables
-
-
-def html_cell(text: str) -> str:
-    """Return a cell in HTML, bold where it is bold in Markdown."""
-    bold = BOLD.fullmatch(text)
-    return f"<strong>{escape(bold[1])}</strong>" if bold else escape(text)
 
 
 def html_notes(sheet: Sheet) -> str:
@@ -134,7 +119,9 @@ def latex(sheet: Sheet, label: str) -> str:
             for column in part
         ]
         alignment = "".join("l" if column in LEFT_ALIGNED else "r" for column in part)
-        cells = part.map(latex_cell).set_axis(headers, axis="columns")
+        cells = part.map(with_bold, escaped=escape_latex, bold=r"\textbf{{{}}}").set_axis(
+            headers, axis="columns"
+        )
         lines = cells.to_latex(index=False, escape=False, column_format=alignment).splitlines()
         cited = sum(index not in sheet.names for index in part.index) if sheet.names else 0
         if cited:  # a rule between the rows that are published only and ours
@@ -149,12 +136,12 @@ def latex(sheet: Sheet, label: str) -> str:
     )
 
 
-def latex_cell(text: str) -> str:
-    """Return a cell in LaTeX, bold where it is bold in Markdown."""
-    bold = BOLD.fullmatch(text)
-    return f"\\textbf{{{escape_latex(bold[1])}}}" if bold else escape_latex(text)
+def with_bold(text: str, escaped: Callable[[str], str], bold: str) -> str:
+    """Return a cell escaped, and in the form `bold` where it is bold in Markdown."""
+    match = BOLD.fullmatch(text)
+    return bold.format(escaped(match[1])) if match else escaped(text)
 
 
 def escape_latex(text: str) -> str:
     """Return LaTeX that prints the text."""
-    return "".join(LATEX_ESCAPES.get(character, character) for character in text)
+    return text.translate(LATEX_ESCAPES)

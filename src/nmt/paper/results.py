@@ -117,7 +117,6 @@ def find_runs(
     An experiment has a run for each of its seeds; an ensemble is a single run.
     """
     corpus = reproduction.corpus
-    tokens: dict[str, str] = {}
     runs = []
     for row in rows:
         row_runs = []
@@ -128,12 +127,12 @@ def find_runs(
             if run.is_trained:
                 settings = run.training()["settings"]
                 trained_as = catalog.experiment(experiment.trained_as or name)
-                vocabulary = experiment.vocabulary
-                if vocabulary not in tokens:
-                    tokens[vocabulary] = fingerprint(files, corpus, vocabulary, settings["tokens"])
                 stale = changed_setting(settings, trained_as)
-                if settings["tokens"] != tokens[vocabulary]:
-                    stale = stale or f"trained on other data than {vocabulary} has now"
+                meta = (
+                    corpus_folder(files, corpus) / experiment.vocabulary / "tokens/train/meta.json"
+                )
+                if meta.exists() and read_json(meta)["fingerprint"] != settings["tokens"]:
+                    stale = stale or f"trained on other data than {experiment.vocabulary} has now"
                 run = replace(run, stale=stale)
             row_runs.append(run)
         if row in catalog.ensembles:
@@ -170,12 +169,6 @@ def changed_setting(settings: dict, experiment: Experiment) -> str:
             if trained != configured[key]:
                 return f"trained with {key} {trained}, but the configuration says {configured[key]}"
     return ""
-
-
-def fingerprint(files: RunFiles, corpus: str, vocabulary: str, default: str) -> str:
-    """Return the fingerprint of a vocabulary's training tokens, `default` where they are not."""
-    path = corpus_folder(files, corpus) / vocabulary / "tokens" / "train" / "meta.json"
-    return read_json(path, ["fingerprint"])["fingerprint"] if path.exists() else default
 
 
 def corpus_folder(files: RunFiles, corpus: str) -> Path:

@@ -7,7 +7,7 @@ import pytest
 
 from nmt.configuration import Ensemble
 from nmt.files import write_json, write_text
-from nmt.pages.index import index_page, shown_figures
+from nmt.pages.index import index_page
 from nmt.paper.drawing import Drawing, draw, save
 from nmt.paper.figures import file_name
 from nmt.paper.results import RunFiles
@@ -84,23 +84,6 @@ def test_every_address_of_a_file_is_right(made):
     addresses = re.findall(r'href="(\.\./[^"]+)"', page)
     assert len(addresses) > 5
     assert [name for name in addresses if not (made / name).exists()] == []
-
-
-def test_tables_of_the_same_rows_share_a_figure(tmp_path):
-    chosen = paper_runs.reproduction()
-    systems = chosen.tables["systems"]
-    tables = {"systems": systems, "dev": systems.model_copy(update={"split": "dev"})}
-    chosen = chosen.model_copy(update={"tables": tables})
-    for name in ("learning-curves", "bleu-by-length", "attention"):
-        for table in tables:
-            write_text(tmp_path / "figures" / f"{file_name(name, table)}.png", "no picture")
-    shown = {figure["name"]: list(figure["tables"]) for figure in shown_figures(chosen, tmp_path)}
-    assert shown == {
-        "systems.learning-curves": ["systems", "dev"],
-        "systems.bleu-by-length": ["systems"],
-        "dev.bleu-by-length": ["dev"],
-        "attention": [],
-    }
 
 
 def test_publish_writes_the_page(made, root, run_script):

@@ -174,15 +174,6 @@ def test_the_data_are_what_is_drawn(made, name):
     assert values <= drawn
 
 
-def test_dev_scores_before_the_first_line_of_training_have_their_share_of_tokens(made):
-    drawing = made(seeds=[1])
-    first = {"update": 20, "nll": 1.0, "target_tokens": 800, "flops": 4e9, "seconds": 8.0}
-    write_metrics(drawing, [{"update": 5, "dev_perplexity": 90.0}, first])
-    data = drawings.draw("learning-curves", drawing).data
-    early = data[data.metric == "dev_perplexity"]
-    assert (early[["update", "target_tokens", "flops"]] == [5, 200, 1e9]).all(axis=None)
-
-
 @pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].scope == "table"])
 def test_a_table_of_ensembles_alone_is_drawn(made, name):
     drawing = made(rows=["demo-transformer"])
@@ -264,15 +255,6 @@ def test_rows_with_the_same_learning_rate_share_a_line(made):
     (axes,) = figure.axes
     assert legend(figure) == ["GELU; No positions", "RNN without attention"]
     assert axes.lines[1].get_ydata().max() == pytest.approx(0.004)
-
-
-def test_more_rows_than_colors_still_look_different(made):
-    names = ["transformer-base", "heads-1", "heads-4", "heads-16", "heads-32"]
-    names += ["keys-16", "keys-32", "layers-2", "layers-4", "layers-8", "width-256", "width-1024"]
-    drawing = made(seeds=[1], rows=names, corpus="wmt14-en-de")
-    styles = [drawing.style(name) for name in names]
-    for keys in (("color", "linestyle"), ("linestyle", "marker")):  # also without color
-        assert len({tuple(style[key] for key in keys) for style in styles}) == len(names)
 
 
 def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made):

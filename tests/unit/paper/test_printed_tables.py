@@ -107,7 +107,7 @@ def test_latex_would_compile(made):
         assert depth >= 0
     assert depth == 0
     assert bare.count("$") % 2 == 0
-    assert not re.search(r"[%#_^~|<>]", bare)
+    assert not re.search(r"[%#_^~|<>]", re.sub(r"\$.+?\$", "", bare))
     assert bare.isascii()
 
     tabulars = re.findall(

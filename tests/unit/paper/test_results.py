@@ -9,7 +9,7 @@ from nmt.configuration import Ensemble
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.paper.measurements import run_results
-from nmt.paper.results import RunFiles, commits, find_runs, find_trained_runs
+from nmt.paper.results import RunFiles, commits, find_runs
 from tests.support import paper_runs
 
 ROW = "demo-transformer"
@@ -36,16 +36,6 @@ def change(made, name, values, row=ROW, seed=1):
     """Change keys of a run's JSON file."""
     path = made[0] / "runs" / "demo" / row / f"seed-{seed}" / name
     write_json(path, read_json(path) | values)
-
-
-def test_every_row_with_every_seed_in_the_order_asked_for(made):
-    runs = runs_of(made, [ROW, "demo-rnnencdec"])
-    assert [(run.experiment, run.seed) for run in runs] == [
-        (ROW, 1),
-        (ROW, 2),
-        ("demo-rnnencdec", 1),
-        ("demo-rnnencdec", 2),
-    ]
 
 
 def test_a_line_holds_what_the_files_say(made):
@@ -79,13 +69,6 @@ def test_what_is_not_on_disk_is_empty(made):
     assert results.perplexity.isna().sum() == 1
     assert results.loc[(ROW, "2"), "minutes"] > 0
     assert not results.loc[("demo-rnnencdec", "1"), "is_trained"]
-
-
-def test_without_any_run_the_error_names_the_first_file(made):
-    _, reproduction, catalog = made
-    files = RunFiles(made[0] / "nowhere")
-    with pytest.raises(UserError, match=r"demo-rnnencdec/seed-1/training.json is not there"):
-        find_trained_runs(files, reproduction, catalog, reproduction.experiments)
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff\x00"])

@@ -52,14 +52,6 @@ def test_one_seed_has_no_deviation(made):
     assert "Seeds: 5; one run a row, so no spread is known." in markdown(systems)
 
 
-def test_what_no_paper_prints_has_no_difference(made):
-    rows = table(made()).data.set_index("title")
-    ours = ["bleu", "bleu_difference", "minutes"]
-    published = ["bleu_published", "bleu_difference", "ter_published"]
-    assert rows.loc["RNN with attention", published].isna().all()
-    assert rows.loc["Their_system", ours].isna().all()
-
-
 def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
     folder, reproduction, catalog = made()
     scores = [entry for entry in catalog.published if entry.metric not in ("flops", "parameters")]
@@ -115,14 +107,6 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert "RNN with attention" not in [row[0] for row in part(text, 2)]
     assert "Trained at commit abcdef0123." in text
     assert r"$\dagger$" in latex(systems, "x")
-
-
-def test_a_row_with_a_seed_that_was_not_scored_says_so(made):
-    folder, reproduction, catalog = made()
-    (folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json").unlink()
-    systems = table((folder, reproduction, catalog))
-    assert systems.data.set_index("experiment").state["demo-rnnsearch"] == "1 of 2 seeds scored"
-    assert "RNN with attention †: 1 of 2 seeds scored." in markdown(systems)
 
 
 def test_a_stale_row_is_marked(made):

@@ -114,17 +114,3 @@ def test_what_the_seeds_of_the_base_explain_may_be_chance(
     text = markdown(small)
     assert bool(re.search(r"\(\+(0.49|1.09)\)", text)) == may_be_chance
     assert "sample standard deviation over them where a row has several." in text
-
-
-def test_the_base_may_have_nothing_published(made):
-    folder, reproduction, catalog = made(seeds=(1,))
-    own = reproduction.tables["systems"]
-    base = own.model_copy(update={"base": own.experiments[0]})
-    variation = table(
-        (folder, reproduction.model_copy(update={"tables": {"systems": base}}), catalog)
-    )
-    rows = variation.data.set_index("experiment")
-    assert rows.bleu_published_to_base.isna().all()
-    assert rows.bleu_to_base["demo-transformer"] == pytest.approx(
-        rows.bleu["demo-transformer"] - rows.bleu["demo-rnnencdec"]
-    )
