@@ -17,7 +17,7 @@ from nmt.paper.results import Run
 
 CROSS = "cross-attention"
 MOST_COLUMNS = 3  # of panels
-LABEL_HEIGHT = 1.1  # inches that a panel's title and labels need
+LABEL_HEIGHT = 0.9  # inches that a panel's title and labels need
 TITLE_LETTERS = 13  # an inch
 # A model that is barely trained repeats itself up to the limit of length.
 MOST_SUBWORDS = 40  # of a translation
