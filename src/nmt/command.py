@@ -121,6 +121,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     try:
         if args.log:
             add_log(args.log)
+        keep_inputs(vars(args))
         result = main(args) or 0
         sys.stdout.flush()
         code = result
@@ -141,6 +142,15 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         # Python would try it again as it ends, and end with a message and a code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def keep_inputs(values: dict) -> None:
+    """Raise UserError where --output is the file of another argument, which it would replace."""
+    output = values.get("output")
+    for name, value in values.items():
+        paths = value if isinstance(value, list) else [value]
+        if name != "output" and isinstance(output, Path) and output in paths:
+            raise UserError(f"--output and --{name} are both {output}: choose another output.")
 
 
 def explain(error: OSError) -> str:
