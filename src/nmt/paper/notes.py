@@ -19,9 +19,19 @@ def table_notes(
     rows: of the table; results: of its runs.
     """
     ensembles = [run for run in runs if run.members]
-    notes = [data_note(rows, results), seeds_note(results, ensembles)]
-    for row in rows[has_note(rows)].itertuples():
-        notes.append(f"{row.title} {MARK}: {row.state}.")
+    return [
+        data_note(rows, results),
+        seeds_note(results, ensembles),
+        *(f"{row.title} {MARK}: {row.state}." for row in rows[has_note(rows)].itertuples()),
+        *metric_notes(table, rows),
+        *cost_notes(rows, results, ensembles),
+        *comparison_notes(table, rows, significance),
+    ]
+
+
+def metric_notes(table: Table, rows: pd.DataFrame) -> list[str]:
+    """Return how each metric was computed."""
+    notes = []
     for name in table.metrics:
         metric = METRICS[name]
         signature = rows[f"{name}_signature"].iloc[0]
@@ -32,13 +42,17 @@ def table_notes(
                 f"Published numbers beside {metric.label} are those of {label}: the papers do not"
                 " say how quotation marks were tokenized."
             )
+    return notes
+
+
+def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) -> list[str]:
+    """Return what the numbers of parameters, FLOPs and times count."""
     titles = dict(zip(rows.experiment, rows.title, strict=True))
-    ensemble_notes = [
+    of_ensembles = [
         f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of their"
         " probabilities; parameters, FLOPs and minutes are sums over them."
         for run in ensembles
     ]
-    comparisons: dict = next(iter(significance.values()), {"signatures": []})
     notes_where = [
         (
             True,
@@ -53,7 +67,7 @@ def table_notes(
             " device; utilization: its share of the device's rate of large matrix products, blank"
             " where that was measured on a busy device.",
         ),
-        *((True, note) for note in ensemble_notes),
+        *((True, note) for note in of_ensembles),
         (
             rows.flops_device_time.notna().any(),
             "FLOPs (device time × rate): training time times devices times the rate of one, as"
@@ -65,6 +79,14 @@ def table_notes(
             "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
             " times the number of subwords, which is worse than an untrained model's.",
         ),
+    ]
+    return [note for is_needed, note in notes_where if is_needed]
+
+
+def comparison_notes(table: Table, rows: pd.DataFrame, significance: dict) -> list[str]:
+    """Return what our numbers are compared with, and which differences may be chance."""
+    comparisons: dict = next(iter(significance.values()), {"signatures": []})
+    notes_where = [
         (
             rows.filter(regex="_difference$").notna().any(axis=None),
             "Differences: ours minus published.",
@@ -102,7 +124,7 @@ def table_notes(
             " every pair of their seeds.",
         ),
     ]
-    return notes + [note for is_needed, note in notes_where if is_needed]
+    return [note for is_needed, note in notes_where if is_needed]
 
 
 def has_note(rows: pd.DataFrame) -> pd.Series:
