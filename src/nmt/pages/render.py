@@ -28,7 +28,7 @@ def embedded(value: object) -> Markup:
 
 
 def explorer_page(title: str, models: list[dict], languages: tuple[str, str] | None = None) -> str:
-    """Return the page of models whose attention record_attention.py has written.
+    """Return the page of models whose attention attend.py has written.
 
     languages: source and target where a server translates what is typed into the page.
     """

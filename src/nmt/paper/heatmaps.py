@@ -25,7 +25,7 @@ MOST_SUBWORDS = 40  # of a translation
 
 @dataclass(frozen=True)
 class Recorded:
-    """What record_attention.py wrote of a run's first sentence.
+    """What attend.py wrote of a run's first sentence.
 
     maps: the weights (H, T, S), (H, S, S) or (H, T, T) by layer, by kind of attention.
     """
