@@ -56,7 +56,7 @@ if __name__ == "__main__":
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--model", type=Path, metavar="FOLDER", help="made by average.py: serve it")
     source.add_argument(
-        "--recorded", type=Path, nargs="+", metavar="FILE", help="made by record_attention.py"
+        "--recorded", type=Path, nargs="+", metavar="FILE", help="made by attend.py"
     )
     parser.add_argument(
         "--port",

@@ -9,7 +9,7 @@ from snakemake.exceptions import WorkflowError
 from nmt.configuration import load_reproduction, read_yaml
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
-from nmt.paper.figures import FIGURES
+from nmt.paper.figures import FIGURES, file_name
 
 shell.prefix("".join(f"export {name}={value}; " for name, value in SETTINGS.items()))
 
@@ -125,7 +125,7 @@ def table_files(table):
 def figures_of(tables):
     """Return the names of the figures that these tables have."""
     names = [
-        f"{table}.{figure}"
+        file_name(figure, table)
         for table in tables
         for figure, drawn in FIGURES.items()
         if drawn.scope == "table" and table in REPRODUCTION.tables

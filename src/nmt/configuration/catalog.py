@@ -36,10 +36,10 @@ class Catalog:
         Raises UserError for an unknown one.
         """
         declared, overrides = rows.split_name(name)
-        found = lookup(self.vocabularies, declared, "vocabulary", where)
-        values = found.model_dump() | overrides
-        if found.source_size:
-            values["source_size"] = overrides.get("size", found.source_size)
+        vocabulary = lookup(self.vocabularies, declared, "vocabulary", where)
+        values = vocabulary.model_dump() | overrides
+        if vocabulary.source_size:
+            values["source_size"] = overrides.get("size", vocabulary.source_size)
         return validated(Vocabulary, values, name)
 
     def experiment(self, name: str) -> Experiment:
@@ -49,11 +49,11 @@ class Catalog:
         """
         if name in self.experiments:
             return self.experiments[name]
-        found = rows.experiment(name, self.entries)
-        if found is None:
+        experiment = rows.experiment(name, self.entries)
+        if experiment is None:
             raise UserError(f"{name} is only a base: give it a family and a title.")
-        self.check(name, found)
-        return found
+        self.check(name, experiment)
+        return experiment
 
     def check(self, where: str, experiment: Experiment) -> None:
         """Raise UserError where an experiment does not suit its vocabulary or shared training."""

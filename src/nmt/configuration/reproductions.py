@@ -99,10 +99,11 @@ class Reproduction(Strict):
     @model_validator(mode="after")
     def check(self) -> "Reproduction":
         """Refuse seeds of no row, and names that results and targets have a use for."""
-        if isinstance(self.seeds, dict) and "default" not in self.seeds:
+        by_row = self.seeds if isinstance(self.seeds, dict) else {"default": self.seeds}
+        if "default" not in by_row:
             raise ValueError("seeds: `default` is missing, the seeds of all other rows")
-        for row, seeds in self.seeds.items() if isinstance(self.seeds, dict) else ():
-            check_once(f"seeds, {row}", seeds)
+        for row, seeds in by_row.items():
+            check_once("seeds", seeds)
             if row not in ("default", *self.experiments):
                 raise ValueError(f"seeds: {row!r} is no row: {nearest(row, self.experiments)}")
         first = next(iter(self.tables))
@@ -228,9 +229,9 @@ def overridden(
             raise UserError(f"{where}: {key} of all rows can be a number or a word, not {value!r}.")
     names = {}
     for row in reproduction.experiments:
-        known = {"vocabulary", "vocabulary_size"}.union(
-            *(catalog.experiments[name].values for name, _ in catalog.trainings(row, [1]))
-        )
+        members = [catalog.experiments[name] for name, _ in catalog.trainings(row, [1])]
+        known = set.intersection(*(set(member.values) for member in members))
+        known |= {"vocabulary", "vocabulary_size"}
         own = {key: value for key, value in overrides.items() if key in known}
         names[row] = with_overrides(row, own)
     used = {key for name in names.values() for key in split_name(name)[1]}

@@ -114,9 +114,7 @@ def overridden(
     checkpoints.
     """
     changes = dict(overrides)
-    changes["title"] = ", ".join(
-        [flat.get("title", declared), *(f"{key}={text(value)}" for key, value in overrides.items())]
-    )
+    changes["title"] = overridden_title(flat.get("title", declared), overrides)
     if "vocabulary_size" in changes:
         changes["vocabulary"] = f"{flat['vocabulary']}+size-{changes.pop('vocabulary_size')}"
     updates = overrides.get("updates")
@@ -151,11 +149,17 @@ def ensemble(name: str, declared: dict[str, Ensemble], known: Iterable[str]) -> 
     Raises UserError for unknown members.
     """
     base, overrides = split_name(name)
-    found: Ensemble = lookup(declared, base, "ensemble")
-    for member in found.members:
+    unchanged: Ensemble = lookup(declared, base, "ensemble")
+    for member in unchanged.members:
         lookup(dict.fromkeys(known), split_name(member)[0], "experiment", f"ensemble {base}")
     if not overrides:
-        return found
-    title = ", ".join([found.title, *(f"{key}={text(value)}" for key, value in overrides.items())])
-    members = {with_overrides(member, overrides): seeds for member, seeds in found.members.items()}
-    return found.changed(title=title, members=members)
+        return unchanged
+    members = {
+        with_overrides(member, overrides): seeds for member, seeds in unchanged.members.items()
+    }
+    return unchanged.changed(title=overridden_title(unchanged.title, overrides), members=members)
+
+
+def overridden_title(title: str, overrides: dict[str, object]) -> str:
+    """Return the title of a row with overrides: "Transformer, updates=60"."""
+    return ", ".join([title, *(f"{key}={text(value)}" for key, value in overrides.items())])
