@@ -30,8 +30,9 @@ HEADING = """\
 # Configuration
 
 Every key of every file in `config/`, written by `python docs/configuration.py` from the classes in
-`src/nmt/configuration`. Unknown keys are errors that name the nearest known one. A value after a
-semicolon is the default. [config/README.md](../config/README.md) has the most common edits.
+`src/nmt/configuration`. In brackets stands what a key can be, and after a semicolon its default.
+Unknown keys are errors that name the nearest known one. [config/README.md](../config/README.md) has
+the most common edits.
 """
 SECTIONS: dict[str, list[type[Strict]]] = {
     "A reproduction: config/demo.yaml": [Reproduction, Table],
@@ -43,8 +44,8 @@ SECTIONS: dict[str, list[type[Strict]]] = {
     "Published numbers: config/published.yaml": [Published],
 }
 EXPERIMENT = """\
-| `base` | text or list of text, optional | Entry, or entries, whose keys are inherited unless \
-given here; later entries override earlier ones. |
+- `base` (text or list of text, optional): Entry, or entries, whose keys are inherited unless given
+  here; later entries override earlier ones.
 
 The keys of Training, of Decoding and of the experiment's family stand beside these."""
 WORDS = {"integer": "integer", "boolean": "true or false", "string": "text"}
@@ -62,11 +63,10 @@ def page() -> str:
 
 
 def section(cls: type[Strict]) -> str:
-    """Return what a class is, and a table of its keys."""
+    """Return what a class is, and a list of its keys."""
     family = cls.model_fields.get("family")
     lines = [f"### {family.default if family else cls.__name__}", ""]
     lines += [textwrap.fill(" ".join((cls.__doc__ or "").split()), 100), ""]
-    lines += ["| key | value | meaning |", "|---|---|---|"]
     schema = cls.model_json_schema()
     for key, of_key in schema["properties"].items():
         shared = cls != SelfAttention and issubclass(cls, SelfAttention)
@@ -77,15 +77,15 @@ def section(cls: type[Strict]) -> str:
         value = kind(of_key)
         if key not in schema.get("required", []):
             value += shown(of_key.get("default"))
-        meaning = " ".join(of_key.get("description", "").split()).replace("|", "\\|")
-        lines.append(f"| `{key}` | {value} | {meaning} |")
+        item = f"- `{key}` ({value}): {of_key.get('description', '')}"
+        lines.append(textwrap.fill(item, 100, subsequent_indent="  ", break_on_hyphens=False))
     if cls is Experiment:
         lines.append(EXPERIMENT)
     return "\n".join([*lines, ""])
 
 
 def shown(default: object) -> str:
-    """Return what the table says of a default."""
+    """Return what the page says of a default."""
     if (not default and default != 0) or isinstance(default, dict):
         return ", optional"
     return f"; `{str(default).lower() if isinstance(default, bool) else default}`"

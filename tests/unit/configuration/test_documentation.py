@@ -14,4 +14,4 @@ def test_the_page_is_that_of_the_classes():
     assert text == module.page(), "run `python docs/configuration.py`"
     for cls in (Training, Decoding, *FAMILIES.values()):
         for key in cls.model_fields.keys() - {"family"}:
-            assert f"| `{key}` |" in text
+            assert f"- `{key}` (" in text
