@@ -55,7 +55,7 @@ def fairseq(config: Transformer, vocabulary_size: int, smoothing: float) -> tupl
 
     def loss(batch: Batch) -> Tensor:
         source = batch.source.tokens
-        logits, _ = model(source, (source != PAD).sum(1), batch.target_in)
+        logits, _ = model(source, (source != PAD).sum(1), batch.target.tokens)
         log_probs = model.get_normalized_probs((logits, None), log_probs=True).flatten(0, 1)
         targets = batch.target_out.flatten()[:, None]
         return label_smoothed_nll_loss(log_probs, targets, smoothing, ignore_index=PAD)[0]
@@ -94,7 +94,7 @@ def transformers(
 
     def loss(batch: Batch) -> Tensor:
         mask = (batch.source.tokens != PAD).long()
-        logits = model(batch.source.tokens, mask, batch.target_in, use_cache=False).logits
+        logits = model(batch.source.tokens, mask, batch.target.tokens, use_cache=False).logits
         return F.cross_entropy(
             logits.flatten(0, 1),
             batch.target_out.flatten(),

@@ -131,7 +131,7 @@ def run_trainer(args: argparse.Namespace, row: Row, epochs: int, folder: Path) -
         return {
             "input_ids": batch.source.tokens,
             "attention_mask": (batch.source.tokens != PAD).long(),
-            "decoder_input_ids": batch.target_in,
+            "decoder_input_ids": batch.target.tokens,
             "labels": batch.target_out.masked_fill(batch.target_out == PAD, -100),
         }
 

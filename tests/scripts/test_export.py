@@ -9,11 +9,12 @@ from sentencepiece import SentencePieceProcessor
 from transformers import MarianMTModel, MarianTokenizer
 
 from nmt.configuration import Decoding
+from nmt.data.sequences import Sequences, Source
 from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.build import build
-from nmt.models.protocol import BOS, EOS, Source
+from nmt.models.protocol import BOS, EOS
 from nmt.models.weights import load_tensors, parameters, save_tensors
 from nmt.serving.ctranslate2 import to_ctranslate2
 from nmt.serving.folder import TranslationModel
@@ -107,8 +108,9 @@ def test_transformers_computes_the_same(tmp_path, changes):
         target_in = torch.tensor([[BOS, *target]])
         with torch.no_grad():
             logits = marian(inputs.input_ids, decoder_input_ids=target_in).logits
-            source_sentence = Source(inputs.input_ids, torch.tensor([len(source) + 1]))
-            expected = loaded.model.output(loaded.model(source_sentence, target_in).target)
+            source_sentence = Source.padded(inputs.input_ids, torch.tensor([len(source) + 1]))
+            states = loaded.model(source_sentence, Sequences.of(target_in)).target
+            expected = loaded.model.output(states)
         torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
 
 

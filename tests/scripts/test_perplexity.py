@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nmt.data.batch import pad_sources
+from nmt.data.sequences import Sequences
 from nmt.files import read_json, write_json
 from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
@@ -41,10 +42,10 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
     tokens = 0
     for source, target in zip(sources, targets, strict=True):
         source_batch = pad_sources([source])
-        target_in = torch.tensor([[BOS, *target]])
+        target_row = Sequences.of(torch.tensor([[BOS, *target]]))
         target_out = torch.tensor([*target, EOS])
         with torch.no_grad():
-            hidden = model.model(source_batch, target_in).target
+            hidden = model.model(source_batch, target_row).target
             log_probs = model.model.output(hidden).log_softmax(-1)[0]
         total -= log_probs.gather(1, target_out[:, None]).sum().item()
         tokens += len(target_out)

@@ -4,7 +4,7 @@ import torch
 
 from nmt.configuration import GNMT, ByteNet, ConvS2S, DecoderOnly, RNNSearch, Seq2Seq, Transformer
 from nmt.data.batch import pad_sources
-from nmt.data.source import Source
+from nmt.data.sequences import Sequences, Source
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD
 
@@ -109,9 +109,9 @@ def sources(sentences: list[list[int]]) -> Source:
     return pad_sources(sentences)
 
 
-def target_inputs(sentences: list[list[int]]) -> torch.Tensor:
+def target_inputs(sentences: list[list[int]]) -> Sequences:
     """Return a batch of target inputs: (B, T)."""
-    return rows(sentences, first=(BOS,))
+    return Sequences.of(rows(sentences, first=(BOS,)))
 
 
 def target_outputs(sentences: list[list[int]]) -> torch.Tensor:

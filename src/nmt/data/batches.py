@@ -13,12 +13,10 @@ import torch
 
 from nmt.configuration import Training
 from nmt.data import order
-from nmt.data.batch import Batch, UpdateBatch, padded
+from nmt.data.batch import Batch, UpdateBatch, padded_batch
 from nmt.data.partition import Partition
-from nmt.data.source import Source
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
-from nmt.text.subwords import BOS, EOS, PAD
 
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
 
@@ -87,17 +85,10 @@ class Batches:
         return np.split(indices, order.cut(self.longer_sides[indices], budget)[1:-1])
 
     def load(self, indices: np.ndarray) -> Batch:
-        """Return the batch of these sentences."""
-        lengths = torch.from_numpy(self.source_lengths[indices].astype(np.int64))
-        source = Source(padded(self.tokens.source, indices), lengths)
-        target = padded(self.tokens.target, indices)
-        first = torch.full((len(indices), 1), BOS)
-        without_end = target.masked_fill(target == EOS, PAD)[:, :-1]
-        return Batch(source, torch.cat([first, without_end], dim=1), target)
+        """Return the batch of these sentences, one a row."""
+        return padded_batch(self.tokens.source, self.tokens.target, indices)
 
-    def part_of_rank(
-        self, batches: list[np.ndarray], partition: Partition
-    ) -> dict[int, np.ndarray]:
+    def part_of_rank(self, batches: list[np.ndarray], partition: Partition) -> dict[int, Batch]:
         """Return the micro-batches of an update that a rank computes, by number.
 
         There are none where an update has fewer sentences than there are ranks.
@@ -107,10 +98,15 @@ class Batches:
         ]
         numbers = range(partition.rank, len(chunks), partition.world_size)
         own = {number: chunks[number] for number in numbers if len(chunks[number])}
-        if not partition.least_tokens or not own:
-            return own
-        groups = self.micro_batches(np.concatenate(list(own.values())), partition.least_tokens // 2)
-        return {partition.rank + i * partition.world_size: part for i, part in enumerate(groups)}
+        if not own or not (partition.packing or partition.least_tokens):
+            return {number: self.load(chunk) for number, chunk in own.items()}
+        together = np.concatenate(list(own.values()))
+        if partition.packing:
+            made = partition.packing.micro_batches(self.tokens, together)
+        else:
+            groups = self.micro_batches(together, partition.least_tokens // 2)
+            made = [self.load(group) for group in groups]
+        return {partition.rank + i * partition.world_size: batch for i, batch in enumerate(made)}
 
     def stream(
         self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device
@@ -158,5 +154,5 @@ class Batches:
             sentences=sentences,
             source_tokens=int(self.source_lengths[sentences].sum()),
             target_tokens=int(self.target_lengths[sentences].sum()),
-            micro_batches={number: self.load(part).to(device) for number, part in own.items()},
+            micro_batches={number: batch.to(device) for number, batch in own.items()},
         )

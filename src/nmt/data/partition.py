@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from nmt.configuration import Training
+from nmt.data.packing import Packing
 
 
 @dataclass(frozen=True)
@@ -13,12 +14,14 @@ class Partition:
     rank computes those with the numbers rank, rank + world_size and so on, one after the other.
     least_tokens: if not 0, a rank's sentences are put together again into micro-batches of so many
     tokens of both sides: a device on which fewer take as long wants fewer micro-batches.
+    packing: if not None, a rank's sentences are packed into micro-batches of its shape instead.
     """
 
     rank: int = 0
     world_size: int = 1
     chunks: int = 1
     least_tokens: int = 0
+    packing: Packing | None = None
 
     @classmethod
     def coarsest(

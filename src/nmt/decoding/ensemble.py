@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nmt.data.sequences import Source
 from nmt.decoding.search import log_softmax
 from nmt.models.layers import Layers
-from nmt.models.protocol import Model, Source, State, StepModel
+from nmt.models.protocol import Model, State, StepModel
 
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
 

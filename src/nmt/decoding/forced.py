@@ -7,7 +7,7 @@ from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
 from nmt.data.batch import pad
-from nmt.data.source import Source
+from nmt.data.sequences import Source
 from nmt.decoding.search import Hypothesis, diverged, log_prob_chunks, make_hypothesis
 from nmt.models.protocol import BOS, EOS, PAD, StepModel
 

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
+from nmt.data.sequences import Source
 from nmt.decoding.search import Hypothesis, diverged, log_prob_chunks, make_hypothesis
-from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
+from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences still open, N samples of each, R = B * N rows, D width of hidden states, V vocabulary
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from nmt.configuration import Decoding
-from nmt.data.source import copy_to
+from nmt.data.sequences import Source, copy_to
 from nmt.device import rows_per_chunk
 from nmt.errors import UserError
-from nmt.models.protocol import BOS, EOS, PAD, Source, StepModel
+from nmt.models.protocol import BOS, EOS, PAD, StepModel
 
 # B sentences still open (active), K beam, R = B * K rows (one for each open hypothesis), N n_best,
 # D width of hidden states, V vocabulary, M continuations of each sentence (2K, or K once those with

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from nmt.configuration import Decoding
 from nmt.data.batch import pad_sources
-from nmt.data.source import Source
+from nmt.data.sequences import Source
 from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search

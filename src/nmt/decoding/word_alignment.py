@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from nmt.data.batch import pad, pad_sources
+from nmt.data.sequences import Sequences
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, Model
 from nmt.text.subwords import UNK, Segmenter
@@ -23,8 +24,8 @@ def align(model: Model, sources: list[list[int]], targets: list[list[int]]) -> l
     """
     device = next(model.parameters()).device
     source = pad_sources(sources).to(device)
-    target_in = pad([[BOS, *target] for target in targets]).to(device)
-    maps = list(model.attention(source, target_in).values())
+    target = Sequences.of(pad([[BOS, *target] for target in targets]).to(device))
+    maps = list(model.attention(source, target).values())
     if not maps:
         raise UserError(
             "this model has no attention, so there are no alignments: leave --alignments out."

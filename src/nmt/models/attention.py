@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
 from nmt.device import autocast
+from nmt.models.layout import Layout
 from nmt.models.position_bias import PositionBias, position_bias
 
 # B batch, T queries, S keys, D d_model, H heads, d_k width of a head's queries and keys, d_v of its
@@ -44,13 +45,14 @@ class MultiHeadAttention(nn.Module):
         """Split the width among heads: (B, T, H * d_k) -> (B, H, T, d_k), or the same with d_v."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
-    def project(self, x: Tensor, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the projected queries, keys and values of self-attention.
 
-        x: (B, T, D), at positions `start` and on -> (B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v)
+        x: (B, T, D), positions: (T,) or (B, T) -> (B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v)
         """
         q, k, v = (self.split_heads(part) for part in self.qkv(x).split(self.widths, dim=-1))
-        return self.position_bias.rotate(q, start), self.position_bias.rotate(k, start), v
+        rotate = self.position_bias.rotate
+        return rotate(q, positions), rotate(k, positions), v
 
     def queries(self, x: Tensor) -> Tensor:
         """Return the projected queries of cross-attention: (B, T, D) -> (B, H, T, d_k)."""
@@ -66,26 +68,17 @@ class MultiHeadAttention(nn.Module):
         return self.split_heads(keys), self.split_heads(values)
 
     def forward(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        maps: list[Tensor] | None = None,
-        is_causal: bool = False,
+        self, q: Tensor, k: Tensor, v: Tensor, where: Layout, maps: list[Tensor] | None = None
     ) -> Tensor:
         """Attend with queries, keys and values that are already projected; return (B, T, D).
 
         q: (B, H, T, d_k). k: (B, H, S, d_k). v: (B, H, S, d_v).
-        mask: added to the scores, broadcast to (B, H, T, S).
         maps: a list to which the attention weights (B, H, T, S) are appended.
-        is_causal: whether the mask is `causal_mask`, which the flash kernel computes by itself; it
-          takes no other mask.
         """
-        bias = self.position_bias.score_bias(q, k.size(2))
+        mask = where.mask
+        bias = self.position_bias.score_bias(q, where)
         if bias is not None:
             mask = bias if mask is None else mask + bias
-            is_causal = False
         needs_weights = maps is not None or self.position_bias.adds_to_context
         if needs_weights or prefers_matmul(q.device):
             weights = attention_weights(q, k, mask)
@@ -93,10 +86,9 @@ class MultiHeadAttention(nn.Module):
                 maps.append(weights)
             context = weights @ v  # (B, H, T, d_v)
             if self.position_bias.adds_to_context:
-                context = context + self.position_bias.context_bias(weights)
+                context = context + self.position_bias.context_bias(weights, where)
         else:
-            added = None if is_causal else mask
-            context = F.scaled_dot_product_attention(q, k, v, added, is_causal=is_causal)
+            context = F.scaled_dot_product_attention(q, k, v, mask)
         return self.out(context.transpose(1, 2).flatten(2))
 
 
@@ -130,23 +122,6 @@ def self_attention(config: SelfAttention) -> MultiHeadAttention:
 def cross_attention(config: SelfAttention) -> MultiHeadAttention:
     """Return cross-attention, which knows no positions: target and source have no distance."""
     return MultiHeadAttention(config, PositionBias())
-
-
-def padding_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the mask of keys: minus infinity at padding, 0 elsewhere.
-
-    padding: (B, S), true at padding -> (B, 1, 1, S)
-    """
-    zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
-    return zeros.masked_fill_(padding, -math.inf)[:, None, None, :]
-
-
-def causal_mask(length: int, like: Tensor) -> Tensor:
-    """Return the mask (T, T) by which position t attends to positions 0 .. t.
-
-    length: T. like: a tensor whose dtype and device the mask gets.
-    """
-    return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
 
 
 def by_layer(maps: list[Tensor]) -> dict[str, Tensor]:
@@ -199,17 +174,16 @@ class KeyValueCache:
 def apply_self_attention(
     attention: MultiHeadAttention,
     x: Tensor,
-    mask: Tensor | None,
+    where: Layout,
     cache: KeyValueCache | None = None,
     maps: list[Tensor] | None = None,
-    is_causal: bool = False,
 ) -> Tensor:
     """Return the output of self-attention: (B, T, D) -> (B, T, D).
 
     cache: keys and values of the positions before x; those of x are appended to it, and x attends
-    to both. mask, maps, is_causal: as MultiHeadAttention.forward has them.
+    to both. maps: as MultiHeadAttention.forward has them.
     """
-    q, k, v = attention.project(x, cache.length if cache else 0)
+    q, k, v = attention.project(x, where.queries)
     if cache:
         k, v = cache.append(k, v)
-    return attention(q, k, v, mask, maps, is_causal)
+    return attention(q, k, v, where, maps)

@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
 # sums, V vocabulary, R = B * beam rows
@@ -147,13 +148,13 @@ class ByteNet(Model):
         """
         return self.dropout(F.relu(self.last_norm(self.last(self.decoder_norm(x)))))
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, 2D)."""
         encoded = self.encode(source)
-        length = target_in.size(1)
+        length = target.tokens.size(1)
         missing = max(0, length - encoded.size(1))
         columns = F.pad(encoded[:, :length], (0, 0, 0, missing))  # (B, T, 2D)
-        x = self.target_embedding(target_in) + columns
+        x = self.target_embedding(target.tokens) + columns
         for block in self.decoder:
             x = block(x)
         return HiddenStates(self.last_layer(x))
@@ -177,7 +178,7 @@ class ByteNet(Model):
         state.position += 1
         return self.last_layer(x[:, 0]), state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return {}: there is no attention."""
         return {}
 

@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import by_layer
 from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
 
 # B sentences, S source length, T target length, E embedding width, C channels, C' channels of the
@@ -163,6 +164,10 @@ class ConvS2S(Model):
         self.leave_decoder = linear(self.decoder.widths[-1], config.d_output)
         self.output = linear(config.d_output, target_size, config.dropout)
 
+    def embed(self, rows: Sequences, embedding: nn.Embedding, positions: nn.Module) -> Tensor:
+        """Embed tokens and their positions: (B, T) -> (B, T, E)."""
+        return self.dropout(positions(embedding(rows.tokens), rows.positions, rows.end))
+
     def encode(self, source: Source) -> Memory:
         """Encode the source: (B, S) -> memory of keys z and values z + e, (B, S, E) both.
 
@@ -170,7 +175,7 @@ class ConvS2S(Model):
         """
         padding = source.padding
         real = ~padding[..., None]
-        embedded = self.dropout(self.source_positions(self.source_embedding(source.tokens)))
+        embedded = self.embed(source, self.source_embedding, self.source_positions)
         x = self.encoder.enter(embedded)
         layers = zip(self.encoder.convolutions, self.encoder.projections, strict=True)
         for convolution, project in layers:
@@ -180,9 +185,9 @@ class ConvS2S(Model):
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
         return Memory((z + embedded) * SQRT_HALF, z, padding)
 
-    def decode(self, encoded: Memory, target_in: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def decode(self, encoded: Memory, target: Sequences) -> tuple[Tensor, list[Tensor]]:
         """Run teacher forcing: (B, T) -> (B, T, d_output), weights (B, T, S) of each layer."""
-        embedded = self.dropout(self.target_positions(self.target_embedding(target_in)))
+        embedded = self.embed(target, self.target_embedding, self.target_positions)
         x = self.decoder.enter(embedded)
         maps = []
         layers = zip(
@@ -194,9 +199,9 @@ class ConvS2S(Model):
             maps.append(weights)
         return self.dropout(self.leave_decoder(x)), maps
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
-        return HiddenStates(self.decode(self.encode(source), target_in)[0])
+        return HiddenStates(self.decode(self.encode(source), target)[0])
 
     def start(self, encoded: Memory) -> State:
         """Return the state before the first step, with windows of zeros."""
@@ -210,7 +215,9 @@ class ConvS2S(Model):
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""
-        embedded = self.target_positions(self.target_embedding(tokens[:, None]), state.position)
+        position = torch.arange(state.position, state.position + 1, device=tokens.device)
+        last = Sequences(tokens[:, None], position, None, state.position + 1)
+        embedded = self.embed(last, self.target_embedding, self.target_positions)
         # The beams of a sentence are the queries of one batch entry: (R, 1, E) -> (B, beam, E).
         beams = embedded.view(len(state.memory.padding), state.beam, -1)
         x = self.decoder.enter(embedded)
@@ -227,9 +234,9 @@ class ConvS2S(Model):
         state.position += 1
         return self.leave_decoder(x[:, 0]), state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""
-        maps = self.decode(self.encode(source), target_in)[1]
+        maps = self.decode(self.encode(source), target)[1]
         return by_layer([weights[:, None] for weights in maps])
 
 

@@ -11,48 +11,38 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, by_layer, causal_mask, padding_mask
+from nmt.data.sequences import Sequences, Source
+from nmt.models.attention import KeyValueCache, by_layer
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.order import align_right
+from nmt.models.layout import Layout, layout
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import PAD, HiddenStates, Model, Source
+from nmt.models.protocol import BOS, PAD, HiddenStates, Model
 from nmt.models.transformer_layers import EncoderLayer, final_norm, token_embedding
 
-# B sentences, S source length, P = S + 1 with its tag, T target length, D d_model, H heads,
-# R = B * beam rows
-
-
-@dataclass
-class EncodedSource:
-    """The encoded source.
-
-    hidden: (B, P, D). padding: (B, P), true at padding, which is before each sentence.
-    shift: (B,), how much padding that is: by so much its positions are behind the columns.
-    """
-
-    caches: list[KeyValueCache]
-    hidden: Tensor
-    padding: Tensor
-    shift: Tensor
+# B rows, K the most sentences of a row (1 unless they are packed), S source length, P = K + S with
+# the tags, T target length, D d_model, H heads, R = B * beam rows
 
 
 @dataclass
 class State:
     """The stack's state between two steps.
 
-    mask: (R, 1, 1, P). shift: (R,), as EncodedSource has it.
+    caches: for each layer the keys and values of the source and of the target so far.
+    mask: (R, 1, 1, P), hides the source's padding.
+    source_positions: (P,). first: (R, 1), the position of BOS.
     """
 
     caches: list[KeyValueCache]
     mask: Tensor
-    shift: Tensor
+    source_positions: Tensor
+    first: Tensor
 
     def reorder(self, rows: Tensor) -> None:
         """Keep rows (B', beam') of the R."""
         rows = rows.flatten()
         self.mask = self.mask[rows]
-        self.shift = self.shift[rows]
+        self.first = self.first[rows]
         for cache in self.caches:
             cache.reorder(rows)
 
@@ -83,84 +73,116 @@ class DecoderOnly(Model):
         self.layers = Layers(EncoderLayer(config) for _ in range(config.layers))
         self.norm = final_norm(config)
 
-    def embed(self, tokens: Tensor, start: int, shift: Tensor | None = None) -> Tensor:
-        """Embed tokens (B, T) at positions `start` and on, minus shift (B,): (B, T, D)."""
-        return self.dropout(self.positions(self.embedding(tokens) * self.scale, start, shift))
+    def embed(self, rows: Sequences, tags: int) -> Tensor:
+        """Embed tokens, of which the first columns are tags of the source: (B, T) -> (B, T, D)."""
+        x = self.embedding(rows.tokens[:, tags:])
+        x = torch.cat([self.source_tag.expand(len(x), tags, -1), x], 1) * self.scale
+        return self.dropout(self.positions(x, rows.positions, rows.end))
 
-    def encode(self, source: Source) -> EncodedSource:
-        """Encode the source: (B, S) -> keys and values of each layer, and states (B, P, D)."""
-        tokens = source.tokens
-        tag = self.positions((self.source_tag * self.scale).expand(len(tokens), 1, -1))
-        x = torch.cat([self.dropout(tag), self.embed(tokens, 1)], 1)
-        padding = F.pad(source.padding, (1, 0))
-        x = align_right(x, padding)
-        padding = align_right(padding, padding)
-        mask = padding_mask(padding, x.dtype)
-        if not self.prefix:
-            mask = mask + causal_mask(x.size(1), x)
-        # A position of padding sees at least itself: a softmax over nothing would be NaN.
-        mask = mask.expand(-1, -1, x.size(1), -1).clone()
-        mask.diagonal(dim1=-2, dim2=-1).zero_()
+    def encode(self, source: Source) -> tuple[list[KeyValueCache], Sequences]:
+        """Return keys and values of each layer, of the source (B, P) with its tag."""
+        rows = with_tags(source)
+        x = self.embed(rows, tags=1)
+        where = layout(rows, rows, x.dtype, causal=not self.prefix)
         caches = [KeyValueCache() for _ in self.layers]
         for layer, cache in zip(self.layers, caches, strict=True):
-            x = layer(x, mask, cache)
-        return EncodedSource(caches, x, padding, padding.sum(1))
+            x = layer(x, where, cache)
+        return caches, rows
 
     def decode(
-        self, encoded: EncodedSource, target_in: Tensor, maps: list[Tensor] | None = None
-    ) -> Tensor:
-        """Run teacher forcing: (B, T) -> (B, T, D).
+        self, source: Source, target: Sequences, maps: list[Tensor] | None = None
+    ) -> tuple[Tensor, int]:
+        """Run teacher forcing; return states of source and target (B, P + T, D), and P.
 
-        Attention's weights (B, H, T, P + T) are appended to `maps`, layer by layer.
+        Attention's weights (B, H, P + T, P + T) are appended to `maps`, layer by layer.
         """
-        x = self.embed(target_in, encoded.padding.size(1), encoded.shift)
-        causal = causal_mask(target_in.size(1), x)
-        source = padding_mask(encoded.padding, x.dtype)
-        shape = len(x), 1, target_in.size(1), -1
-        mask = torch.cat([source.expand(shape), causal.expand(shape)], -1)  # (B, 1, T, P + T)
-        for layer, cache in zip(self.layers, encoded.caches, strict=True):
-            x = layer(x, mask, KeyValueCache(cache.past), maps)
-        return self.norm(x)
+        before = with_tags(source)
+        rows = followed_by(before, target)
+        columns = before.tokens.size(1)
+        x = self.embed(rows, source.most_segments)
+        prefix = columns if self.prefix else 0
+        where = layout(rows, rows, x.dtype, causal=True, prefix=prefix)
+        for layer in self.layers:
+            x = layer(x, where, maps=maps)
+        return self.norm(x), columns
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D).
 
         Without prefix the source's states (B, P, D) and the tokens that they predict come as well.
         """
-        encoded = self.encode(source)
-        hidden = self.decode(encoded, target_in)
-        if self.prefix:
-            return HiddenStates(hidden)
-        padded = F.pad(source.tokens, (0, 1), value=PAD)
-        predicted = align_right(padded, F.pad(source.padding, (1, 0)))
-        return HiddenStates(hidden, source=(self.norm(encoded.hidden), predicted))
+        hidden, columns = self.decode(source, target)
+        of_source = None if self.prefix else (hidden[:, :columns], predicted(source))
+        return HiddenStates(hidden[:, columns:], of_source)
 
-    def start(self, encoded: EncodedSource) -> State:
+    def start(self, encoded: tuple[list[KeyValueCache], Sequences]) -> State:
         """Return the state before the first step, with the source's keys and values."""
-        caches = [KeyValueCache(cache.past) for cache in encoded.caches]
-        return State(caches, padding_mask(encoded.padding, encoded.hidden.dtype), encoded.shift)
+        caches, rows = encoded
+        first = Sequences.of(rows.tokens[:, :1])
+        mask = layout(first, rows, self.source_tag.dtype).mask
+        lengths = (segments_of(rows) == 0).sum(1, keepdim=True)
+        copies = [KeyValueCache(cache.past) for cache in caches]
+        if mask is None:
+            mask = self.source_tag.new_zeros(*rows.tokens.shape)[:, None, None]
+        return State(copies, mask, rows.positions, lengths)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        x = self.embed(tokens[:, None], state.caches[0].length, state.shift)
-        mask = F.pad(state.mask, (0, state.caches[0].length + 1 - state.mask.size(-1)))
+        columns = state.mask.size(-1)
+        steps = state.caches[0].length + 1 - columns
+        target = state.first + torch.arange(steps, device=tokens.device)  # (R, steps)
+        keys = torch.cat([state.source_positions.expand(len(target), -1), target], 1)
+        where = Layout(F.pad(state.mask, (0, steps)), target[:, -1:], keys)
+        x = self.embed(Sequences(tokens[:, None], where.queries, None, columns + steps), tags=0)
         for layer, cache in zip(self.layers, state.caches, strict=True):
-            x = layer(x, mask, cache)
+            x = layer(x, where, cache)
         return self.norm(x[:, 0]), state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return attention (B, H, T, S) to the source's tokens, of each layer.
 
         Weights are normalized over these tokens: the tag and the target have their share too.
         """
         maps: list[Tensor] = []
-        encoded = self.encode(source)
-        self.decode(encoded, target_in, maps)
-        token = torch.arange(source.tokens.size(1), device=source.device)
-        position = encoded.padding.sum(1, keepdim=True) + 1 + token
-        position = position.clamp(max=encoded.padding.size(1) - 1)[:, None, None]  # (B, 1, 1, S)
-        padding = source.padding[:, None, None]
-        to_source = [
-            torch.take_along_dim(weights, position, -1).masked_fill(padding, 0) for weights in maps
-        ]
+        _, columns = self.decode(source, target, maps)
+        to_source = [weights[:, :, columns:, 1:columns] for weights in maps]
         return by_layer([weights / weights.sum(-1, keepdim=True) for weights in to_source])
+
+
+def segments_of(rows: Sequences) -> Tensor:
+    """Return the segments of rows that may be without padding: (B, T)."""
+    return torch.zeros_like(rows.tokens) if rows.segments is None else rows.segments
+
+
+def with_tags(source: Source) -> Sequences:
+    """Return the source behind the tags of a row's sentences, each at position 0: (B, P)."""
+    tags = source.most_segments
+    segments = None
+    if source.segments is not None:
+        numbers = torch.arange(tags, device=source.device).expand(len(source.tokens), -1)
+        segments = torch.cat([numbers, source.segments], 1)
+    tokens = F.pad(source.tokens, (tags, 0), value=BOS)
+    return Sequences(tokens, F.pad(source.positions + 1, (tags, 0)), segments, source.end + 1)
+
+
+def followed_by(source: Sequences, target: Sequences) -> Sequences:
+    """Return rows (B, P + T) in which each target sentence goes on behind its source."""
+    own = segments_of(target)[:, :, None] == segments_of(source)[:, None]  # (B, T, P)
+    positions = target.positions + own.sum(-1)
+    return Sequences(
+        torch.cat([source.tokens, target.tokens], 1),
+        torch.cat([source.positions.expand_as(source.tokens), positions], 1),
+        torch.cat([segments_of(source), segments_of(target)], 1),
+        source.end + target.end,
+    )
+
+
+def predicted(source: Source) -> Tensor:
+    """Return the source tokens that the states of tags and source tokens predict: (B, P)."""
+    segments = segments_of(source)
+    numbers = torch.arange(source.most_segments, device=source.device)[:, None]
+    is_first = (segments[:, None] == numbers) & (source.positions == 0)[..., None, :]  # (B, K, S)
+    first = (source.tokens[:, None] * is_first).sum(-1)
+    following = F.pad(source.tokens[:, 1:], (0, 1), value=PAD)
+    is_same = F.pad(segments[:, 1:], (0, 1), value=-1) == segments
+    return torch.cat([first, following.where(is_same, PAD)], 1)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from nmt.data.source import Source
+from nmt.data.sequences import Sequences, Source
 from nmt.models.protocol import Model
 from nmt.text.subwords import UNK
 
@@ -51,8 +51,8 @@ def monomials(source: float, target: float) -> list[float]:
 @torch.no_grad()
 def forward_multiply_adds(model: Model, source: int, target: int, source_too: bool) -> int:
     """Return the multiply-adds for one sentence pair of these lengths, in tokens."""
-    source_sentence = Source(torch.full((1, source), UNK), torch.tensor([source]))
-    target_tokens = torch.full((1, target), UNK)
+    source_sentence = Source.padded(torch.full((1, source), UNK), torch.tensor([source]))
+    target_sentence = Sequences.of(torch.full((1, target), UNK))
     # oneDNN's recurrent layers are one operation, which the counter does not know; without it they
     # are products.
     with (
@@ -61,7 +61,7 @@ def forward_multiply_adds(model: Model, source: int, target: int, source_too: bo
         torch.backends.mkldnn.flags(enabled=False),
         FlopCounterMode(display=False) as counter,
     ):
-        hidden = model(source_sentence, target_tokens)
+        hidden = model(source_sentence, target_sentence)
         model.output(hidden.target)
         if source_too:
             assert hidden.source is not None

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.layers import Layers
-from nmt.models.protocol import PAD, HiddenStates, Model, Source
+from nmt.models.protocol import PAD, HiddenStates, Model
 from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
 from nmt.models.recurrent_attention import (
     AdditiveScore,
@@ -196,10 +197,10 @@ class GNMT(Model):
         top, penalty = self.upper_layers(embedded, bottom, upper_context, real, list(first))
         return top, penalty, torch.cat(maps[seen], 1)
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D), and with experts their penalty."""
         memory, first, source_penalty = self.encode(source)
-        hidden, penalty, _ = self.decode(memory, first, target_in)
+        hidden, penalty, _ = self.decode(memory, first, target.tokens)
         if self.target_mixture is None:
             return HiddenStates(hidden)
         return HiddenStates(hidden, penalty=penalty + source_penalty)
@@ -226,7 +227,7 @@ class GNMT(Model):
         )
         return top[:, 0], state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S)."""
         memory, first, _ = self.encode(source)
-        return {"attention": self.decode(memory, first, target_in)[2][:, None]}
+        return {"attention": self.decode(memory, first, target.tokens)[2][:, None]}

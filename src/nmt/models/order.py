@@ -16,15 +16,6 @@ def reverse_before_eos(sequence: Tensor, lengths: Tensor) -> Tensor:
     return reordered(sequence, torch.where(mirrored >= 0, mirrored, position))
 
 
-def align_right(sequence: Tensor, padding: Tensor) -> Tensor:
-    """Move padding from behind each row to before it: the target then follows without a gap.
-
-    (B, S) or (B, S, D), padding (B, S) -> the same shape
-    """
-    position = torch.arange(padding.size(1), device=padding.device)
-    return reordered(sequence, (position - padding.sum(1, keepdim=True)) % padding.size(1))
-
-
 def reordered(sequence: Tensor, order: Tensor) -> Tensor:
     """Take the positions of each row in an order: (B, S) or (B, S, D), order (B, S)."""
     return torch.take_along_dim(sequence, order if sequence.dim() == 2 else order[..., None], 1)

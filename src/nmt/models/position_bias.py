@@ -1,8 +1,4 @@
-"""Positions inside self-attention instead of in the embeddings: relative, rotary and ALiBi.
-
-Queries are the last T of the S positions of the keys: all of them in teacher forcing, one in a
-cached step.
-"""
+"""Positions inside self-attention instead of in the embeddings: relative, rotary and ALiBi."""
 
 import math
 
@@ -10,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
+from nmt.models.layout import Layout
 
 # B batch, T queries, S keys, H heads, d_k and d_v width of a head's keys and values, C max_distance
 
@@ -21,18 +18,18 @@ class PositionBias(nn.Module):
     # its weights.
     adds_to_context = False
 
-    def rotate(self, x: Tensor, start: int) -> Tensor:
-        """Return queries or keys (B, H, T, d_k), rotated by their positions, `start` and on."""
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Return queries or keys (B, H, T, d_k), rotated by their positions (T,) or (B, T)."""
         return x
 
-    def score_bias(self, queries: Tensor, key_count: int) -> Tensor | None:
+    def score_bias(self, queries: Tensor, where: Layout) -> Tensor | None:
         """Return what is added to the scaled scores, or None for nothing.
 
         (B, H, T, d_k) -> broadcast to (B, H, T, S)
         """
         return None
 
-    def context_bias(self, weights: Tensor) -> Tensor:
+    def context_bias(self, weights: Tensor, where: Layout) -> Tensor:
         """Return what is added to the weighted sum of values: (B, H, T, S) -> (B, H, T, d_v)."""
         raise NotImplementedError
 
@@ -55,21 +52,20 @@ class RelativePositions(PositionBias):
         for vectors_of_head in (*self.keys, *self.values):
             nn.init.xavier_uniform_(vectors_of_head)
 
-    def vector_index(self, queries: Tensor, key_count: int) -> Tensor:
+    def vector_index(self, queries: Tensor, where: Layout) -> Tensor:
         """Return which vector belongs to each query and key: (B, H, T, ...) -> (B, H, T, S)."""
-        distance = key_distances(queries, key_count)
-        index = distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
-        return index.expand(*queries.shape[:2], *index.shape)
+        index = where.distances.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return index.expand(*queries.shape[:2], *index.shape[-2:])
 
-    def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
+    def score_bias(self, queries: Tensor, where: Layout) -> Tensor:
         """Return q . a^K / sqrt(d_k): (B, H, T, d_k) -> (B, H, T, S)."""
         scaled = queries * (1 / math.sqrt(queries.size(-1)))
         products = scaled @ self.keys.mT.to(queries.dtype)  # (B, H, T, 2C + 1)
-        return products.gather(-1, self.vector_index(queries, key_count))
+        return products.gather(-1, self.vector_index(queries, where))
 
-    def context_bias(self, weights: Tensor) -> Tensor:
+    def context_bias(self, weights: Tensor, where: Layout) -> Tensor:
         """Return the weighted sum of a^V: (B, H, T, S) -> (B, H, T, d_v)."""
-        index = self.vector_index(weights, weights.size(-1))
+        index = self.vector_index(weights, where)
         by_distance = weights.new_zeros(*weights.shape[:3], self.values.size(1))
         by_distance = by_distance.scatter_add(-1, index, weights)  # (B, H, T, 2C + 1)
         return by_distance @ self.values.to(weights.dtype)
@@ -85,13 +81,14 @@ class RotaryPositions(PositionBias):
         super().__init__()
         self.key_width = config.key_width
 
-    def rotate(self, x: Tensor, start: int) -> Tensor:
-        """Return x rotated by its positions, `start` and on: (B, H, T, d_k), both."""
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Return x rotated by its positions, (T,) or (B, T): (B, H, T, d_k), both."""
         # No buffer: it would be converted with a model that is made bfloat16.
-        position = torch.arange(start, start + x.size(2), device=x.device, dtype=torch.float64)
         pairs = torch.arange(0, self.key_width, 2, device=x.device, dtype=torch.float64)
         frequency = torch.exp(pairs * (-math.log(10000.0) / self.key_width))
-        angle = position[:, None] * frequency  # (T, d_k/2)
+        angle = positions[..., None] * frequency  # (T, d_k/2) or (B, T, d_k/2)
+        if angle.dim() == 3:
+            angle = angle[:, None]
         sine = angle.sin().to(x.dtype)
         cosine = angle.cos().to(x.dtype)
         even = x[..., ::2]
@@ -113,19 +110,9 @@ class ALiBi(PositionBias):
         slopes = torch.tensor(alibi_slopes(config.heads))
         self.register_buffer("slopes", slopes, persistent=False)
 
-    def score_bias(self, queries: Tensor, key_count: int) -> Tensor:
-        """Return -slope * |distance|: (B, H, T, d_k) -> (H, T, S)."""
-        slopes = self.slopes.to(queries.dtype)[:, None, None]
-        return -slopes * key_distances(queries, key_count).abs()
-
-
-def key_distances(queries: Tensor, key_count: int) -> Tensor:
-    """Return how far each key is behind (negative) or ahead of its query: (T, S).
-
-    queries: (B, H, T, ...), at the last T of the S positions.
-    """
-    position = torch.arange(key_count, device=queries.device)
-    return position - position[key_count - queries.size(2) :, None]
+    def score_bias(self, queries: Tensor, where: Layout) -> Tensor:
+        """Return -slope * |distance|: (H, T, S) or (B, H, T, S)."""
+        return -self.slopes.to(queries.dtype)[:, None, None] * where.distances.abs()
 
 
 def alibi_slopes(heads: int) -> list[float]:

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.configuration import LEARNED_POSITIONS, ConvS2S, SelfAttention
@@ -18,18 +19,14 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int):
         super().__init__()
-        table = sinusoids(256, d_model).to(torch.get_default_device())
+        table = sinusoids(1024, d_model).to(torch.get_default_device())
         self.register_buffer("table", table, persistent=False)
 
-    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
-        """Add the encodings of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
-
-        shift: (B,), what is subtracted from each sentence's positions.
-        """
-        end = start + x.size(-2)
+    def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
+        """Add the encodings of positions (T,) or (B, T), below `end`: (B, T, D) -> (B, T, D)."""
         if end > len(self.table):
             self.table = sinusoids(2 * end, self.table.size(1)).to(self.table)
-        return x + select_positions(self.table, start, x.size(-2), shift)
+        return x + F.embedding(positions, self.table)
 
 
 class LearnedPositions(nn.Module):
@@ -40,25 +37,23 @@ class LearnedPositions(nn.Module):
         self.reach = config.reach
         self.table = nn.Parameter(torch.empty(LEARNED_POSITIONS, width).normal_(std=std))
 
-    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
-        """Add the vectors of positions start .. start + T - 1: (B, T, D) -> (B, T, D).
+    def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
+        """Add the vectors of positions (T,) or (B, T), below `end`: (B, T, D) -> (B, T, D).
 
-        shift: (B,), what is subtracted from each sentence's positions. Raises UserError when the
-        sequence is longer than the table.
+        Raises UserError where `end` is behind the table's.
         """
-        end = start + x.size(-2)
         if end > len(self.table):
             raise UserError(
                 f"a sequence of {end} tokens does not fit the {len(self.table)} learned"
                 " positions: shorten it."
             )
-        return x + select_positions(self.table, start, x.size(-2), shift)
+        return x + F.embedding(positions, self.table)
 
 
 class NoPositions(nn.Module):
     """No positions: self-attention knows the order (nmt.models.position_bias), or nothing does."""
 
-    def forward(self, x: Tensor, start: int = 0, shift: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
         """Return x as it is: (B, T, D) -> (B, T, D)."""
         return x
 
@@ -85,16 +80,6 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     angle = torch.arange(length, dtype=torch.float64, device="cpu")[:, None] * frequency
     interleaved = torch.stack([angle.sin(), angle.cos()], dim=-1).view(length, d_model)
     return interleaved.to(torch.get_default_dtype())
-
-
-def select_positions(table: Tensor, start: int, length: int, shift: Tensor | None) -> Tensor:
-    """Return rows start .. start + T - 1 of the table: (T, D).
-
-    Returns (B, T, D) with a shift (B,), which is subtracted from each sentence's positions.
-    """
-    if shift is None:
-        return table[start : start + length]
-    return table[torch.arange(start, start + length, device=shift.device) - shift[:, None]]
 
 
 def reach(model: nn.Module) -> int | None:

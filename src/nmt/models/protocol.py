@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from nmt.data.source import Source
+from nmt.data.sequences import Sequences, Source
 from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learned
 
 # B sentences, S source length, T target length, D width of hidden states, V vocabulary,
@@ -77,17 +77,17 @@ class Model(StepModel):
     __call__: Callable[..., HiddenStates]  # what `forward` returns
 
     @abstractmethod
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
 
     @abstractmethod
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return named attention maps (B, heads, T, S), or {} of a model without attention.
 
         Each holds the weights of every target position over the source.
         """
 
-    def self_attention(self, source: Source, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
+    def self_attention(self, source: Source, target: Sequences) -> dict[str, dict[str, Tensor]]:
         """Return named self-attention maps of "encoder" and "decoder", {} without self-attention.
 
         The encoder's are (B, heads, S, S), the decoder's (B, heads, T, T): the weights of every

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from nmt.data.source import copy_to
+from nmt.data.sequences import copy_to
 from nmt.device import autocast
 
 # B sentences, S source length, E width of inputs, H hidden width, M width of the encoder's states,

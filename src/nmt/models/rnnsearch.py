@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 from nmt.models.recurrent import init_orthogonal, run, run_packed
 from nmt.models.recurrent_attention import AdditiveScore, Memory, attend
 
@@ -131,9 +132,9 @@ class RNNSearch(Model):
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
-        return HiddenStates(self.decode(source, target_in)[0])
+        return HiddenStates(self.decode(source, target.tokens)[0])
 
     def start(self, encoded: tuple[Memory, Tensor]) -> State:
         """Return the state before the first step."""
@@ -149,8 +150,8 @@ class RNNSearch(Model):
         state.hidden = self.next_hidden(embedded, context, state.hidden)
         return maxout, state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention."""
         if self.alignment is None:
             return {}
-        return {"attention": self.decode(source, target_in)[1][:, None]}
+        return {"attention": self.decode(source, target.tokens)[1][:, None]}

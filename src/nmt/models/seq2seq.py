@@ -4,9 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
 from nmt.models.order import reverse_before_eos
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 from nmt.models.recurrent import (
     LayerState,
     init_orthogonal_lstm,
@@ -151,9 +152,9 @@ class Seq2Seq(Model):
             maps.append(weights[:, 0])
         return torch.stack(outputs, 1), torch.stack(maps, 1)
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
-        return HiddenStates(self.decode(source, target_in)[0])
+        return HiddenStates(self.decode(source, target.tokens)[0])
 
     def start(self, encoded: tuple[Memory, list[LayerState]]) -> LSTMState:
         """Return the state before the first step; its context is an attentional state."""
@@ -170,12 +171,12 @@ class Seq2Seq(Model):
         state.context = states.flatten(0, 1)
         return state.context, state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention.
 
         Local-p's, which sum to less than one, are normalized.
         """
-        weights = self.decode(source, target_in)[1]
+        weights = self.decode(source, target.tokens)[1]
         if weights is None:
             return {}
         return {"attention": (weights / weights.sum(-1, keepdim=True))[:, None]}

@@ -3,14 +3,17 @@
 import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import KeyValueCache, by_layer, causal_mask, padding_mask
+from nmt.data.sequences import Sequences, Source
+from nmt.models.attention import KeyValueCache, by_layer
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
+from nmt.models.layout import Layout, layout
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 from nmt.models.transformer_layers import DecoderLayer, EncoderLayer, final_norm, token_embedding
 
 # B sentences, S source length, T target length, D d_model, H heads, d_k width of a head's queries
@@ -24,13 +27,13 @@ class State:
     caches: for each layer the keys and values of the target positions so far.
     source_keys_values: for each layer the source's projected keys (B, H, S, d_k) and values
       (B, H, S, d_v).
-    source_mask: (B, 1, 1, S), None where no source is padded.
+    where_in_source: of cross-attention; a mask is (B, 1, 1, S).
     beam: rows of each sentence.
     """
 
     caches: list[KeyValueCache]
     source_keys_values: list[tuple[Tensor, Tensor]]
-    source_mask: Tensor | None
+    where_in_source: Layout
     beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
@@ -43,8 +46,7 @@ class State:
             self.source_keys_values = [
                 (keys[sentences], values[sentences]) for keys, values in self.source_keys_values
             ]
-            if self.source_mask is not None:
-                self.source_mask = self.source_mask[sentences]
+            self.where_in_source = self.where_in_source.of_rows(sentences)
 
 
 class Transformer(Model):
@@ -76,34 +78,31 @@ class Transformer(Model):
         self.encoder_norm = final_norm(config)
         self.decoder_norm = final_norm(config)
 
-    def embed(
-        self, tokens: Tensor, embedding: nn.Embedding, positions: nn.Module, start: int = 0
-    ) -> Tensor:
-        """Embed tokens at positions `start` and on: (B, T) -> (B, T, D).
+    def embed(self, rows: Sequences, embedding: nn.Embedding, positions: nn.Module) -> Tensor:
+        """Embed tokens: (B, T) -> (B, T, D).
 
         The embeddings are multiplied by sqrt(D), positions are added, then comes dropout (AIAYN
         sections 3.4, 3.5 and 5.4).
         """
-        return self.dropout(positions(embedding(tokens) * self.scale, start))
+        x = embedding(rows.tokens) * self.scale
+        return self.dropout(positions(x, rows.positions, rows.end))
 
-    def encode(
-        self, source: Source, maps: list[Tensor] | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Encode the source: (B, S) -> encoder states (B, S, D), source mask (B, 1, 1, S).
+    def encode(self, source: Source, maps: list[Tensor] | None = None) -> tuple[Tensor, Source]:
+        """Return encoder states (B, S, D), and the source, which says what to attend to.
 
-        The mask is None where no source is padded. maps: a list to which the weights of
-        self-attention (B, H, S, S) are appended, layer by layer.
+        maps: a list to which the weights of self-attention (B, H, S, S) are appended, layer by
+        layer.
         """
-        x = self.embed(source.tokens, self.source_embedding, self.source_positions)
-        mask = padding_mask(source.padding, x.dtype) if source.is_padded else None
+        x = self.embed(source, self.source_embedding, self.source_positions)
+        where = layout(source, source, x.dtype)
         for layer in self.encoder:
-            x = layer(x, mask, maps=maps)
-        return self.encoder_norm(x), mask
+            x = layer(x, where, maps=maps)
+        return self.encoder_norm(x), source
 
     def decode(
         self,
-        encoded: tuple[Tensor, Tensor | None],
-        target_in: Tensor,
+        encoded: tuple[Tensor, Source],
+        target: Sequences,
         maps: list[Tensor] | None = None,
         self_maps: list[Tensor] | None = None,
     ) -> Tensor:
@@ -111,51 +110,55 @@ class Transformer(Model):
 
         encoded: what `encode` returned. maps, self_maps: lists to which the weights of
         cross-attention (B, H, T, S) and of self-attention (B, H, T, T) are appended, layer by
-        layer. Padding of the target needs no mask of its own: it follows all tokens, so the causal
-        mask hides it from them.
+        layer.
         """
-        encoder_states, mask = encoded
-        x = self.embed(target_in, self.target_embedding, self.target_positions)
-        target_mask = causal_mask(target_in.size(1), x)
+        encoder_states, source = encoded
+        x = self.embed(target, self.target_embedding, self.target_positions)
+        where = layout(target, target, x.dtype, causal=True)
+        where_in_source = layout(target, source, x.dtype)
         for layer in self.decoder:
             source_keys_values = layer.cross_attention.keys_values(encoder_states)
-            x = layer(x, source_keys_values, mask, target_mask, maps, self_maps)
+            x = layer(x, where, source_keys_values, where_in_source, maps, self_maps)
         return self.decoder_norm(x)
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
-        return HiddenStates(self.decode(self.encode(source), target_in))
+        return HiddenStates(self.decode(self.encode(source), target))
 
-    def start(self, encoded: tuple[Tensor, Tensor | None]) -> State:
+    def start(self, encoded: tuple[Tensor, Source]) -> State:
         """Return the state before the first step, with the source's projected keys and values."""
-        encoder_states, mask = encoded
+        encoder_states, source = encoded
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
         caches = [KeyValueCache() for _ in self.decoder]
-        return State(caches, contiguous, mask)
+        first = Sequences.of(source.tokens[:, :1])
+        return State(caches, contiguous, layout(first, source, encoder_states.dtype))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        position = state.caches[0].length
-        x = self.embed(tokens[:, None], self.target_embedding, self.target_positions, position)
+        length = state.caches[0].length
+        positions = torch.arange(length + 1, device=tokens.device)
+        where = Layout(None, positions[length:], positions)
+        last = Sequences(tokens[:, None], where.queries, None, end=length + 1)
+        x = self.embed(last, self.target_embedding, self.target_positions)
         layers = zip(self.decoder, state.caches, state.source_keys_values, strict=True)
         for layer, cache, source_keys_values in layers:
-            x = layer.step(x, cache, source_keys_values, state.source_mask)
+            x = layer.step(x, where, cache, source_keys_values, state.where_in_source)
         return self.decoder_norm(x[:, 0]), state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights of cross-attention (B, H, T, S) of each decoder layer.
 
         They are named "layer 1" and so on.
         """
         maps: list[Tensor] = []
-        self.decode(self.encode(source), target_in, maps)
+        self.decode(self.encode(source), target, maps)
         return by_layer(maps)
 
-    def self_attention(self, source: Source, target_in: Tensor) -> dict[str, dict[str, Tensor]]:
+    def self_attention(self, source: Source, target: Sequences) -> dict[str, dict[str, Tensor]]:
         """Return the encoder's self-attention (B, H, S, S) and the decoder's (B, H, T, T)."""
         encoder_maps: list[Tensor] = []
         decoder_maps: list[Tensor] = []
-        self.decode(self.encode(source, encoder_maps), target_in, self_maps=decoder_maps)
+        self.decode(self.encode(source, encoder_maps), target, self_maps=decoder_maps)
         return {"encoder": by_layer(encoder_maps), "decoder": by_layer(decoder_maps)}

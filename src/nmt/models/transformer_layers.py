@@ -16,6 +16,7 @@ from nmt.models.attention import (
     self_attention,
 )
 from nmt.models.dropout import Dropout
+from nmt.models.layout import Layout
 
 # B sentences, S source length, T target length, D d_model, F d_ff, H heads, d_k width of a head's
 # queries and keys, d_v of its values, R = B * beam rows
@@ -97,18 +98,17 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None,
+        where: Layout,
         cache: KeyValueCache | None = None,
         maps: list[Tensor] | None = None,
     ) -> Tensor:
         """Transform hidden states: (B, S, D) -> (B, S, D).
 
-        mask: added to the scores, broadcast to (B, H, S, S). cache, maps: as apply_self_attention
-        has them.
+        cache, maps: as apply_self_attention has them.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, mask, cache, maps)
+            return apply_self_attention(self.self_attention, y, where, cache, maps)
 
         x = self.after_self(x, attend)
         return self.after_feed_forward(x, self.feed_forward)
@@ -129,28 +129,26 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
+        where: Layout,
         source_keys_values: tuple[Tensor, Tensor],
-        source_mask: Tensor | None,
-        target_mask: Tensor,
+        where_in_source: Layout,
         maps: list[Tensor] | None,
         self_maps: list[Tensor] | None = None,
     ) -> Tensor:
         """Transform the hidden states of all target positions: (B, T, D) -> (B, T, D).
 
+        where, where_in_source: of self-attention, which is causal, and of cross-attention.
         source_keys_values: the source's projected keys (B, H, S, d_k) and values (B, H, S, d_v).
-        source_mask: (B, 1, 1, S), hides padding. target_mask: `causal_mask` (T, T).
         maps, self_maps: lists to which the weights of cross-attention (B, H, T, S) and of
         self-attention (B, H, T, T) are appended.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(
-                self.self_attention, y, target_mask, maps=self_maps, is_causal=True
-            )
+            return apply_self_attention(self.self_attention, y, where, maps=self_maps)
 
         def attend_to_source(y: Tensor) -> Tensor:
             queries = self.cross_attention.queries(y)
-            return self.cross_attention(queries, *source_keys_values, source_mask, maps)
+            return self.cross_attention(queries, *source_keys_values, where_in_source, maps)
 
         x = self.after_self(x, attend)
         x = self.after_cross(x, attend_to_source)
@@ -159,18 +157,20 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x: Tensor,
+        where: Layout,
         cache: KeyValueCache,
         source_keys_values: tuple[Tensor, Tensor],
-        source_mask: Tensor | None,
+        where_in_source: Layout,
     ) -> Tensor:
         """Transform the hidden states of one position: (R, 1, D) -> (R, 1, D).
 
         cache: keys and values of the target positions before; those of this one are appended.
-        source_keys_values, source_mask: as `forward` has them, once for all beams of a sentence.
+        source_keys_values, where_in_source: as `forward` has them, once for all beams of a
+        sentence.
         """
 
         def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, None, cache)
+            return apply_self_attention(self.self_attention, y, where, cache)
 
         def attend_to_source(y: Tensor) -> Tensor:
             # The beams of a sentence are the queries of one batch entry: they share one copy of the
@@ -179,7 +179,7 @@ class DecoderLayer(nn.Module):
                 source_keys_values[0].size(0), -1, y.size(-1)
             )  # (R, 1, D) -> (B, beam, D)
             queries = self.cross_attention.queries(beams)
-            context = self.cross_attention(queries, *source_keys_values, source_mask)
+            context = self.cross_attention(queries, *source_keys_values, where_in_source)
             return context.view(y.shape)
 
         x = self.after_self(x, attend)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from nmt.data.batch import pad_sources
+from nmt.data.sequences import Sequences
 from nmt.decoding.translator import translate_tokens
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, EOS
@@ -33,16 +34,16 @@ def attend(model: TranslationModel, sentence: str) -> dict:
     ((_, (hypotheses,)),) = translate_tokens(model.model, [tokens], decoding, decoding.beam)
     best = hypotheses[0].tokens
     source = pad_sources([tokens]).to(model.device)
-    target_in = torch.tensor([[BOS, *best]], device=model.device)
-    kinds = {CROSS: model.single.attention(source, target_in)}
-    for stack, maps in model.single.self_attention(source, target_in).items():
+    target = Sequences.of(torch.tensor([[BOS, *best]], device=model.device))
+    kinds = {CROSS: model.single.attention(source, target)}
+    for stack, maps in model.single.self_attention(source, target).items():
         kinds[f"{stack} self-attention"] = maps
-    target = model.subwords.target.pieces([*best, EOS])
+    pieces = model.subwords.target.pieces([*best, EOS])
     return {
         "sentence": sentence,
         "source": model.subwords.source.pieces([*tokens, EOS]),
-        "target": target,
-        "inputs": ["<s>", *target[:-1]],
+        "target": pieces,
+        "inputs": ["<s>", *pieces[:-1]],
         "translations": [
             {"text": model.decode(hypothesis.tokens), "score": round(hypothesis.score, 4)}
             for hypothesis in hypotheses

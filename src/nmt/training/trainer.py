@@ -74,7 +74,7 @@ class Trainer:
         output, smoothing = self.model.output, self.settings.label_smoothing
         dtype = AUTOCAST[self.settings.precision]
         with autocast(batch.source.device, dtype):
-            hidden = self.model(batch.source, batch.target_in)
+            hidden = self.model(batch.source, batch.target)
             loss, nll = cross_entropy(hidden.target, output, batch.target_out, smoothing, dtype)
             tokens = (batch.target_out != PAD).sum()
             total = loss

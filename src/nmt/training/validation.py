@@ -88,7 +88,7 @@ def dev_nll(model: Model, dev: Batches, settings: Training, group: ProcessGroup)
     for indices in dev.in_order()[group.rank :: group.world_size]:
         batch = dev.load(indices).to(group.device)
         with autocast(group.device, dtype):
-            hidden = model(batch.source, batch.target_in)
+            hidden = model(batch.source, batch.target)
             nll = cross_entropy(hidden.target, model.output, batch.target_out, 0.0, dtype)[1]
         tokens = torch.tensor(dev.target_lengths[indices].sum(), device=nll.device)
         total += torch.stack([nll.double(), tokens])

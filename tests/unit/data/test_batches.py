@@ -87,7 +87,7 @@ def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):
             assert (ours.epoch, ours.update_in_epoch) == (theirs.epoch, theirs.update_in_epoch)
             batch, expected = ours.micro_batches[0], theirs.micro_batches[0]
             assert torch.equal(batch.source.tokens, expected.source.tokens)
-            assert torch.equal(batch.target_in, expected.target_in)
+            assert torch.equal(batch.target.tokens, expected.target.tokens)
 
 
 @pytest.mark.parametrize("per_update", [1, 2])
@@ -100,7 +100,7 @@ def test_ranks_divide_every_update(tokens, world_size, chunks, per_update):
         micro_batches = {i: batch for own in divided for i, batch in own.micro_batches.items()}
         assert micro_batches.keys() == expected.micro_batches.keys()
         for number, batch in micro_batches.items():
-            assert torch.equal(batch.target_in, expected.micro_batches[number].target_in)
+            assert torch.equal(batch.target.tokens, expected.micro_batches[number].target.tokens)
         sentences = [n for batch in micro_batches.values() for n in indices(batch)]
         assert sorted(sentences) == sorted(together.sentences)
         for own in divided:
@@ -115,7 +115,7 @@ def test_a_target_stands_between_its_begin_and_its_end(tokens):
     batch = Batches(tokens, BUDGET, seed=1).load(np.array([4, 2]))
     assert batch.source.lengths.tolist() == [6, 4]
     assert batch.source.tokens.tolist() == [[8, 8, 8, 8, 8, EOS], [6, 6, 6, EOS, PAD, PAD]]
-    assert batch.target_in.tolist() == [[BOS, 8, 8, 8], [BOS, 6, PAD, PAD]]
+    assert batch.target.tokens.tolist() == [[BOS, 8, 8, 8], [BOS, 6, PAD, PAD]]
     assert batch.target_out.tolist() == [[8, 8, 8, EOS], [6, EOS, PAD, PAD]]
 
 

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from nmt.configuration import Decoding
+from nmt.data.sequences import Source
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.search import search
-from nmt.models.protocol import BOS, EOS, Source
-from tests.support.families import random_model, random_sentences, sources
+from nmt.models.protocol import EOS
+from tests.support.families import random_model, random_sentences, sources, target_inputs
 
 SENTENCES = random_sentences([5, 1, 9, 4])
 LIMITS = [12] * 4
@@ -17,7 +18,7 @@ LIMITS = [12] * 4
 
 def probabilities(model, source: Source, tokens: list[int]) -> torch.Tensor:
     """Return the model's probabilities (T, V) of next tokens, by teacher forcing."""
-    return model.output(model(source, torch.tensor([[BOS, *tokens]])).target)[0].softmax(-1)
+    return model.output(model(source, target_inputs([tokens])).target)[0].softmax(-1)
 
 
 def test_a_model_with_itself_is_itself():

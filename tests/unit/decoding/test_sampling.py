@@ -10,7 +10,7 @@ from nmt.decoding.search import search
 from nmt.decoding.translator import in_order, sample_tokens
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, EOS, PAD
-from tests.support.families import FAMILIES, random_model, random_sentences, sources
+from tests.support.families import FAMILIES, random_model, random_sentences, sources, target_inputs
 
 LENGTHS = [5, 1, 9, 4]
 LIMITS = [12] * 4
@@ -126,7 +126,7 @@ def test_forced_decoding_scores_as_teacher_forcing(family):
     forced = force(model, sources(sentences), targets, Decoding(penalty="none"))
     for sentence, target, (hypothesis,) in zip(sentences, targets, forced, strict=True):
         with torch.no_grad():
-            hidden = model(sources([sentence]), torch.tensor([[BOS, *target]])).target
+            hidden = model(sources([sentence]), target_inputs([target])).target
             log_probs = model.output(hidden).log_softmax(-1)[0]
         expected = log_probs.gather(1, torch.tensor([*target, EOS])[:, None]).sum().item()
         assert hypothesis.tokens == target

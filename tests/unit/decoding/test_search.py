@@ -17,6 +17,7 @@ from tests.support.families import (
     random_model,
     random_sentences,
     sources,
+    target_inputs,
 )
 
 LENGTHS = [5, 1, 9, 4]
@@ -30,7 +31,7 @@ def model(request):
 
 def forced_log_prob(model, source: torch.Tensor, tokens: list[int]) -> float:
     """Return the log probability of a translation and its EOS, by teacher forcing."""
-    logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target)
+    logits = model.output(model(source, target_inputs([tokens])).target)
     target = torch.tensor([[*tokens, EOS]])
     return logits.log_softmax(-1).gather(2, target[..., None]).sum().item()
 
@@ -39,7 +40,7 @@ def forced_log_prob(model, source: torch.Tensor, tokens: list[int]) -> float:
 def greedy(model, source: torch.Tensor, limit: int) -> list[int]:
     tokens: list[int] = []
     while len(tokens) < limit:
-        logits = model.output(model(source, torch.tensor([[BOS, *tokens]])).target)[0, -1]
+        logits = model.output(model(source, target_inputs([tokens])).target)[0, -1]
         logits[[PAD, BOS]] = -torch.inf
         token = int(logits.argmax())
         if token == EOS:
@@ -88,9 +89,9 @@ def test_translations_stay_within_learned_positions(family):
     assert limit == {"transformer-learned": 1023, "decoder-only-learned": 510}[family]
     short, long = random_sentences([5, 2000])
     assert length_limits(model, [short, long[:limit]], [0, 1], Decoding()) == [55, limit]
-    model(sources([long[:limit]]), torch.tensor([[BOS, *long[:limit]]]))
+    model(sources([long[:limit]]), target_inputs([long[:limit]]))
     with pytest.raises(UserError, match=r"does not fit the \d+ learned positions"):
-        model(sources([long[: limit + 1]]), torch.tensor([[BOS, *long[: limit + 1]]]))
+        model(sources([long[: limit + 1]]), target_inputs([long[: limit + 1]]))
 
 
 def test_log_probabilities_that_are_nan_are_an_error(model):
@@ -136,7 +137,7 @@ class ThreeWords:
     @torch.no_grad()
     def next_log_probs(self, tokens: tuple[int, ...]) -> dict[int, float]:
         """Return the log probabilities of the tokens that may come next."""
-        hidden = self.model(self.source, torch.tensor([[BOS, *tokens]])).target[0, -1]
+        hidden = self.model(self.source, target_inputs([tokens])).target[0, -1]
         log_probs = self.output(hidden).tolist()
         return {token: log_probs[token] for token in (EOS, *self.words)}
 

@@ -61,8 +61,8 @@ class FixedAttention:
     def parameters(self):
         return iter([torch.zeros(1)])
 
-    def attention(self, source, target_in):
-        assert (target_in.shape[1], source.tokens.shape[1]) == self.maps[0].shape[2:]
+    def attention(self, source, target):
+        assert (target.tokens.shape[1], source.tokens.shape[1]) == self.maps[0].shape[2:]
         return {str(number): weights for number, weights in enumerate(self.maps)}
 
 

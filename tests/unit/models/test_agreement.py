@@ -41,6 +41,7 @@ from nmt.models.attention import (
 )
 from nmt.models.build import build
 from nmt.models.experts import Experts
+from nmt.models.layout import Layout
 from nmt.models.position_bias import RelativePositions
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import lstm_step
@@ -64,7 +65,7 @@ TARGET = target_inputs(random_sentences([3, 8, 2, 5], seed=1))
 # True at padding, and true at tokens
 SOURCE_PADDING = SOURCE.padding
 SOURCE_TOKENS = ~SOURCE.padding
-TARGET_TOKENS = TARGET != PAD
+TARGET_TOKENS = TARGET.tokens != PAD
 # (T, T), true where a position of TARGET may not look
 FUTURE = torch.ones(9, 9, dtype=torch.bool).triu(1)
 
@@ -74,7 +75,7 @@ def agrees_at_tokens(agrees):
     """Like agrees, for states (B, length, ...), of which only those of tokens count."""
 
     def compare(name: str, reference: str, ours: Tensor, theirs: Tensor) -> None:
-        tokens = TARGET_TOKENS if ours.size(1) == TARGET.size(1) else SOURCE_TOKENS
+        tokens = TARGET_TOKENS if ours.size(1) == TARGET.tokens.size(1) else SOURCE_TOKENS
         agrees(name, reference, ours[tokens], theirs[tokens])
 
     return compare
@@ -85,6 +86,12 @@ def seeded():
     torch.manual_seed(0)
     with torch.no_grad():
         yield
+
+
+def in_rows(x: Tensor, mask: Tensor) -> Layout:
+    """Return the layout of one sentence a row: x (B, T, D)."""
+    positions = torch.arange(x.size(1))
+    return Layout(mask, positions, positions)
 
 
 def randomize(module: nn.Module) -> nn.Module:
@@ -175,7 +182,7 @@ def test_stacks_of_layers(agrees_at_tokens, norm, activation):
 
     encoded = model.encode(SOURCE)
     states, _ = encoded
-    embedded_source = model.embed(SOURCE.tokens, model.source_embedding, model.source_positions)
+    embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
     agrees_at_tokens(f"Encoder, {norm} norm, {activation}", "torch.nn", states, expected_states)
     embedded_target = model.embed(TARGET, model.target_embedding, model.target_positions)
@@ -194,7 +201,7 @@ def test_the_whole_transformer(agrees_at_tokens):
     ours = randomize(build(transformer(), VOCABULARY, VOCABULARY))
     logits = ours.output(ours(SOURCE, TARGET).target)
     marian = marian_model(ours, transformer(), VOCABULARY)
-    expected = marian(SOURCE.tokens, SOURCE_TOKENS, TARGET, TARGET_TOKENS).logits
+    expected = marian(SOURCE.tokens, SOURCE_TOKENS, TARGET.tokens, TARGET_TOKENS).logits
     agrees_at_tokens("Transformer, tokens to logits", "Marian", logits, expected)
 
 
@@ -257,7 +264,7 @@ def test_rotary_positions(agrees_at_tokens):
     states, _ = encoded
     expected_states = encoder(model.source_embedding(SOURCE.tokens) * 4, padding).last_hidden_state
     agrees_at_tokens("Rotary positions, encoder", "RoFormer", states, expected_states)
-    embedded = model.target_embedding(TARGET) * 4
+    embedded = model.target_embedding(TARGET.tokens) * 4
     expected = decoder(embedded, score_mask(FUTURE), expected_states, padding).last_hidden_state
     decoded = model.decode(encoded, TARGET)
     agrees_at_tokens("Rotary positions, decoder", "RoFormer", decoded, expected)
@@ -270,7 +277,13 @@ def test_rotary_positions_step_by_step(agrees):
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
     x = torch.randn(4, 9, 16, dtype=torch.float64)
     cache = KeyValueCache()
-    steps = [apply_self_attention(ours, x[:, [t]], None, cache) for t in range(9)]
+    positions = torch.arange(9)
+    steps = [
+        apply_self_attention(
+            ours, x[:, [t]], Layout(None, positions[t : t + 1], positions[: t + 1]), cache
+        )
+        for t in range(9)
+    ]
     expected, _ = theirs(x, attention_mask=score_mask(FUTURE), position_ids=torch.arange(9)[None])
     agrees("Rotary positions, cached steps", "GPT-J", torch.cat(steps, 1), expected)
 
@@ -287,7 +300,7 @@ def test_alibi(agrees_at_tokens, heads):
     by_head = [weight.view(heads, 4, width) for weight in inputs]
     copy([*ordered, theirs.dense.weight], [*by_head, out])
     x = torch.randn(4, 9, width, dtype=torch.float64)
-    attended = apply_self_attention(ours, x, score_mask(FUTURE))
+    attended = apply_self_attention(ours, x, in_rows(x, score_mask(FUTURE)))
     alibi = build_alibi_tensor(TARGET_TOKENS.long(), heads, torch.float64)
     expected, _ = theirs(x, torch.zeros_like(x), alibi, score_mask(FUTURE))
     agrees_at_tokens(f"ALiBi, {heads} heads", "Bloom", attended, expected)
@@ -315,7 +328,7 @@ def test_relative_positions(agrees_at_tokens):
     )
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
-    attended = apply_self_attention(ours, x, mask)
+    attended = apply_self_attention(ours, x, in_rows(x, mask))
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
     agrees_at_tokens("Relative positions, keys and values", "VITS", attended, expected)
 
@@ -338,19 +351,19 @@ def test_relative_positions_that_are_clipped(agrees_at_tokens, monkeypatch):
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
-    attended = apply_self_attention(ours, x, mask)
+    attended = apply_self_attention(ours, x, in_rows(x, mask))
     agrees_at_tokens("Relative positions, clipped, keys", "Wav2Vec2-BERT", attended, expected)
 
 
 def gpt2_logits(gpt2: GPT2LMHeadModel, prefix: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return its logits (B, P + T, V), and where source and target are (B, P + T).
 
-    Its padding is behind the whole sequence, ours before the source and behind the target.
+    Its padding is behind the whole sequence, ours behind the source and behind the target.
     """
     sequences = rows(
         [
             [VOCABULARY, *source[source != PAD].tolist(), *target[target != PAD].tolist()]
-            for source, target in zip(SOURCE.tokens, TARGET, strict=True)
+            for source, target in zip(SOURCE.tokens, TARGET.tokens, strict=True)
         ]
     )
     position = torch.arange(sequences.size(1))
@@ -396,10 +409,11 @@ def test_one_stack_for_source_and_target(agrees, prefix):
         copy([*attention, *feed_forward, *norms], parameters(our_layer))
 
     expected, in_source, in_target = gpt2_logits(theirs, prefix)
-    encoded = model.encode(SOURCE)
-    source_logits = model.output(model.norm(encoded.hidden))[~encoded.padding]
-    target_logits = model.output(model.decode(encoded, TARGET))[TARGET_TOKENS]
-    logits = torch.cat([source_logits, target_logits])
+    states, tag_and_source = model.decode(SOURCE, TARGET)
+    all_logits = model.output(states)
+    tag = torch.ones(len(SOURCE_TOKENS), 1, dtype=torch.bool)
+    source_logits = all_logits[:, :tag_and_source][torch.cat([tag, SOURCE_TOKENS], 1)]
+    logits = torch.cat([source_logits, all_logits[:, tag_and_source:][TARGET_TOKENS]])
     expected_logits = torch.cat([expected[in_source], expected[in_target]])
     name = "Decoder-only, with a prefix" if prefix else "Decoder-only"
     agrees(name, "GPT-2", logits, expected_logits)

@@ -83,7 +83,7 @@ def test_bytenet_s_decoder_may_outlast_the_source():
     state = model.start(model.encode(source))
     steps = []
     for position in range(12):
-        hidden, state = model.step(target[:, position], state)
+        hidden, state = model.step(target.tokens[:, position], state)
         steps.append(hidden)
     torch.testing.assert_close(torch.stack(steps, 1), model(source, target).target)
 

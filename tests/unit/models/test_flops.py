@@ -5,9 +5,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.configuration import RNNSearch, load_catalog
+from nmt.data.sequences import Sequences, Source
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
-from nmt.models.protocol import Source
 from tests.support.families import FAMILIES, VOCABULARY
 
 # B sentences, S source length, T target length, V vocabulary
@@ -22,8 +22,8 @@ def build_model(config):
 def torch_flops(config, backward: bool) -> int:
     """Return torch's own count for a batch without padding."""
     model = build_model(config).eval()
-    source = Source(torch.randint(4, V, (B, S)), torch.full((B,), S))
-    target = torch.randint(4, V, (B, T))
+    source = Source.padded(torch.randint(4, V, (B, S)), torch.full((B,), S))
+    target = Sequences.of(torch.randint(4, V, (B, T)))
     with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
         logits = model.output(model(source, target).target)
         if backward:

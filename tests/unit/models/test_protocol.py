@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from nmt.models.protocol import BOS, Source
+from nmt.data.sequences import Sequences, Source
+from nmt.models.protocol import BOS
 from nmt.training.objective import cross_entropy
 from tests.support.families import (
     FAMILIES,
@@ -24,14 +25,14 @@ def model(request):
     return random_model(request.param)
 
 
-def logits(model, source, target_in):
+def logits(model, source, target):
     """Return the logits of teacher forcing: (B, T, V)."""
-    return model.output(model(source, target_in).target)
+    return model.output(model(source, target).target)
 
 
 def select(source, numbers):
     """Return the sentences of these numbers."""
-    return Source(source.tokens[numbers], source.lengths[numbers])
+    return Source.padded(source.tokens[numbers], source.lengths[numbers])
 
 
 def test_each_cached_step_equals_the_full_forward_pass(model):
@@ -39,8 +40,8 @@ def test_each_cached_step_equals_the_full_forward_pass(model):
     target = target_inputs(random_sentences([6] * 4, seed=1))
     full = logits(model, source, target).log_softmax(-1)
     state = model.start(model.encode(source))
-    for position in range(target.size(1)):
-        step, state = model.step(target[:, position], state)
+    for position, tokens in enumerate(target.tokens.unbind(1)):
+        step, state = model.step(tokens, state)
         torch.testing.assert_close(model.output(step).log_softmax(-1), full[:, position], **EXACT)
 
 
@@ -58,7 +59,8 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     for position, order in enumerate(orders):
         step, state = model.step(prefixes[:, -1], state)
         beam = len(prefixes) // len(sentences)
-        full = logits(model, select(source, sentences.repeat_interleave(beam)), prefixes)
+        repeated = select(source, sentences.repeat_interleave(beam))
+        full = logits(model, repeated, Sequences.of(prefixes))
         torch.testing.assert_close(model.output(step), full[:, -1], **EXACT)
         rows = torch.tensor(order)
         state.reorder(rows)
@@ -101,15 +103,15 @@ def test_order_of_sentences_in_a_batch_does_not_matter(model):
     target = target_inputs(random_sentences([6, 3, 5, 2], seed=1))
     order = [2, 0, 3, 1]
     in_order = logits(model, source, target)
-    reordered = logits(model, select(source, order), target[order])
+    reordered = logits(model, select(source, order), Sequences.of(target.tokens[order]))
     torch.testing.assert_close(in_order[order], reordered, **EXACT)
 
 
 def test_the_past_does_not_see_the_future(model):
     source = sources(random_sentences(LENGTHS))
     target = target_inputs(random_sentences([6] * 4, seed=1))
-    changed = target.clone()
-    changed[:, 4:] = target_inputs(random_sentences([6] * 4, seed=2))[:, 4:]
+    other = target_inputs(random_sentences([6] * 4, seed=2))
+    changed = Sequences.of(torch.cat([target.tokens[:, :4], other.tokens[:, 4:]], 1))
     before = logits(model, source, target)
     after = logits(model, source, changed)
     torch.testing.assert_close(before[:, :4], after[:, :4], rtol=0, atol=0)
@@ -132,7 +134,7 @@ def test_attention_sums_to_one_over_real_source_positions(model):
     target = target_inputs(random_sentences([6] * 4, seed=1))
     for name, weights in model.attention(source, target).items():
         assert weights.shape[0] == 4, name
-        assert weights.shape[2:] == (target.size(1), source.tokens.size(1)), name
+        assert weights.shape[2:] == (target.tokens.size(1), source.tokens.size(1)), name
         total = weights.sum(-1)
         torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-6, atol=1e-6)
         assert (weights * source.padding[:, None, None]).abs().max() == 0

@@ -56,12 +56,12 @@ def test_gnmt_is_a_stack_of_residual_layers_over_x_and_a_context(family):
     source = sources(random_sentences([4, 7]))
     target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, last, target)
+    hidden, _, maps = model.decode(memory, last, target.tokens)
     upper = maps @ memory.encoder_states
     before_the_first, _ = model.context(last[0][0][:, None], memory)
     shifted = torch.cat([before_the_first, upper[:, :-1]], 1)
     bottom = shifted if family == "gnmt-current" else upper
-    x = model.target_embedding(target)
+    x = model.target_embedding(target.tokens)
     for number, layer in enumerate(model.decoder):
         first = [state[None] for state in last[number]]
         output, _ = layer(torch.cat([x, upper if number else bottom], -1), first)
@@ -80,9 +80,9 @@ def test_moe_s_layers_are_residual_and_its_experts_pass_a_sigmoid():
     source = sources(random_sentences([4, 7]))
     target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, last, target)
+    hidden, _, maps = model.decode(memory, last, target.tokens)
     first, second = ([state[None] for state in layer_states] for layer_states in last)
-    embedded = model.target_embedding(target)
+    embedded = model.target_embedding(target.tokens)
     bottom, _ = model.decoder[0](torch.cat([embedded, maps @ memory.encoder_states], -1), first)
     x = add_experts(model.target_mixture, embedded + bottom)
     output, _ = model.decoder[1](x, second)

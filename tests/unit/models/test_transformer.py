@@ -8,13 +8,14 @@ import math
 import pytest
 import torch
 
+from nmt.data.sequences import Sequences, Source
 from nmt.errors import UserError
 from nmt.models.attention import self_attention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
+from nmt.models.layout import Layout
 from nmt.models.position_bias import RelativePositions, alibi_slopes
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
-from nmt.models.protocol import Source
 from tests.support.families import random_sentences, sources, transformer
 
 CONFIG = transformer(dropout=0.0)
@@ -38,8 +39,8 @@ def test_what_is_tied_is_one_table(tie, tables):
 
 def test_embeddings_are_scaled_by_the_root_of_the_width():
     model = build(CONFIG, 23, 23).eval()
-    tokens = torch.tensor([[5, 6]])
-    (embedded,) = model.embed(tokens, model.source_embedding, model.source_positions)
+    rows = Sequences.of(torch.tensor([[5, 6]]))
+    (embedded,) = model.embed(rows, model.source_embedding, model.source_positions)
     torch.testing.assert_close(embedded - sinusoids(2, 16), model.source_embedding.weight[5:7] * 4)
 
 
@@ -53,14 +54,15 @@ def test_sinusoids_by_hand():
 
 def test_sinusoids_grow_with_the_sentence():
     positions = SinusoidalPositions(16)
-    torch.testing.assert_close(positions(torch.zeros(5, 16), 3000), sinusoids(3005, 16)[3000:])
+    added = positions(torch.zeros(5, 16), torch.arange(3000, 3005), 3005)
+    torch.testing.assert_close(added, sinusoids(3005, 16)[3000:])
 
 
 def test_learned_positions_end_with_an_error():
     positions = LearnedPositions(transformer(positions="learned"), 16, 0.25)
-    assert positions(torch.zeros(2, 16), 1022).shape == (2, 16)
+    assert positions(torch.zeros(2, 16), torch.arange(1022, 1024), 1024).shape == (2, 16)
     with pytest.raises(UserError, match="1025 tokens"):
-        positions(torch.zeros(3, 16), 1022)
+        positions(torch.zeros(3, 16), torch.arange(1022, 1025), 1025)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 0.25), (0.7, 0.7)])
@@ -91,19 +93,24 @@ def test_relative_positions_are_the_paper_s_sums(monkeypatch):
         weights = torch.stack(scores, -1).softmax(-1)
         context[:, :, t] = sum(weights[..., s, None] * values[:, :, s] for s in range(7))
     expected = attention.out(context.transpose(1, 2).flatten(2))
-    torch.testing.assert_close(attention(q, k, v, None), expected, **EXACT)
+    positions = torch.arange(7)
+    where = Layout(None, positions, positions)
+    torch.testing.assert_close(attention(q, k, v, where), expected, **EXACT)
 
 
 def test_rotated_products_depend_on_the_distance_alone():
     position_bias = self_attention(transformer(heads=2, d_k=6, positions="rotary")).position_bias
     q, k, _ = queries_keys_values(length=1)
-    near = position_bias.rotate(q, 3) @ position_bias.rotate(k, 5).mT
-    far = position_bias.rotate(q, 1003) @ position_bias.rotate(k, 1005).mT
-    torch.testing.assert_close(near, far, **EXACT)
-    assert not torch.allclose(near, position_bias.rotate(q, 3) @ position_bias.rotate(k, 6).mT)
+
+    def product(query, key):
+        rotated = position_bias.rotate(k, torch.tensor([key]))
+        return position_bias.rotate(q, torch.tensor([query])) @ rotated.mT
+
+    torch.testing.assert_close(product(3, 5), product(1003, 1005), **EXACT)
+    assert not torch.allclose(product(3, 5), product(3, 6))
     rotation = torch.polar(*torch.tensor([1.0, 7 * 10000 ** (-2 / 6)], dtype=torch.float64))
     pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * rotation
-    rotated = position_bias.rotate(q, 7)[..., 0, 2:4]
+    rotated = position_bias.rotate(q, torch.tensor([7]))[..., 0, 2:4]
     torch.testing.assert_close(rotated, torch.view_as_real(pair), **EXACT)
 
 
@@ -116,7 +123,7 @@ def test_alibi_s_slopes_are_the_paper_s():
 def test_alibi_falls_with_the_distance():
     position_bias = self_attention(transformer(heads=2, d_k=6, positions="alibi")).position_bias
     q, _, _ = queries_keys_values(length=3)
-    bias = position_bias.score_bias(q, 5)  # the queries are positions 2, 3 and 4
+    bias = position_bias.score_bias(q, Layout(None, torch.arange(2, 5), torch.arange(5)))
     assert bias[0, 1].tolist() == [-3 / 16, -2 / 16, -1 / 16, 0, -1 / 16]
     assert bias[1, 2].tolist() == [-4 / 256, -3 / 256, -2 / 256, -1 / 256, 0]
 
@@ -126,7 +133,7 @@ def test_without_positions_the_encoder_sees_a_bag_of_words():
     source = sources(random_sentences([7]))
     order = torch.tensor([3, 0, 6, 1, 2, 5, 4, 7])
     states, _ = model.encode(source)
-    reordered, _ = model.encode(Source(source.tokens[:, order], source.lengths))
+    reordered, _ = model.encode(Source.padded(source.tokens[:, order], source.lengths))
     torch.testing.assert_close(reordered, states[:, order], **EXACT)
 
 
@@ -144,7 +151,7 @@ def test_dropout_keeps_the_mean_and_drops_the_share():
 def test_the_fused_kernel_gives_the_same(lengths, monkeypatch):
     model = build(CONFIG, 23, 23).double().eval()
     source = sources(random_sentences(lengths))
-    target = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 4]])
+    target = Sequences.of(torch.tensor([[2, 5, 6, 7], [2, 8, 9, 4]]))
     expected = model(source, target).target
     monkeypatch.setattr("nmt.models.attention.prefers_matmul", lambda device: False)
     torch.testing.assert_close(model(source, target).target, expected, **EXACT)

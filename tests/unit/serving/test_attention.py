@@ -48,10 +48,10 @@ def test_self_attention_is_that_of_the_layers(tmp_path):
     model = model_of(tmp_path, "transformer")
     recorded = torch.tensor(attend(model, SENTENCE)["maps"][ENCODER]["layer 1"])
     transformer = model.single
-    tokens = pad_sources(model.encode([SENTENCE])).tokens
+    source = pad_sources(model.encode([SENTENCE]))
     with torch.inference_mode():
-        x = transformer.embed(tokens, transformer.source_embedding, transformer.source_positions)
-        q, k, _ = transformer.encoder[0].self_attention.project(x)
+        x = transformer.embed(source, transformer.source_embedding, transformer.source_positions)
+        q, k, _ = transformer.encoder[0].self_attention.project(x, source.positions)
         expected = (q @ k.transpose(-1, -2) / q.size(-1) ** 0.5).softmax(-1)[0]
     assert (recorded / 1000 - expected).abs().max() <= 0.0006
 

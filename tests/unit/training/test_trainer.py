@@ -87,7 +87,7 @@ def target_loss(model, hidden, batch: Batch) -> torch.Tensor:
 
 def test_the_source_s_loss_counts_with_its_weight(batch):
     model = random_model("decoder-only")
-    hidden = model(batch.source, batch.target_in)
+    hidden = model(batch.source, batch.target)
     states, tokens = hidden.source
     source_loss, _ = cross_entropy(states, model.output, tokens, 0.0)
     loss = target_loss(model, hidden, batch) + 0.5 * source_loss / TARGET_TOKENS
@@ -97,7 +97,7 @@ def test_the_source_s_loss_counts_with_its_weight(batch):
 
 def test_experts_pay_for_an_uneven_load(batch):
     model = random_model("moe")
-    hidden = model(batch.source, batch.target_in)
+    hidden = model(batch.source, batch.target)
     loss = target_loss(model, hidden, batch) + hidden.penalty
     actual = step("moe", batch, settings())
     assert actual["target_mixture.experts.gate"].abs().sum() > 0
