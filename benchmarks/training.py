@@ -5,6 +5,7 @@ AIAYN's Transformer alone; other rows are measured without them.
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -12,7 +13,13 @@ from harness import THIS, add_rows, again, arguments, compare, device_of, read_r
 from peers import is_comparable, train_step
 
 from nmt import command
-from nmt.training.speed import measure, stream, timed
+from nmt.configuration import Experiment
+from nmt.data.batch import UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens
+from nmt.training.machine import GPU_LEAST_TOKENS
+from nmt.training.speed import measure, timed
 
 
 def main(args: argparse.Namespace) -> None:
@@ -34,13 +41,23 @@ def main(args: argparse.Namespace) -> None:
         else:
             torch.manual_seed(1)
             step = train_step(version, experiment, tokens.meta["vocabulary_sizes"][0], device)
-            speed = timed(step, stream(experiment, tokens, device), device, args.updates)
+            speed = timed(step, padded(experiment, tokens, device), device, args.updates)
         return {
             "target tokens/s": speed.target_tokens / speed.seconds,
             "updates/s": speed.updates / speed.seconds,
         }
 
     compare(args, commands, measured)
+
+
+def padded(
+    experiment: Experiment, tokens: ParallelTokens, device: torch.device
+) -> Iterator[UpdateBatch]:
+    """Yield an experiment's updates without end, one sentence a row, as toolkits take them."""
+    batches = Batches.for_training(tokens, experiment.training, seed=1)
+    least = GPU_LEAST_TOKENS if device.type == "cuda" else 0
+    partition = Partition.coarsest(experiment.training, 0, 1, least_tokens=least)
+    return batches.stream(1, 0, partition, device)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import torch
 
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
-from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.device import enough_memory, set_threads
 from nmt.models.build import build
@@ -27,7 +26,7 @@ from nmt.text.subwords import SubwordPair
 from nmt.training import stopping
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.loop import TrainingLoop, resume
-from nmt.training.machine import Machine, least_tokens, made_by
+from nmt.training.machine import Machine, can_compile, made_by, partition_for
 from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
@@ -57,14 +56,13 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     dev = (args.dev_tokens, args.dev_reference, subwords, preprocessing)
     validation = Validation(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
-    least = least_tokens(group.device, experiment.model)
-    ranks = (group.rank, group.world_size)
-    partition = Partition.coarsest(settings, *ranks, args.device_tokens, least)
+    partition = partition_for(batches, experiment, group, args.device_tokens)
+    compiled = args.compile and can_compile(partition, group.device)
 
     torch.manual_seed(args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine.of(group.device, experiment, model)
-    trainer = Trainer(model.to(group.device), settings, group, args.seed)
+    trainer = Trainer(model.to(group.device), settings, group, args.seed, compiled)
     identity = {
         "seed": args.seed,
         "tokens": tokens.fingerprint,
@@ -108,5 +106,12 @@ if __name__ == "__main__":
         metavar="N",
         help="tokens of a side that a device takes at a time: larger micro-batches are split;"
         " 0: no limit",
+    )
+    parser.add_argument(
+        "--compile",
+        type=int,
+        choices=(0, 1),
+        default=1,
+        help="whether what a GPU computes of packed sentences is compiled",
     )
     command.run(main, parser)

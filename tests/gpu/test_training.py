@@ -52,13 +52,15 @@ def loss_and_gradient(family: str, device: torch.device, precision: str) -> torc
     """Return the loss of a batch and its gradient, without dropout, on the CPU in float64."""
     double = precision == "float64"
     trainer = make_trainer(family, device, "float32" if double else precision, dropout=0.0)
+    for parameter in trainer.model.parameters():
+        parameter.grad = None  # of another type than a float64 model's
     if double:
         trainer.model.double()
     # Experts are without noise only in evaluation, in which cuDNN has no gradients.
     trainer.model.train(family != "moe")
-    total, _ = trainer.objective(update_batch(device).micro_batches[0], 0.0)
+    total, _ = trainer.objective(update_batch(device).micro_batches[0], with_source=False)
     total.backward()
-    gradients = [p.grad.flatten() for p in trainer.model.parameters() if p.grad is not None]
+    gradients = [parameter.grad.flatten() for parameter in trainer.model.parameters()]
     return torch.cat([total.detach()[None], *gradients]).cpu().double()
 
 

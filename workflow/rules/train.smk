@@ -26,6 +26,7 @@ rule train:
         **mpi_of_a_training(),
         gpu=GPUS,
         device_tokens=0,  # as many as the batch has
+        compile=1,  # 0: not even where a GPU computes packed sentences
     params:
         folder=subpath(output.training, parent=True),
         # Only to train again when they have changed: train.py reads them in the catalog.
@@ -37,7 +38,7 @@ rule train:
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
-        " --device-tokens {resources.device_tokens} --log {log}"
+        " --device-tokens {resources.device_tokens} --compile {resources.compile} --log {log}"
 
 
 rule average_checkpoints:

@@ -46,6 +46,11 @@ class Architecture(Strict):
         return False
 
     @property
+    def can_be_packed(self) -> bool:
+        """Whether sentences may share a row, because only attention connects tokens."""
+        return False
+
+    @property
     def needs_joint_vocabulary(self) -> bool:
         """Whether both sides must have one vocabulary."""
         return False
@@ -97,6 +102,11 @@ class SelfAttention(Architecture):
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside BOS or EOS."""
         return LEARNED_POSITIONS - 1 if self.positions == "learned" else None
+
+    @property
+    def can_be_packed(self) -> bool:
+        """Whether sentences may share a row."""
+        return True
 
     def paper_rate(self, warmup: int) -> float:
         """Return the largest learning rate of AIAYN equation 3.

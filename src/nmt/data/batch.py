@@ -26,6 +26,12 @@ class Batch:
         target_out = copy_to(self.target_out, device)
         return Batch(self.source.to(device), self.target.to(device), target_out)
 
+    def copy_(self, other: "Batch") -> None:
+        """Take over the tokens, positions and segments of a batch of the same shape."""
+        self.source.copy_(other.source)
+        self.target.copy_(other.target)
+        self.target_out.copy_(other.target_out)
+
 
 @dataclass(frozen=True)
 class UpdateBatch:

@@ -14,10 +14,12 @@ import torch
 from nmt.configuration import Training
 from nmt.data import order
 from nmt.data.batch import Batch, UpdateBatch, padded_batch
+from nmt.data.packing import LEAST_LENGTH, Packing, first_fit
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 
+UPDATES_TO_MEASURE = 32  # for how many rows their sentences take when they are packed
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
 
 
@@ -88,16 +90,22 @@ class Batches:
         """Return the batch of these sentences, one a row."""
         return padded_batch(self.tokens.source, self.tokens.target, indices)
 
+    def chunks_of_rank(
+        self, batches: list[np.ndarray], partition: Partition
+    ) -> dict[int, np.ndarray]:
+        """Return a rank's chunks of an update's micro-batches, by number, but for empty ones."""
+        chunks = [
+            batch[i :: partition.chunks] for batch in batches for i in range(partition.chunks)
+        ]
+        numbers = range(partition.rank, len(chunks), partition.world_size)
+        return {number: chunks[number] for number in numbers if len(chunks[number])}
+
     def part_of_rank(self, batches: list[np.ndarray], partition: Partition) -> dict[int, Batch]:
         """Return the micro-batches of an update that a rank computes, by number.
 
         There are none where an update has fewer sentences than there are ranks.
         """
-        chunks = [
-            batch[i :: partition.chunks] for batch in batches for i in range(partition.chunks)
-        ]
-        numbers = range(partition.rank, len(chunks), partition.world_size)
-        own = {number: chunks[number] for number in numbers if len(chunks[number])}
+        own = self.chunks_of_rank(batches, partition)
         if not own or not (partition.packing or partition.least_tokens):
             return {number: self.load(chunk) for number, chunk in own.items()}
         together = np.concatenate(list(own.values()))
@@ -107,6 +115,22 @@ class Batches:
             groups = self.micro_batches(together, partition.least_tokens // 2)
             made = [self.load(group) for group in groups]
         return {partition.rank + i * partition.world_size: batch for i, batch in enumerate(made)}
+
+    def packing(self, partition: Partition, device_tokens: int = 0) -> Packing:
+        """Return the shape into which the first updates' sentences of a rank go at once.
+
+        device_tokens: the most tokens of a side in a micro-batch; 0: no limit.
+        """
+        length = max(LEAST_LENGTH, int(self.longer_sides.max(initial=0)))
+        rows = 1
+        for batches in self.epoch(1)[:UPDATES_TO_MEASURE]:
+            chunks = self.chunks_of_rank(batches, partition).values()
+            own = np.concatenate([np.empty(0, np.int64), *chunks])
+            row = first_fit(self.source_lengths[own], self.target_lengths[own], length)
+            rows = max(rows, row.max(initial=0) + 1)
+        if device_tokens:
+            rows = min(rows, max(1, device_tokens // length))
+        return Packing(int(rows), length)
 
     def stream(
         self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device

@@ -52,6 +52,13 @@ class Sequences:
             segments=segments,
         )
 
+    def copy_(self, other: "Sequences") -> None:
+        """Take over what the tensors of rows of the same shape hold."""
+        self.tokens.copy_(other.tokens)
+        self.positions.copy_(other.positions)
+        if self.segments is not None and other.segments is not None:
+            self.segments.copy_(other.segments)
+
 
 @dataclass(frozen=True)
 class Source(Sequences):

@@ -46,10 +46,9 @@ class ProcessGroup:
         return self.rank == 0
 
     def sum(self, values: Tensor) -> Tensor:
-        """Return the sum over all ranks."""
-        if self.world_size > 1:
-            values = values.clone()
-            dist.all_reduce(values)
+        """Return the sums over all ranks."""
+        values = values.clone()
+        self.sum_(values)
         return values
 
     def any(self, *flags: bool) -> list[bool]:
@@ -64,20 +63,10 @@ class ProcessGroup:
         """Wait until all ranks are here."""
         self.any(False)
 
-    def sum_gradients(self, model: nn.Module) -> None:
-        """Replace the gradients by their sums over all ranks, in one exchange.
-
-        A rank that had nothing to learn from has none of its own, which count as 0.
-        """
-        if self.world_size == 1:
-            return
-        parameters = list(model.parameters())
-        own = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        flat = torch.cat([gradient.flatten() for gradient in own])
-        dist.all_reduce(flat)
-        parts = flat.split([p.numel() for p in parameters])
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
+    def sum_(self, values: Tensor) -> None:
+        """Replace the values by their sums over all ranks."""
+        if self.world_size > 1:
+            dist.all_reduce(values)
 
     def share_parameters(self, model: nn.Module) -> None:
         """Give all ranks the first one's: machines may compute initial ones differently."""

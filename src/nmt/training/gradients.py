@@ -40,11 +40,11 @@ def gradient_norms(
     batches = Batches.for_training(tokens, settings, seed)
     partition = Partition.coarsest(settings, rank=0, world_size=1, device_tokens=MOST_TOKENS)
     trainer = Trainer(model, settings, ProcessGroup(device), seed)
-    trainer.backward(next(batches.updates(1, 0, partition, device)), update=1)
+    trainer.compute_gradients(next(batches.updates(1, 0, partition, device)), update=1)
     trainer.scaler.unscale_(trainer.optimizer)
     squares: dict[str, float] = defaultdict(float)
     for name, parameter in model.named_parameters():
-        if parameter.grad is not None:
-            squares[layer_of(name)] += float(parameter.grad.double().square().sum())
+        assert parameter.grad is not None
+        squares[layer_of(name)] += float(parameter.grad.double().square().sum())
     model.zero_grad()
     return {layer: square**0.5 for layer, square in squares.items()}

@@ -1,20 +1,26 @@
 """What the machine can do, and how much of it training uses."""
 
+import logging
+import os
 import platform
 import shlex
+import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 import torch
 
-from nmt import configuration
 from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.device import allow_tf32
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit
+from nmt.training.distributed import ProcessGroup
 
 # Tokens of both sides for which a GPU takes about as long as for fewer. A compromise: larger groups
 # have more padding, smaller ones more kernels, for which an H200 waited (docs/performance.md).
@@ -50,13 +56,40 @@ class Machine:
         return training_flops(self.multiply_adds[source_too], len(batch.sentences), *tokens)
 
 
-def least_tokens(device: torch.device, config: configuration.Model) -> int:
-    """Return up to how many tokens a device's time does not grow with them (see Partition).
+def partition_for(
+    batches: Batches,
+    experiment: Experiment,
+    group: ProcessGroup,
+    device_tokens: int = 0,
+) -> Partition:
+    """Return how a rank's part of an update is divided into micro-batches.
 
-    0: micro-batches stay as they are, as on a CPU, where every token costs, and where a part of the
-    loss depends on them.
+    On a CPU, where every token costs, micro-batches stay as they are: sentences of similar lengths,
+    padded. On a GPU sentences are packed where attention can keep them apart, so that all
+    micro-batches have one shape. Those of other families are put together, unless a part of the
+    loss depends on them. device_tokens: see Partition.coarsest.
     """
-    return 0 if device.type == "cpu" or config.has_loss_of_batches else GPU_LEAST_TOKENS
+    on_gpu = group.device.type == "cuda"
+    least = GPU_LEAST_TOKENS if on_gpu and not experiment.model.has_loss_of_batches else 0
+    ranks = group.rank, group.world_size
+    partition = Partition.coarsest(experiment.training, *ranks, device_tokens, least)
+    if on_gpu and experiment.model.can_be_packed:
+        partition = replace(partition, packing=batches.packing(partition, device_tokens))
+    return partition
+
+
+def can_compile(partition: Partition, device: torch.device) -> bool:
+    """Return whether micro-batches have one shape and torch's compiler works; say so if not."""
+    if not partition.packing:
+        return False
+    missing = None
+    if not shutil.which(os.environ.get("CC", "cc")):
+        missing = "a C compiler"
+    elif device.type == "cuda" and not find_spec("triton"):
+        missing = "the package triton"
+    if missing:
+        logging.warning(f"training is not compiled, and slower, because {missing} is missing.")
+    return missing is None
 
 
 def device_name(device: torch.device) -> str:

@@ -10,12 +10,11 @@ import torch
 from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.data.batches import Batches
-from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import least_tokens
+from nmt.training.machine import can_compile, partition_for
 from nmt.training.trainer import Trainer
 
 WARM_UP = 3  # updates in which memory is allocated and kernels are chosen
@@ -42,20 +41,14 @@ def measure(
 ) -> Speed:
     """Train a new model, whose weights and batches are the same in every call, and time it."""
     torch.manual_seed(1)
-    model = build(experiment.model, *tokens.meta["vocabulary_sizes"])
-    trainer = Trainer(model.to(device), experiment.training, ProcessGroup(device), seed=1)
-    batches = stream(experiment, tokens, device)
-    return timed(lambda batch, n: trainer.train_step(batch, 1e-4, n), batches, device, updates)
-
-
-def stream(
-    experiment: Experiment, tokens: ParallelTokens, device: torch.device
-) -> Iterator[UpdateBatch]:
-    """Yield the batches of an experiment's updates as one device gets them, without end."""
+    model = build(experiment.model, *tokens.meta["vocabulary_sizes"]).to(device)
+    group = ProcessGroup(device)
     batches = Batches.for_training(tokens, experiment.training, seed=1)
-    least = least_tokens(device, experiment.model)
-    partition = Partition.coarsest(experiment.training, 0, 1, least_tokens=least)
-    return batches.stream(1, 0, partition, device)
+    partition = partition_for(batches, experiment, group)
+    compiled = can_compile(partition, device)
+    trainer = Trainer(model, experiment.training, group, 1, compiled)
+    stream = batches.stream(1, 0, partition, device)
+    return timed(lambda batch, n: trainer.train_step(batch, 1e-4, n), stream, device, updates)
 
 
 def timed(

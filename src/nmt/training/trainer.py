@@ -1,8 +1,11 @@
 """One update: the gradient of a batch, summed over micro-batches and ranks, and a step."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
@@ -10,6 +13,7 @@ from nmt.device import allow_tf32, autocast
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
+from nmt.training.graph import Graph
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 
@@ -21,55 +25,85 @@ class Trainer:
     families. Random numbers depend on seed, update and micro-batch, and on nothing that came
     before. So there is no generator's state to save, and dropout is the same on any number of ranks
     that compute the same micro-batches.
+
+    one_shape: whether all micro-batches have the same shape. The objective is then compiled, and a
+    GPU's work captured as two graphs: the gradient of a micro-batch, and the optimizer's step.
     """
 
-    def __init__(self, model: Model, settings: Training, group: ProcessGroup, seed: int):
+    def __init__(
+        self,
+        model: Model,
+        settings: Training,
+        group: ProcessGroup,
+        seed: int,
+        one_shape: bool = False,
+    ):
         allow_tf32(settings.precision)
+        device = group.device
         self.model = model
         self.settings = settings
         self.group = group
         self.seed = seed
         group.share_parameters(model)
-        self.optimizer = build_optimizer(model, settings)
-        self.scaler = torch.amp.GradScaler(
-            group.device.type, enabled=settings.precision == "float16"
-        )
-        # This rank's loss, negative log-likelihood and target tokens since the last line of
-        # metrics.jsonl
-        self.sums = torch.zeros(3, dtype=torch.float64, device=group.device)
+        # All gradients are views of one tensor: ranks add them up in one exchange.
+        self.gradients = flat_gradients(model)
+        # What changes from update to update are tensors: a graph reads them anew.
+        number = torch.float32 if device.type == "cuda" else torch.float64
+        self.learning_rate = torch.zeros((), dtype=number, device=device)
+        self.source_weight = torch.zeros((), device=device)
+        self.per_token = torch.zeros((), device=device)  # 1 / target tokens of the update
+        self.optimizer = build_optimizer(model, settings, self.learning_rate)
+        self.scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
+        # This rank's loss, negative log-likelihood and target tokens: of the update, and since the
+        # last line of metrics.jsonl
+        self.update_sums = torch.zeros(3, dtype=torch.float64, device=device)
+        self.sums = torch.zeros_like(self.update_sums)
+        self.norm = torch.zeros((), device=device)
         # The gradient norm of each update since the last call of pop_gradient_norms
         self.gradient_norms: list[Tensor] = []
+        self.minimized = self.objective
+        self.add_gradient: list[Callable[[Batch], None]] = [
+            partial(self.backward, with_source=with_source) for with_source in (False, True)
+        ]
+        self.step: Callable[[], None] = self.optimizer_step
+        if one_shape:
+            self.minimized = torch.compile(self.objective, dynamic=False)
+            if device.type == "cuda":
+                self.add_gradient = [Graph(function) for function in self.add_gradient]
+                self.step = Graph(self.optimizer_step)
 
     def train_step(self, batch: UpdateBatch, learning_rate: float, update: int) -> None:
         """Take one step along the gradient of the mean loss per target token.
 
         A step whose gradient is NaN or infinite is skipped.
         """
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-        sums = self.backward(batch, update)
-        self.group.sum_gradients(self.model)
-        norm = self.optimizer_step()
-        self.sums += sums.where(norm.isfinite(), 0)
-        self.gradient_norms.append(norm)
+        self.learning_rate.fill_(learning_rate)
+        self.compute_gradients(batch, update)
+        self.group.sum_(self.gradients)
+        self.step()
+        self.gradient_norms.append(self.norm.clone())
 
-    def backward(self, batch: UpdateBatch, update: int) -> Tensor:
-        """Give the parameters this rank's gradient, scaled for float16; return its `sums`."""
+    def compute_gradients(self, batch: UpdateBatch, update: int) -> None:
+        """Add this rank's gradient, scaled for float16, to `gradients`."""
         self.model.train()
         source_weight = schedule.source_weight(update, self.settings.source_loss)
-        sums = torch.zeros_like(self.sums)
+        self.source_weight.fill_(source_weight)
+        self.per_token.fill_(1 / batch.target_tokens)
         for number, micro_batch in batch.micro_batches.items():
             seed_random(self.seed, update, number)
-            total, micro_sums = self.objective(micro_batch, source_weight)
-            self.scaler.scale(total * (1 / batch.target_tokens)).backward()
-            sums += micro_sums
-        return sums
+            self.add_gradient[source_weight > 0](micro_batch)
 
-    def objective(self, batch: Batch, source_weight: float) -> tuple[Tensor, Tensor]:
+    def backward(self, batch: Batch, with_source: bool) -> None:
+        """Add the gradient of a micro-batch to `gradients`, and what is logged to `update_sums`."""
+        total, sums = self.minimized(batch, with_source)
+        self.scaler.scale(total * self.per_token).backward()
+        self.update_sums += sums
+
+    def objective(self, batch: Batch, with_source: bool) -> tuple[Tensor, Tensor]:
         """Return what is minimized, as a sum over target tokens, and what is logged.
 
-        source_weight: the weight of the loss on source tokens. Logged are (3,): the loss on target
-        tokens, their negative log-likelihood, and how many they are.
+        with_source: whether the loss on source tokens counts, by `source_weight`. Logged are (3,):
+        the loss on target tokens, their negative log-likelihood, and how many they are.
         """
         output, smoothing = self.model.output, self.settings.label_smoothing
         dtype = AUTOCAST[self.settings.precision]
@@ -78,30 +112,34 @@ class Trainer:
             loss, nll = cross_entropy(hidden.target, output, batch.target_out, smoothing, dtype)
             tokens = (batch.target_out != PAD).sum()
             total = loss
-            if source_weight:
+            if with_source:
                 assert hidden.source is not None
                 states, targets = hidden.source
                 source_loss, _ = cross_entropy(states, output, targets, 0.0, dtype)
-                total = total + source_weight * source_loss
+                total = total + self.source_weight * source_loss
             if hidden.penalty is not None:
                 total = total + hidden.penalty * tokens
         return total, torch.stack([loss.detach(), nll, tokens]).double()
 
-    def optimizer_step(self) -> Tensor:
-        """Step unless the gradient is NaN or infinite; return its norm before clipping."""
+    def optimizer_step(self) -> None:
+        """Step unless the gradient is NaN or infinite, and set `norm` to its norm before clipping.
+
+        The gradient and the update's sums are 0 then.
+        """
         self.scaler.unscale_(self.optimizer)
-        parameters = list(self.model.parameters())
-        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        norm = torch.linalg.vector_norm(self.gradients)
         if self.settings.gradient_clip:
-            nn.utils.clip_grads_with_norm_(parameters, self.settings.gradient_clip, norm)
+            self.gradients *= (self.settings.gradient_clip / (norm + 1e-6)).clamp(max=1)
         if not self.scaler.is_enabled():
             # The scaler sets this where it is enabled: a fused optimizer then skips the step.
             found_inf = (~norm.isfinite()).float()
             self.optimizer.found_inf = found_inf  # type: ignore[attr-defined]
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.optimizer.zero_grad()
-        return norm
+        self.norm.copy_(norm)
+        self.sums += self.update_sums.where(norm.isfinite(), 0)
+        self.update_sums.zero_()
+        self.gradients.zero_()
 
     def pop_gradient_norms(self) -> list[float]:
         """Return the gradient's norm before clipping at each update since the last call."""
@@ -110,18 +148,31 @@ class Trainer:
         return norms
 
 
-def build_optimizer(model: Model, settings: Training) -> torch.optim.Optimizer:
-    """Return the experiment's optimizer; the learning rate is set before each update."""
+def flat_gradients(model: Model) -> Tensor:
+    """Return one tensor of zeros, of which the gradient of each parameter becomes a view."""
+    parameters = list(model.parameters())
+    sizes = [parameter.numel() for parameter in parameters]
+    flat = torch.zeros(sum(sizes), dtype=parameters[0].dtype, device=parameters[0].device)
+    for parameter, part in zip(parameters, flat.split(sizes), strict=True):
+        parameter.grad = part.view_as(parameter)
+    return flat
+
+
+def build_optimizer(
+    model: Model, settings: Training, learning_rate: Tensor
+) -> torch.optim.Optimizer:
+    """Return the experiment's optimizer, which reads the learning rate anew at each step."""
     if settings.optimizer == "sgd":
-        return torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
+        return torch.optim.SGD(model.parameters(), lr=learning_rate, fused=True)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.optimizer]
     return kind(
         model.parameters(),
-        lr=0.0,
+        lr=learning_rate,
         betas=settings.adam_betas,
         eps=settings.adam_epsilon,
         weight_decay=settings.weight_decay,
         fused=True,
+        capturable=learning_rate.device.type == "cuda",
     )
 
 

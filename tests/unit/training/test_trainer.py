@@ -11,12 +11,12 @@ import torch
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.data.batches import Batches
+from nmt.data.packing import Packing
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.models.build import build
 from nmt.text.subwords import EOS
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import least_tokens
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import Trainer
 from tests.support.families import (
@@ -164,39 +164,45 @@ def batches():
 
 
 class ManyRanks(ProcessGroup):
-    """A group whose ranks add to the gradients when it is asked for their sum."""
+    """A group whose other ranks add their gradients when it is asked for a sum."""
 
-    def sum_gradients(self, model):
+    def sum_(self, values):
         for batch in self.others:
-            total, _ = self.trainer.objective(batch, 0.0)
-            (total / self.target_tokens).backward()
+            self.trainer.backward(batch, self.with_source)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("kind", ["merged", "two ranks"])
+@pytest.mark.parametrize("kind", ["merged", "packed", "two ranks"])
 def test_equal_sums_are_equal_updates(family, kind, batches):
-    if FAMILIES[family].has_loss_of_batches and kind == "merged":
-        assert not least_tokens(torch.device("cuda"), FAMILIES[family])
+    config = FAMILIES[family]
+    if kind == "packed" and not config.can_be_packed:
         return
+    if config.has_loss_of_batches and kind == "merged":
+        return
+    source_loss = [[0, 0.5]] if config.learns_source else []
 
     def weights(trainer):
         return torch.cat([parameter.flatten() for parameter in trainer.model.parameters()])
 
-    whole = make_trainer(family, settings())
+    whole = make_trainer(family, settings(source_loss=source_loss))
     batch = next(batches.updates(1, 0, Partition(), CPU))
     whole.train_step(batch, learning_rate=1.0, update=1)
 
-    divided = make_trainer(family, settings())
+    divided = make_trainer(family, settings(source_loss=source_loss))
     if kind == "merged":
         part = next(batches.updates(1, 0, Partition(least_tokens=300), CPU))
         assert len(part.micro_batches) < len(batch.micro_batches) == 4
+    elif kind == "packed":
+        partition = Partition(packing=Packing(rows=3, length=40))
+        part = next(batches.updates(1, 0, partition, CPU))
+        shapes = {tuple(b.source.tokens.shape) for b in part.micro_batches.values()}
+        assert shapes == {(3, 40)}
+        assert len(part.micro_batches) > 1
     else:
         part, other = (next(batches.updates(1, 0, Partition(r, 2), CPU)) for r in range(2))
         divided.group = ManyRanks(CPU)
         others = list(other.micro_batches.values())
-        vars(divided.group).update(
-            trainer=divided, others=others, target_tokens=batch.target_tokens
-        )
+        vars(divided.group).update(trainer=divided, others=others, with_source=bool(source_loss))
     assert sorted(part.sentences) == sorted(batch.sentences)
     divided.train_step(part, learning_rate=1.0, update=1)
     torch.testing.assert_close(weights(divided), weights(whole), rtol=1e-9, atol=1e-12)
