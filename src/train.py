@@ -8,6 +8,7 @@ processes train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse
+import logging
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -57,7 +58,9 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     validation = Validation(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     partition = partition_for(batches, experiment, group, args.device_tokens)
-    compiled = args.compile and can_compile(partition, group.device)
+    compiled = bool(args.compile) and can_compile(partition, group.device)
+    if compiled:
+        logging.info("the first update takes up to a minute more: it is compiled for this GPU.")
 
     torch.manual_seed(args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nmt.errors import UserError
 from nmt.files import lock
@@ -52,9 +53,15 @@ def choose_device(gpus: int = 0) -> torch.device:
     torch.cuda.set_device(device)
     allow_tf32("float32")  # torch allows it to cuDNN
     # cuDNN's attention, which torch prefers on an H100, is planned anew for each shape, in about a
-    # second: batches of sentences hardly ever have the same. Flash attention takes any.
+    # second: see fused_attention.
     torch.backends.cuda.enable_cudnn_sdp(False)
     return device
+
+
+def fused_attention() -> AbstractContextManager[None]:
+    """Return a context in which a GPU may use cuDNN's attention, the fastest for one shape."""
+    backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    return sdpa_kernel(backends, set_priority=True)
 
 
 def reason_for_no_gpu() -> str:

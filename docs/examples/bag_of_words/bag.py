@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import HiddenStates, Model, Source
+from nmt.models.protocol import HiddenStates, Model
 
 # B sentences, S source length, T target length, D model width, V vocabulary, R = B * beam rows
 
@@ -38,9 +39,9 @@ class Bag(Model):
         """Return hidden states from bags (..., D) and last words (...): (..., D)."""
         return self.dropout(torch.relu(self.mix(bag + self.target(last))))
 
-    def forward(self, source: Source, target_in: Tensor) -> HiddenStates:
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
-        return HiddenStates(self.hidden(self.encode(source)[:, None], target_in))
+        return HiddenStates(self.hidden(self.encode(source)[:, None], target.tokens))
 
     def encode(self, source: Source) -> Tensor:
         """Return the mean of the source's embeddings: (B, S) -> (B, D)."""
@@ -55,6 +56,6 @@ class Bag(Model):
         """Decode one position: last words (R,) -> hidden states (R, D), and the state."""
         return self.hidden(state.bag, tokens), state
 
-    def attention(self, source: Source, target_in: Tensor) -> dict[str, Tensor]:
+    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return no maps: there is no attention."""
         return {}

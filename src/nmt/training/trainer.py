@@ -1,6 +1,7 @@
 """One update: the gradient of a batch, summed over micro-batches and ranks, and a step."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
-from nmt.device import allow_tf32, autocast
+from nmt.device import allow_tf32, autocast, fused_attention
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
@@ -44,6 +45,7 @@ class Trainer:
         self.settings = settings
         self.group = group
         self.seed = seed
+        self.one_shape = one_shape
         group.share_parameters(model)
         # All gradients are views of one tensor: ranks add them up in one exchange.
         self.gradients = flat_gradients(model)
@@ -95,7 +97,8 @@ class Trainer:
 
     def backward(self, batch: Batch, with_source: bool) -> None:
         """Add the gradient of a micro-batch to `gradients`, and what is logged to `update_sums`."""
-        total, sums = self.minimized(batch, with_source)
+        with fused_attention() if self.one_shape else nullcontext():
+            total, sums = self.minimized(batch, with_source)
         self.scaler.scale(total * self.per_token).backward()
         self.update_sums += sums
 

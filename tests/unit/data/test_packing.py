@@ -1,0 +1,109 @@
+"""Sentences packed into rows: all of them, once, apart from one another."""
+
+from itertools import chain, islice
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.data.batches import Batches
+from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.text.subwords import BOS, EOS, PAD
+from tests.support.families import random_model
+
+CPU = torch.device("cpu")
+LENGTHS = {
+    "alike": (9, 12),
+    "short": (1, 3),
+    "any": (1, 39),
+    "long": (30, 39),
+}
+
+
+def parallel_tokens(lengths: tuple[int, int], count: int = 300) -> ParallelTokens:
+    """Return random pairs, whose sides have nearly the same length."""
+    rng = np.random.default_rng(1)
+    length = rng.integers(*lengths, count)
+    sides = []
+    for _ in range(2):
+        changed = (length + rng.integers(-2, 3, count)).clip(*lengths)
+        offsets = np.concatenate([[0], changed.cumsum()])
+        sides.append(Ragged(rng.integers(EOS + 1, 23, offsets[-1]).astype(np.uint32), offsets))
+    return ParallelTokens(*sides, {})
+
+
+def sentences_of(rows) -> list[list[int]]:
+    """Return the tokens of each sentence, by their segments and positions."""
+    sentences = []
+    for tokens, positions, segments in zip(rows.tokens, rows.positions, rows.segments, strict=True):
+        for number in range(int(segments.max()) + 1):
+            own = segments == number
+            assert positions[own].tolist() == list(range(int(own.sum())))
+            sentences.append(tokens[own].tolist())
+    return sentences
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
+    tokens = parallel_tokens(lengths)
+    packing = Packing(rows, 40)
+    expected = [
+        (
+            [*tokens.source[i].tolist(), EOS],
+            [BOS, *tokens.target[i].tolist()],
+            [*tokens.target[i].tolist(), EOS],
+        )
+        for i in range(len(tokens))
+    ]
+    pairs = []
+    for batch in packing.micro_batches(tokens, np.arange(len(tokens))):
+        outputs = [row[row != PAD].tolist() for row in batch.target_out]
+        targets = sentences_of(batch.target)
+        assert batch.source.tokens.shape == batch.target_out.shape == (rows, 40)
+        assert batch.source.segments.max() < MOST_SEGMENTS == batch.source.most_segments
+        assert ((batch.source.segments < 0) == batch.source.padding).all()
+        assert ((batch.target.segments < 0) == (batch.target_out == PAD)).all()
+        # What follows one another in a row is written one after the other.
+        ends = [[*target[1:], EOS] for target in targets]
+        assert list(chain(*outputs)) == list(chain(*ends))
+        pairs += zip(sentences_of(batch.source), targets, ends, strict=True)
+    assert sorted(pairs) == sorted(expected)
+
+
+def test_rows_are_nearly_full():
+    tokens = parallel_tokens((1, 39), count=3000)
+    batches = Batches(tokens, budget=500, seed=1, per_update=8)
+    packing = batches.packing(Partition())
+    assert packing.length == LEAST_LENGTH
+    updates = list(islice(batches.updates(1, 0, Partition(packing=packing), CPU), 8))
+    assert all(len(update.micro_batches) == 1 for update in updates)
+    real = sum(update.target_tokens for update in updates)
+    assert real > 0.8 * len(updates) * packing.rows * packing.length
+
+
+def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
+    batches = Batches(parallel_tokens((1, 39), 3000), budget=4000, seed=1)
+    packing = batches.packing(Partition(), device_tokens=1000)
+    assert packing.rows == 1000 // LEAST_LENGTH
+    update = next(batches.updates(1, 0, Partition(packing=packing), CPU))
+    real = sum(int((b.target_out != PAD).sum()) for b in update.micro_batches.values())
+    assert real == update.target_tokens
+
+
+@pytest.mark.parametrize("family", ["transformer", "transformer-relative", "decoder-only-rotary"])
+def test_nothing_leaks_from_one_sentence_of_a_row_to_another(family):
+    """Other words in one sentence change no state of the others."""
+    tokens = parallel_tokens((3, 9), count=12)
+    (batch,) = Packing(2, 60).micro_batches(tokens, np.arange(12))
+    model = random_model(family)
+    before = model(batch.source, batch.target).target
+    chosen = (batch.source.segments == 1, batch.target.segments == 1)
+    batch.source.tokens[chosen[0]] = 7
+    batch.target.tokens[chosen[1]] = 8
+    after = model(batch.source, batch.target).target
+    others = (batch.target.segments != 1) & (batch.target.segments >= 0)
+    torch.testing.assert_close(after[others], before[others], rtol=0, atol=1e-12)
+    assert (after[chosen[1]] != before[chosen[1]]).any(-1).all()
