@@ -172,10 +172,10 @@ class ManyRanks(ProcessGroup):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("kind", ["merged", "packed", "two ranks"])
+@pytest.mark.parametrize("kind", ["merged", "packed", "two ranks", "two ranks, packed"])
 def test_equal_sums_are_equal_updates(family, kind, batches):
     config = FAMILIES[family]
-    if kind == "packed" and not config.can_be_packed:
+    if "packed" in kind and not config.can_be_packed:
         return
     if config.has_loss_of_batches and kind == "merged":
         return
@@ -199,7 +199,9 @@ def test_equal_sums_are_equal_updates(family, kind, batches):
         assert shapes == {(3, 40)}
         assert len(part.micro_batches) > 1
     else:
-        part, other = (next(batches.updates(1, 0, Partition(r, 2), CPU)) for r in range(2))
+        packing = Packing(rows=3, length=40) if "packed" in kind else None
+        partitions = [Partition(rank, 2, packing=packing) for rank in range(2)]
+        part, other = (next(batches.updates(1, 0, partition, CPU)) for partition in partitions)
         divided.group = ManyRanks(CPU)
         others = list(other.micro_batches.values())
         vars(divided.group).update(trainer=divided, others=others, with_source=bool(source_loss))
