@@ -113,6 +113,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
+    open_closed_outputs()
     args = parser.parse_args()
     # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -144,6 +145,13 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     sys.exit(code)
 
 
+def open_closed_outputs() -> None:
+    """Let standard output and error lead to nowhere where they are closed, as in some services."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+
 def keep_inputs(values: dict) -> None:
     """Raise UserError where --output is the file of another argument, which it would replace."""
     output = values.get("output")
@@ -159,6 +167,8 @@ def explain(error: OSError) -> str:
     where = f": {path}" if path else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"no disk space left{where}: free some, then run the same command again."
+    if isinstance(error, IsADirectoryError):
+        return f"{path} is a folder: give a file."
     return f"{error.strerror or error}{where}."
 
 

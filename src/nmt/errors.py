@@ -14,4 +14,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
     matches = get_close_matches(name, known, n=1, cutoff=0.5)
     if matches:
         return f"did you mean {matches[0]!r}?"
-    return f"known are: {', '.join(known)}"
+    return f"known are: {', '.join(known)}" if known else "there are none"

@@ -177,6 +177,19 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
     record_property("printed", printed)
 
 
+@pytest.mark.parametrize(
+    ("closed", "code", "printed"),
+    [("<&-", 1, "standard input is closed"), (">&-", 0, ""), ("2>&-", 0, "")],
+)
+def test_a_closed_stream_is_no_reason_for_a_traceback(models, root, closed, code, printed):
+    words = f"exec {sys.executable} src/translate.py --model {models / 'transformer'} {closed}"
+    process = subprocess.run(
+        ["sh", "-c", words], cwd=root, input="a dog sits .", capture_output=True, encoding="utf-8"
+    )
+    assert (process.returncode, len(process.stderr.splitlines())) == (code, bool(printed))
+    assert printed in process.stderr
+
+
 def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, root):
     lines = ["a man sits on a bench .\n", "two dogs run .\n", "two dogs run .\n"]
     (tmp_path / "source.txt").write_text("".join(lines))
@@ -270,6 +283,11 @@ def damage_weights(folder):
     return folder / "model.safetensors"
 
 
+def lose_weights(folder):
+    (folder / "model.safetensors").unlink()
+    return folder / "model.safetensors"
+
+
 def take_weights_of_another(folder):
     """Check that the larger model takes no memory either."""
     configuration = read_json(folder / "configuration.json")
@@ -278,7 +296,7 @@ def take_weights_of_another(folder):
     return folder / "configuration.json"
 
 
-@pytest.mark.parametrize("damage", [damage_vocabulary, damage_weights, take_weights_of_another])
+@pytest.mark.parametrize("damage", [damage_vocabulary, damage_weights, lose_weights, take_weights_of_another])
 def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
     folder = shutil.copytree(models / "transformer", tmp_path / "damaged")
     name = damage(folder)

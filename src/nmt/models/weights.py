@@ -1,6 +1,8 @@
 """Tensors on disk: safetensors with metadata, written whole; nothing loaded can run code."""
 
+import errno
 import json
+import os
 import zlib
 from pathlib import Path
 
@@ -21,7 +23,7 @@ CHECKPOINT_REMEDY = (
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
     """Write tensors and metadata to a file.
 
-    Raises UserError when the disk is full, for example.
+    Raises OSError when the disk is full.
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in any order.
@@ -29,7 +31,9 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
     with atomic_write(path) as temporary_path:
         try:
             save_file(tensors, temporary_path, entry)
-        except SafetensorError as error:  # a full disk, for example
+        except SafetensorError as error:
+            if f"os error {errno.ENOSPC}" in str(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
             raise UserError(f"{path} cannot be written: {error}.") from None
 
 
@@ -47,7 +51,7 @@ def load_tensors(path: Path, remedy: str = "make it again") -> tuple[dict[str, T
             raise ValueError("its checksum is another")
         return tensors, metadata
     except FileNotFoundError:
-        raise UserError(f"{path} is not there.") from None
+        raise UserError(f"{path} is not there: {remedy}.") from None
     except OSError as error:  # safetensors' own errors name no file
         raise UserError(f"{path} cannot be read: {error}.") from None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:

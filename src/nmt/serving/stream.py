@@ -47,6 +47,8 @@ def blocks_as_they_come() -> Iterator[list[str]]:
 
     So a writer gets its translations while it still holds the pipe open.
     """
+    if sys.stdin is None:
+        raise UserError("standard input is closed: give --input.")
     stdin = cast(BufferedReader, sys.stdin.buffer)
     number = 1
     rest = b""

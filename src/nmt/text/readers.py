@@ -119,7 +119,7 @@ def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
     It is decompressed when the name of the file or member ends in .gz.
     """
     if not path.is_file():
-        raise UserError(f"{path} is not there.")
+        raise UserError(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give a file.")
     with ExitStack() as stack:
         try:
             if path.name.endswith((".tar", ".tgz", ".tar.gz")):

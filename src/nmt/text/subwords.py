@@ -223,8 +223,9 @@ def train_sentencepiece(
     except RuntimeError as error:  # "Internal: file(line) [condition] What is wrong."
         reason = str(error).rpartition("] ")[2].strip()
         raise UserError(
-            f"a vocabulary of {vocabulary.size} cannot be learned from this text of"
-            f" {len(characters)} characters: {reason}"
+            f"a vocabulary of {vocabulary.size} subwords cannot be learned from this text of"
+            f" {len(characters)} different characters. Give another size, as with --config"
+            f" vocabulary_size=N. {reason}"
         ) from None
     # The same file whether it is learned from lines or from counted words
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())

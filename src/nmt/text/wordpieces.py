@@ -88,8 +88,9 @@ def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> 
     ids_by_piece = dict(sorted(trained.get_vocab().items(), key=lambda item: item[1]))
     if len(ids_by_piece) != size:
         raise UserError(
-            f"a vocabulary of {size} cannot be learned from this text of {len(characters)}"
-            f" characters: {len(ids_by_piece)} word-pieces are possible."
+            f"a vocabulary of {size} word-pieces cannot be learned from this text of"
+            f" {len(characters)} different characters. Give another size, as with --config"
+            f" vocabulary_size=N: {len(ids_by_piece)} are possible."
         )
     model = WordPiece(
         ids_by_piece,

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import logging
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,12 +69,16 @@ class RunFolder:
         Raises UserError where another process holds it.
         """
         self.state_folder.mkdir(parents=True, exist_ok=True)
-        with open(self.state_folder / "lock", "w") as file:
+        with open(self.state_folder / "lock", "a+") as file:
             if not lock(file):
+                file.seek(0)
                 raise UserError(
-                    f"another process is training in {self.state_folder}: stop it, or wait until it"
-                    " ends."
+                    f"another process ({file.read()}) is training in {self.state_folder}: stop it,"
+                    " or wait until it ends."
                 )
+            file.truncate(0)
+            file.write(f"{os.getpid()} on {socket.gethostname()}")
+            file.flush()
             write_json(self.state_folder / "settings.json", self.settings)
             yield
 

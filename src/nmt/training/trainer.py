@@ -22,10 +22,9 @@ from nmt.training.objective import cross_entropy
 class Trainer:
     """A model with its optimizer and gradient scaler: everything an update changes but counters.
 
-    Only `pop_gradient_norms` synchronizes with a GPU, and what docs/performance.md lists of some
-    families. Random numbers depend on seed, update and micro-batch, and on nothing that came
-    before. So there is no generator's state to save, and dropout is the same on any number of ranks
-    that compute the same micro-batches.
+    Only `pop_gradient_norms` waits for a GPU, and mixtures of experts do. Random numbers depend on
+    seed, update and micro-batch, and on nothing that came before. So there is no generator's state
+    to save, and dropout is the same on any number of ranks that compute the same micro-batches.
 
     one_shape: whether all micro-batches have the same shape. The objective is then compiled, and a
     GPU's work captured as two graphs: the gradient of a micro-batch, and the optimizer's step.
