@@ -37,10 +37,9 @@ def main(args: argparse.Namespace) -> None:
         sources = list(read_lines(args.sources))
         check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
         lengths = [len(line.split()) for line in sources]
-        output["bleu_by_source_length"] = by_source_length(
-            translations, references, lengths, SOURCE_LENGTHS
-        )
-        output["bleu_by_source_rank"] = by_source_rank(translations, references, lengths, PARTS)
+        texts = translations, references, args.target_language
+        output["bleu_by_source_length"] = by_source_length(*texts, lengths, SOURCE_LENGTHS)
+        output["bleu_by_source_rank"] = by_source_rank(*texts, lengths, PARTS)
     if args.output:
         write_json(args.output, output)
     for name, metric_score in scores.items():

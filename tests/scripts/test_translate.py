@@ -296,7 +296,9 @@ def take_weights_of_another(folder):
     return folder / "configuration.json"
 
 
-@pytest.mark.parametrize("damage", [damage_vocabulary, damage_weights, lose_weights, take_weights_of_another])
+@pytest.mark.parametrize(
+    "damage", [damage_vocabulary, damage_weights, lose_weights, take_weights_of_another]
+)
 def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
     folder = shutil.copytree(models / "transformer", tmp_path / "damaged")
     name = damage(folder)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import sacremoses
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -25,6 +26,13 @@ PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|
 # The largest fraction of such lines, beyond those in the references, that a model may have learned
 # from its data.
 FEW_PROCESSED = 0.005
+
+# Languages that put no spaces between words, where words of Moses and TER mean nothing. sacreBLEU
+# has words for the first two, and chrF needs none.
+WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
+SEGMENTED = ("zh", "ja")
+
+References = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,9 @@ class Scorer:
     def score(self, translations: list[str], references: list[list[str]]) -> Score:
         """Return the score of translations against all sets of references."""
         metric = self.sacrebleu_metric()
-        preprocessed_references = [self.preprocess(lines) for lines in references]
-        result = metric.corpus_score(self.preprocess(translations), preprocessed_references)
+        result = metric.corpus_score(
+            self.preprocess(translations), self.preprocess_references(references)
+        )
         return Score(result.score, self.full_signature(metric.get_signature()))
 
     def sacrebleu_metric(self) -> SacrebleuMetric:
@@ -60,7 +69,7 @@ class Scorer:
             return TER()
         if self.metric.moses_tokens:
             return BLEU(tokenize="none", force=True)
-        return BLEU(lowercase=self.metric.lowercase)
+        return BLEU(lowercase=self.metric.lowercase, trg_lang=self.target_language)
 
     def preprocess(self, lines: list[str]) -> list[str]:
         """Return the lines as sacreBLEU gets them: as they are, or as Moses tokens."""
@@ -74,6 +83,10 @@ class Scorer:
             lines = normalized(lines, self.target_language)
         lines = moses_tokens(lines, self.target_language)
         return compounds_split(lines) if self.metric.split_compounds else lines
+
+    def preprocess_references(self, references: Sequence[list[str]]) -> References:
+        """Return `preprocess` of each set; an empty line beside another one is no reference."""
+        return without_gaps([self.preprocess(lines) for lines in references])
 
     def full_signature(self, signature: Signature) -> str:
         """Return sacreBLEU's signature, completed by the steps of `preprocess`."""
@@ -94,15 +107,29 @@ class Scorer:
 def scorers(target_language: str) -> dict[str, Scorer]:
     """Return a scorer by name for each of METRICS that is computed from translations.
 
-    Raises UserError for a target language that is not a code such as "de".
+    Those that need spaces between words are left out for languages without. Raises UserError for a
+    target language that is not a code such as "de", or whose words sacreBLEU cannot find here.
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(
             f"the target language {target_language!r} is no language code: give one such as de."
         )
-    return {
+    found = {
         name: Scorer(metric, target_language) for name, metric in METRICS.items() if metric.scorer
     }
+    if target_language in WITHOUT_SPACES:
+        found = {
+            name: scorer
+            for name, scorer in found.items()
+            if scorer.metric.scorer == "CHRF" or (name == "bleu" and target_language in SEGMENTED)
+        }
+    try:
+        for scorer in found.values():
+            scorer.sacrebleu_metric()
+    except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
+        reason = " ".join(str(error).split())
+        raise UserError(f"sacreBLEU finds no words of {target_language!r}: {reason}") from None
+    return found
 
 
 def score(
@@ -118,13 +145,24 @@ def score(
     }
 
 
+def without_gaps(references: Sequence[Sequence[str]]) -> References:
+    """Return sets of references without empty lines beside another set's that is not empty."""
+    gap: Any = None  # which sacreBLEU takes for no reference, although its types do not say so
+    filled = [
+        [line if line or not any(others) else gap for line in others]
+        for others in zip(*references, strict=True)
+    ]
+    return list(zip(*filled, strict=True))
+
+
 def by_source_length(
     translations: list[str],
     references: list[list[str]],
+    target_language: str,
     source_lengths: Sequence[int],
     bounds: Sequence[int],
 ) -> list[dict]:
-    """Return sacreBLEU (13a) of the sentences in each bucket of source length, in words.
+    """Return sacreBLEU of the sentences in each bucket of source length, in words.
 
     A bucket holds `bounds[i] <= length < bounds[i + 1]`, the last one all from its bound on (its
     "to" is None), and is returned as {"from", "to", "sentences", "bleu", "lowercased_bleu"}; empty
@@ -138,15 +176,19 @@ def by_source_length(
             if low <= length and (not high or length < high)
         ]
         if indices:
-            scores = bleu_of_subset(indices, translations, references)
+            scores = bleu_of_subset(indices, translations, references, target_language)
             buckets.append({"from": low, "to": high, **scores})
     return buckets
 
 
 def by_source_rank(
-    translations: list[str], references: list[list[str]], source_lengths: Sequence[int], parts: int
+    translations: list[str],
+    references: list[list[str]],
+    target_language: str,
+    source_lengths: Sequence[int],
+    parts: int,
 ) -> list[dict]:
-    """Return sacreBLEU (13a) of parts with equally many sentences, shortest sources first.
+    """Return sacreBLEU of parts with equally many sentences, shortest sources first.
 
     The sizes of the `parts` parts differ by one sentence at most. Each is returned as {"shortest",
     "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words; there are fewer parts
@@ -158,7 +200,7 @@ def by_source_rank(
         {
             "shortest": source_lengths[order[low]],
             "longest": source_lengths[order[high - 1]],
-            **bleu_of_subset(order[low:high], translations, references),
+            **bleu_of_subset(order[low:high], translations, references, target_language),
         }
         for low, high in pairwise(cuts)
         if low < high
@@ -166,15 +208,16 @@ def by_source_rank(
 
 
 def bleu_of_subset(
-    indices: Sequence[int], translations: list[str], references: list[list[str]]
+    indices: Sequence[int],
+    translations: list[str],
+    references: list[list[str]],
+    target_language: str,
 ) -> dict:
-    """Return sacreBLEU (13a) of these sentences alone, with case and without."""
+    """Return sacreBLEU of these sentences alone, with case and without."""
     subset = [translations[index] for index in indices]
-    subset_references = [[lines[index] for index in indices] for lines in references]
-    cased, lowercased = (
-        BLEU(force=True, lowercase=lowercase).corpus_score(subset, subset_references).score
-        for lowercase in (False, True)
-    )
+    subset_references = without_gaps([[lines[index] for index in indices] for lines in references])
+    metrics = [BLEU(lowercase, force=True, trg_lang=target_language) for lowercase in (False, True)]
+    cased, lowercased = (metric.corpus_score(subset, subset_references).score for metric in metrics)
     return {"sentences": len(indices), "bleu": cased, "lowercased_bleu": lowercased}
 
 
@@ -187,6 +230,12 @@ def check_scorable(
     translations and each reference, in this order, such as their files.
     """
     check_parallel(list(zip(names, [translations, *references], strict=True)))
+    empty = sum(not any(lines) for lines in zip(*references, strict=True))
+    if empty:
+        logging.warning(
+            f"{empty} of {len(translations)} lines have an empty reference: whatever is translated"
+            " there counts as wrong."
+        )
     processed, *of_references = (
         [match[0] for line in lines if (match := PROCESSED.search(line))]
         for lines in (translations, *references)

@@ -11,7 +11,7 @@ from statistics import fmean
 from sacrebleu.metrics import TER
 from sacrebleu.significance import PairedTest, Result
 
-from nmt.evaluation.scores import Scorer
+from nmt.evaluation.scores import References, Scorer
 
 LEVEL = 0.05
 # The paired tests, by the fields of Comparison, as sacreBLEU calls them.
@@ -50,14 +50,14 @@ def compare(
 
     systems: each system's translations, a list for each of its runs.
     """
-    references = [scorer.preprocess(lines) for lines in references]
+    preprocessed = scorer.preprocess_references(references)
     texts: dict[Run, list[str]] = {
         (name, index): scorer.preprocess(lines)
         for name, runs in systems.items()
         for index, lines in enumerate(runs)
     }
     metric = scorer.sacrebleu_metric()
-    scores = {run: metric.corpus_score(text, references).score for run, text in texts.items()}
+    scores = {run: metric.corpus_score(text, preprocessed).score for run, text in texts.items()}
     means = {
         name: fmean(score for run, score in scores.items() if run[0] == name) for name in systems
     }
@@ -71,7 +71,7 @@ def compare(
     for baseline in (run for run in texts if run[0] == best):
         compared = {run: texts[run] for run in [baseline, *rivals]}
         for field, test in TESTS.items():
-            signature, results = paired_test(test, compared, references, scorer)
+            signature, results = paired_test(test, compared, preprocessed, scorer)
             signatures.append(signature)
             for run, result in results.items():
                 name = run[0]
@@ -81,7 +81,10 @@ def compare(
                     # sacreBLEU counts chance differences above the real one, so that a difference
                     # of zero would seem certain.
                     no_worse = sign * (scores[run] - scores[baseline]) >= 0
-                    p_value = 1.0 if no_worse else float(result.p_value)
+                    p_value = float(result.p_value)
+                    if field == "p_randomization":
+                        p_value += equal_differences(texts[run], texts[baseline])
+                    p_value = 1.0 if no_worse else min(1.0, p_value)
                     p_values[field][name] = max(p_values[field][name], p_value)
 
     comparisons = {}
@@ -96,8 +99,18 @@ def compare(
     return comparisons, list(dict.fromkeys(signatures))
 
 
+def equal_differences(one: list[str], other: list[str]) -> float:
+    """Return the share of assignments of lines to two systems whose difference is the real one.
+
+    These are the real assignment and the one with all lines exchanged, of 2^k for k lines that
+    differ: as large a difference as the real one, which sacreBLEU does not count.
+    """
+    differing = sum(a != b for a, b in zip(one, other, strict=True))
+    return 2.0 ** (1 - differing)
+
+
 def paired_test(
-    test: str, texts: dict[Run, list[str]], references: Sequence[list[str]], scorer: Scorer
+    test: str, texts: dict[Run, list[str]], references: References, scorer: Scorer
 ) -> tuple[str, dict[Run, Result]]:
     """Return the signature and results of one of TESTS, of all runs against the first."""
     named_texts: list[tuple[str, Sequence[str]]] = [(str(run), text) for run, text in texts.items()]

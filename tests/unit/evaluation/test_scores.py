@@ -144,6 +144,28 @@ def test_a_second_reference_equal_to_the_translations_makes_them_perfect():
         assert double[name].signature == single[name].signature.replace("nrefs:1", "nrefs:2"), name
 
 
+def test_an_empty_line_beside_another_reference_is_none():
+    gaps = [line if index % 2 else "" for index, line in enumerate(NEARLY)]
+    without = score(NEARLY, [GERMAN], "de")
+    for name, value in score(NEARLY, [GERMAN, [""] * len(GERMAN)], "de").items():
+        assert value.score == without[name].score, name
+    expected = sacrebleu.corpus_bleu(NEARLY, [GERMAN, [line or None for line in gaps]])
+    assert score(NEARLY, [GERMAN, gaps], "de")["bleu"].score == expected.score
+
+
+def test_an_empty_line_of_the_only_reference_is_said(caplog):
+    check_scorable(GERMAN, [["", *GERMAN[1:]]], ["out", "one"])
+    assert f"1 of {len(GERMAN)} lines have an empty reference" in caplog.text
+
+
+@pytest.mark.parametrize(("language", "metrics"), [("zh", ["bleu", "chrf"]), ("th", ["chrf"])])
+def test_languages_without_spaces_have_the_metrics_that_need_none(language, metrics):
+    lines = ["我们学习机器翻译。", "今天天气很好。"]
+    scores = score(lines, [lines], language)
+    assert list(scores) == metrics
+    assert all(value.score == pytest.approx(100) for value in scores.values())
+
+
 def test_tokens_are_moses_tokens_unescaped():
     assert moses_tokens(GERMAN, "de") == [
         "Der E-Mail-Verkehr ruht , sagte Herr Dr. Meier .",
@@ -203,7 +225,7 @@ def test_buckets_hold_each_sentence_once():
     translations = words(0, 40)
     references = [words(1, 40), words(2, 40)]
     lengths = [index % 20 for index in range(35)] + [20, 25, 50, 1000, 5000]
-    buckets = by_source_length(translations, references, lengths, [0, 5, 10, 20])
+    buckets = by_source_length(translations, references, "de", lengths, [0, 5, 10, 20])
     assert [(bucket["from"], bucket["to"], bucket["sentences"]) for bucket in buckets] == [
         (0, 5, 10),
         (5, 10, 10),
@@ -219,7 +241,7 @@ def test_equal_parts_hold_each_sentence_once_from_short_to_long():
     translations = words(0, 40)
     references = [words(1, 40), words(2, 40)]
     lengths = [39 - index for index in range(40)]
-    parts = by_source_rank(translations, references, lengths, 3)
+    parts = by_source_rank(translations, references, "de", lengths, 3)
     assert [(part["shortest"], part["longest"], part["sentences"]) for part in parts] == [
         (0, 12, 13),
         (13, 25, 13),
