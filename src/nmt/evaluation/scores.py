@@ -6,6 +6,7 @@ says how it was computed, in the form of Post 2018, "A Call for Clarity in Repor
 
 import logging
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -72,7 +73,8 @@ class Scorer:
         return BLEU(lowercase=self.metric.lowercase, trg_lang=self.target_language)
 
     def preprocess(self, lines: list[str]) -> list[str]:
-        """Return the lines as sacreBLEU gets them: as they are, or as Moses tokens."""
+        """Return the lines as sacreBLEU gets them, in NFC: as they are, or as Moses tokens."""
+        lines = [unicodedata.normalize("NFC", line) for line in lines]
         if not self.metric.moses_tokens:
             return lines
         if self.metric.map_quotes:

@@ -1,19 +1,23 @@
 """Preprocessing of text before subword segmentation, and its reversal after translation."""
 
+import unicodedata
 from collections.abc import Collection
 
 STEPS = ("lowercase", "normalize", "normalize_except_quotes", "tokenize")
+# Not printed, and yet a part of words (Persian, Hindi) and emoji
+JOINERS = "\u200c\u200d"
 
 
 class Preprocessing:
     """The preprocessing of one language's text by some of STEPS.
 
     The steps and their order are those of the recipe behind Multi30k's published numbers (Wu et al.
-    2021): lower-casing; Moses punctuation normalization, with non-printing characters replaced by
-    spaces as remove-non-printing-char.perl does, where `normalize_except_quotes` leaves typographic
-    quotes and apostrophes alone; Moses tokenization, without escaping. Before
-    tokenization, always: "▁", with which sentencepiece marks spaces, becomes "_", and every run of
-    white space (no-break spaces and line separators too) becomes one space.
+    2021): lower-casing; Moses punctuation normalization, with non-printing characters but joiners
+    replaced by spaces as remove-non-printing-char.perl does, where `normalize_except_quotes` leaves
+    typographic quotes and apostrophes alone; Moses tokenization, without escaping. First of all,
+    always: Unicode's form NFC. Before tokenization, always: "▁", with which sentencepiece marks
+    spaces, becomes "_", and every run of white space (no-break spaces and line separators too)
+    becomes one space.
     """
 
     def __init__(self, steps: Collection[str], language: str):
@@ -40,6 +44,7 @@ class Preprocessing:
 
     def apply(self, line: str) -> str:
         """Return a line of raw text preprocessed."""
+        line = unicodedata.normalize("NFC", line)
         if self.lowercase:
             line = line.lower()
         if self.normalizer:
@@ -47,7 +52,10 @@ class Preprocessing:
             # "10\u00a0000", differently from the space in "5 %".
             line = self.normalizer.normalize(line)
             if not line.isprintable():
-                line = "".join(character if character.isprintable() else " " for character in line)
+                line = "".join(
+                    character if character.isprintable() or character in JOINERS else " "
+                    for character in line
+                )
         line = " ".join(line.replace("▁", "_").split())
         if self.tokenizer:
             line = self.tokenizer.tokenize(line, escape=False, return_str=True)

@@ -4,6 +4,7 @@ import html
 import random
 import shutil
 import subprocess
+import unicodedata
 from collections import Counter
 from math import exp, log
 
@@ -151,6 +152,13 @@ def test_an_empty_line_beside_another_reference_is_none():
         assert value.score == without[name].score, name
     expected = sacrebleu.corpus_bleu(NEARLY, [GERMAN, [line or None for line in gaps]])
     assert score(NEARLY, [GERMAN, gaps], "de")["bleu"].score == expected.score
+
+
+def test_the_form_of_unicode_does_not_matter():
+    decomposed = [unicodedata.normalize("NFD", line) for line in GERMAN]
+    assert decomposed != GERMAN
+    for name, value in score(decomposed, [GERMAN], "de").items():
+        assert value.score == pytest.approx(0 if name == "ter" else 100), name
 
 
 def test_an_empty_line_of_the_only_reference_is_said(caplog):

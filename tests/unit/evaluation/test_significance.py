@@ -93,7 +93,7 @@ def test_a_system_of_several_runs_is_their_mean_and_their_least_certain_pair():
 
 @pytest.mark.parametrize(("differing", "p_value"), [(1, 1.0), (2, 0.5), (4, 0.125), (5, 0.0625)])
 def test_a_few_lines_that_differ_decide_nothing(differing, p_value):
-    """Of the 2^k assignments to two systems two are as extreme: the real one and its mirror image."""
+    """Of the 2^k assignments to two systems the real one and its mirror image are as extreme."""
     worse = [*(line.split()[0] for line in REFERENCE[:differing]), *REFERENCE[differing:]]
     comparisons, _ = compare_bleu(best=[REFERENCE], worse=[worse])
     assert comparisons["worse"].p_randomization == pytest.approx(p_value, abs=2e-4)

@@ -40,6 +40,18 @@ def test_punctuation_is_normalized_and_control_characters_are_spaces(language, l
     assert Preprocessing(["normalize"], language).apply(line) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("fa", "می\u200cخواهم کتاب\u200cها را بخوانم."), ("hi", "क्\u200dष"), ("en", "👩\u200d💻")],
+)
+def test_joiners_are_a_part_of_words(language, line):
+    assert Preprocessing(["normalize"], language).apply(line) == line
+
+
+def test_letters_and_their_marks_are_one_character():
+    assert Preprocessing([], "de").apply("fu\u0308r") == "für"
+
+
 def test_typographic_quotes_may_be_kept():
     line = "„Er sagt’s“ – ‚so‘ «\u00a0mots\u00a0» ´… (yes )no"
     kept = Preprocessing(["normalize_except_quotes"], "de").apply(line)
