@@ -27,7 +27,7 @@ from nmt.text.subwords import SubwordPair
 from nmt.training import stopping
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.loop import TrainingLoop, resume
-from nmt.training.machine import Machine, can_compile, made_by, partition_for
+from nmt.training.machine import Machine, made_by, partition_for
 from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
@@ -58,14 +58,14 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     validation = Validation(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     partition = partition_for(batches, experiment, group, args.device_tokens)
-    compiled = bool(args.compile) and can_compile(partition, group.device)
-    if compiled:
+    one_shape = bool(args.compile and partition.packing)
+    if one_shape:
         logging.info("the first update takes up to a minute more: it is compiled for this GPU.")
 
     torch.manual_seed(args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine.of(group.device, experiment, model)
-    trainer = Trainer(model.to(group.device), settings, group, args.seed, compiled)
+    trainer = Trainer(model.to(group.device), settings, group, args.seed, one_shape)
     identity = {
         "seed": args.seed,
         "tokens": tokens.fingerprint,

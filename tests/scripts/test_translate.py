@@ -1,5 +1,6 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
+import shlex
 import shutil
 import signal
 import subprocess
@@ -182,9 +183,13 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
     [("<&-", 1, "standard input is closed"), (">&-", 0, ""), ("2>&-", 0, "")],
 )
 def test_a_closed_stream_is_no_reason_for_a_traceback(models, root, closed, code, printed):
-    words = f"exec {sys.executable} src/translate.py --model {models / 'transformer'} {closed}"
+    words = [sys.executable, "src/translate.py", "--model", str(models / "transformer")]
     process = subprocess.run(
-        ["sh", "-c", words], cwd=root, input="a dog sits .", capture_output=True, encoding="utf-8"
+        ["sh", "-c", f"exec {shlex.join(words)} {closed}"],
+        cwd=root,
+        input="a dog sits .",
+        capture_output=True,
+        encoding="utf-8",
     )
     assert (process.returncode, len(process.stderr.splitlines())) == (code, bool(printed))
     assert printed in process.stderr

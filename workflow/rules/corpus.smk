@@ -72,6 +72,7 @@ else:
             "../../envs/nmt.yaml"
         params:
             parts=parts_of_a_split,
+            contents=contents_of_a_split,
             filters=filters_of_a_split,
         shell:
             f"python {SCRIPTS}/extract.py --catalog {CATALOG_FOLDER}"

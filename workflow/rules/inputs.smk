@@ -2,6 +2,8 @@
 
 import hashlib
 
+from nmt.files import sha256
+
 
 def parts_of_a_split(wildcards):
     """Return what the configuration says of a split's text."""
@@ -15,6 +17,12 @@ def sources_of_a_split(wildcards):
     """Return the downloads and the user's own files that a split is extracted from."""
     archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
     return archives + [in_repository(Path(file)) for file in CORPUS.own_files_of(wildcards.split)]
+
+
+def contents_of_a_split(wildcards):
+    """Return checksums of the user's own files: one that takes another's place may be older."""
+    files = [Path(in_repository(Path(file))) for file in CORPUS.own_files_of(wildcards.split)]
+    return [sha256(file) for file in files if file.is_file()]
 
 
 def filters_of_a_split(wildcards):

@@ -89,13 +89,18 @@ def validated(cls: type[Strict], values: object, where: str):
         return cls.model_validate(values)
     except ValidationError as error:
         fault = error.errors()[0]
-        keys = [str(part) for part in fault["loc"] if part != "[key]"]
+        # "[key]", or the type of one of several that a value may have, as "list[str]"
+        keys = [str(part) for part in fault["loc"] if "[" not in str(part)]
         place = ", ".join([where, *([".".join(keys)] if keys else [])])
-        message = fault["msg"].removeprefix("Value error, ")
+        message, given = fault["msg"].removeprefix("Value error, "), BRIEF.repr(fault["input"])
         if fault["type"] == "missing":
             message = "is missing"
+        elif fault["type"] == "string_type" and fault["input"] is not None:
+            message = (
+                f"put quotes around the value: without, YAML reads {given}"
+            )
         elif fault["type"] != "value_error":
-            message += f", not {BRIEF.repr(fault['input'])}"
+            message += f", not {given}"
         raise UserError(f"{place}: {message}") from None
 
 

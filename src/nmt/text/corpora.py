@@ -9,7 +9,7 @@ import numpy as np
 from nmt.configuration import Corpus, is_own_file, lookup
 from nmt.errors import UserError
 from nmt.provenance import REPOSITORY
-from nmt.text.readers import pair_lines, read_sentences
+from nmt.text.readers import pair_lines, read_sentences, segment_pairs
 
 Pair = tuple[str, str]
 
@@ -45,9 +45,13 @@ def sentence_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[Pair]
 def all_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[Pair]:
     """Yield the pairs of all parts that a split is read from."""
     for part in corpus.parts(split):
+        places = [place(locator, archives) for locator in (part.source, part.target)]
+        if part.format == "sgml":
+            yield from segment_pairs(*places)
+            continue
         source, target = (
-            read_sentences(*place(locator, archives), part.format, column)
-            for locator, column in zip((part.source, part.target), part.columns, strict=True)
+            read_sentences(*where, part.format, column)
+            for where, column in zip(places, part.columns, strict=True)
         )
         yield from pair_lines(source, target, part.source, part.target)
 

@@ -6,6 +6,8 @@ from collections.abc import Collection
 STEPS = ("lowercase", "normalize", "normalize_except_quotes", "tokenize")
 # Not printed, and yet a part of words (Persian, Hindi) and emoji
 JOINERS = "\u200c\u200d"
+# What sentencepiece uses itself: "▁" marks spaces, and text with "▅" is refused
+RESERVED = str.maketrans({"▁": "_", "▅": "▄"})
 
 
 class Preprocessing:
@@ -15,8 +17,8 @@ class Preprocessing:
     2021): lower-casing; Moses punctuation normalization, with non-printing characters but joiners
     replaced by spaces as remove-non-printing-char.perl does, where `normalize_except_quotes` leaves
     typographic quotes and apostrophes alone; Moses tokenization, without escaping. First of all,
-    always: Unicode's form NFC. Before tokenization, always: "▁", with which sentencepiece marks
-    spaces, becomes "_", and every run of white space (no-break spaces and line separators too)
+    always: Unicode's form NFC. Before tokenization, always: characters that sentencepiece uses
+    become similar ones, and every run of white space (no-break spaces and line separators too)
     becomes one space.
     """
 
@@ -56,7 +58,7 @@ class Preprocessing:
                     character if character.isprintable() or character in JOINERS else " "
                     for character in line
                 )
-        line = " ".join(line.replace("▁", "_").split())
+        line = " ".join(line.translate(RESERVED).split())
         if self.tokenizer:
             line = self.tokenizer.tokenize(line, escape=False, return_str=True)
         return line

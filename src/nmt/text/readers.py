@@ -19,7 +19,12 @@ from nmt.files import decode_lines
 # Errors of the libraries that read damaged archives
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
-SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
+# A document's beginning, or a segment up to its end, or up to the next one where it has none
+SEGMENT = re.compile(
+    r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<attributes>[^>]*)>(?P<text>.*?)(?P<end></seg>|(?=<seg\b)|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+ID = re.compile(r"\b(?:doc)?id\s*=\s*[\"']?([^\"'>\s]*)", re.IGNORECASE)
 TAGGED = re.compile(r"<(\w+)[^>]*>(?:(.*)</\1>)?")
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
@@ -34,7 +39,7 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
     Control characters and line separators are replaced by spaces; outer white space is stripped.
 
     member: the file in an archive; "" for a file that is not an archive.
-    form: the format, as Part.format: lines, sgml, tsv or talks.
+    form: the format, as Part.format, but for sgml: lines, tsv or talks.
     column: for tsv, the column, counted from 0.
 
     Raises UserError when the file, member or column is missing, the archive is damaged, or the text
@@ -43,26 +48,69 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
     name = f"{path}:{member}" if member else str(path)
     with open_member(path, member) as file:
         sentences: Iterable[str] = decode_lines(file, name)
-        if form == "sgml":
-            sentences = read_segments(sentences, name)
-        elif form == "tsv":
+        if form == "tsv":
             sentences = read_column(sentences, column, name)
         elif form == "talks":
             sentences = read_talks(sentences)
         for sentence in sentences:
-            yield UNSAFE.sub(" ", sentence).strip()
+            yield safe(sentence)
 
 
-def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
-    """Yield the text of every <seg>, with entities replaced.
+def safe(sentence: str) -> str:
+    """Return a sentence as one line, without outer white space."""
+    return UNSAFE.sub(" ", sentence).strip()
 
-    Holds the whole file in memory: only test sets are SGML.
+
+def read_segments(lines: Iterable[str], name: str) -> dict[str, str]:
+    """Return the text of every <seg>, with entities replaced, by document and segment.
+
+    Holds the whole file in memory: only test sets are SGML. Raises UserError when there is none,
+    one is not closed, or two have the same names.
     """
-    segments = SEGMENT.findall("\n".join(lines))
+    segments: dict[str, str] = {}
+    document = ""
+    for match in SEGMENT.finditer("\n".join(lines)):
+        if match["document"] is not None:
+            document = identity(match["document"])
+            continue
+        key = f"document {document!r}, segment {identity(match['attributes'])!r}"
+        if not match["end"]:
+            raise UserError(f"{name}: {key} is not closed by </seg>.")
+        if key in segments:
+            raise UserError(f"{name}: {key} is there twice.")
+        segments[key] = ENTITY.sub(lambda entity: html.unescape(entity[0]), match["text"])
     if not segments:
         raise UserError(f"{name} has no <seg>: is it SGML?")
-    for segment in segments:
-        yield ENTITY.sub(lambda entity: html.unescape(entity[0]), segment)
+    return segments
+
+
+def identity(attributes: str) -> str:
+    """Return the value of docid or id, "" without one."""
+    match = ID.search(attributes)
+    return match[1] if match else ""
+
+
+def segment_pairs(source: tuple[Path, str], target: tuple[Path, str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of two SGML files, which may have them in different orders: the source's.
+
+    source, target: path and member, as `read_sentences` has them. Raises UserError for a segment
+    that only one of them has, and as `read_segments`.
+    """
+    sides = []
+    for path, member in (source, target):
+        name = f"{path}:{member}" if member else str(path)
+        with open_member(path, member) as file:
+            sides.append((name, read_segments(decode_lines(file, name), name)))
+    (source_name, source_texts), (target_name, target_texts) = sides
+    for name, texts, other in (
+        (target_name, target_texts, source_texts),
+        (source_name, source_texts, target_texts),
+    ):
+        missing = next((key for key in other if key not in texts), None)
+        if missing:
+            raise UserError(f"{name} lacks {missing}, which the other side has.")
+    for key, text in source_texts.items():
+        yield safe(text), safe(target_texts[key])
 
 
 def read_talks(lines: Iterable[str]) -> Iterator[str]:

@@ -1,14 +1,10 @@
 """What the machine can do, and how much of it training uses."""
 
-import logging
-import os
 import platform
 import shlex
-import shutil
 import sys
 import time
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 
 import torch
 
@@ -76,20 +72,6 @@ def partition_for(
     if on_gpu and experiment.model.can_be_packed:
         partition = replace(partition, packing=batches.packing(partition, device_tokens))
     return partition
-
-
-def can_compile(partition: Partition, device: torch.device) -> bool:
-    """Return whether micro-batches have one shape and torch's compiler works; say so if not."""
-    if not partition.packing:
-        return False
-    missing = None
-    if not shutil.which(os.environ.get("CC", "cc")):
-        missing = "a C compiler"
-    elif device.type == "cuda" and not find_spec("triton"):
-        missing = "the package triton"
-    if missing:
-        logging.warning(f"training is not compiled, and slower, because {missing} is missing.")
-    return missing is None
 
 
 def device_name(device: torch.device) -> str:

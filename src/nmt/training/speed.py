@@ -14,7 +14,7 @@ from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.training.distributed import ProcessGroup
-from nmt.training.machine import can_compile, partition_for
+from nmt.training.machine import partition_for
 from nmt.training.trainer import Trainer
 
 WARM_UP = 3  # updates in which memory is allocated and kernels are chosen
@@ -45,8 +45,7 @@ def measure(
     group = ProcessGroup(device)
     batches = Batches.for_training(tokens, experiment.training, seed=1)
     partition = partition_for(batches, experiment, group)
-    compiled = can_compile(partition, device)
-    trainer = Trainer(model, experiment.training, group, 1, compiled)
+    trainer = Trainer(model, experiment.training, group, 1, one_shape=bool(partition.packing))
     stream = batches.stream(1, 0, partition, device)
     return timed(lambda batch, n: trainer.train_step(batch, 1e-4, n), stream, device, updates)
 

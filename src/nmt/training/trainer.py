@@ -1,5 +1,6 @@
 """One update: the gradient of a batch, summed over micro-batches and ranks, and a step."""
 
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -96,10 +97,20 @@ class Trainer:
 
     def backward(self, batch: Batch, with_source: bool) -> None:
         """Add the gradient of a micro-batch to `gradients`, and what is logged to `update_sums`."""
-        with fused_attention() if self.one_shape else nullcontext():
-            total, sums = self.minimized(batch, with_source)
-        self.scaler.scale(total * self.per_token).backward()
-        self.update_sums += sums
+        try:
+            with fused_attention() if self.one_shape else nullcontext():
+                total, sums = self.minimized(batch, with_source)
+            self.scaler.scale(total * self.per_token).backward()
+        except RuntimeError as error:
+            # The compiler's own errors are imported with it, which takes a second.
+            if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+                raise
+            reason = str(error).strip().partition("\n")[0]
+            logging.warning(f"training is not compiled, and slower: {reason}")
+            self.minimized = self.objective
+            self.backward(batch, with_source)
+        else:
+            self.update_sums += sums
 
     def objective(self, batch: Batch, with_source: bool) -> tuple[Tensor, Tensor]:
         """Return what is minimized, as a sum over target tokens, and what is logged.

@@ -13,6 +13,7 @@ from tests.support.files import mirrored
         ("  a\u00a0 b\u2028c\u3000d\x85\te ", "a b c d e"),
         ("Größe “A” – b", "Größe “A” – b"),
         ("a▁b ▁ c", "a_b _ c"),
+        ("▁▂▃▄▅▆▇█", "_▂▃▄▄▆▇█"),
         ("\u00a0 \u2029", ""),
         ("", ""),
     ],

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from nmt.errors import UserError
-from nmt.text.readers import pair_lines, read_sentences
+from nmt.text.readers import pair_lines, read_sentences, segment_pairs
 from tests.support.files import mirrored
 
 TEXT = b"one\ntwo\n\nfour\n"
@@ -75,16 +75,53 @@ def test_sentences_are_safe_lines(tmp_path, raw, sentence):
     assert read(make_file(tmp_path / "a", raw + b"\n")) == [sentence]
 
 
-def test_sgml_yields_segments_with_entities_replaced(tmp_path):
-    text = (
-        '<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
-        ' &#233; R&D &copy</seg>\n</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg'
-        ' id="3"></seg>\n</p></doc></refset>\n'
+def sgml(*documents: tuple[str, list[str]]) -> bytes:
+    """Return documents by name, with segments that are numbered from 1."""
+    texts = [
+        f'<doc sysid="ref" docid="{name}">\n<p>'
+        + "\n".join(f'<seg id="{number}">{text}</seg>' for number, text in enumerate(segments, 1))
+        + "</p>\n</doc>\n"
+        for name, segments in documents
+    ]
+    return f'<refset setid="x">\n{"".join(texts)}</refset>\n'.encode()
+
+
+def pair_sgml(tmp_path, source: bytes, target: bytes) -> list[tuple[str, str]]:
+    paths = make_file(tmp_path / "a.sgm", source), make_file(tmp_path / "b.sgm", target)
+    return list(segment_pairs(*((path, "") for path in paths)))
+
+
+def test_sgml_segments_are_paired_by_document_and_number_with_entities_replaced(tmp_path):
+    source = (
+        b'<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
+        b' &#233; R&D &copy</seg>\n</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg'
+        b' id="3"></seg>\n</p></doc><doc docid=2><seg id="1">x</seg></doc></refset>\n'
     )
-    sentences = read(make_file(tmp_path / "a.sgm", text.encode()), form="sgml")
-    assert sentences == ['AT&T <b> "q" é R&D &copy', "two lines of it", ""]
-    with pytest.raises(UserError, match="no <seg>"):
-        read(make_file(tmp_path / "b.sgm", TEXT), form="sgml")
+    target = sgml(("2", ["d"]), ("1", ["a", "b", "c"]))
+    assert pair_sgml(tmp_path, source, target) == [
+        ('AT&T <b> "q" é R&D &copy', "a"),
+        ("two lines of it", "b"),
+        ("", "c"),
+        ("x", "d"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (TEXT, "no <seg>"),
+        (sgml(("1", ["a"])), "b.sgm lacks document '2', segment '1'"),
+        (sgml(("1", ["a", "b"]), ("2", ["c"])), "a.sgm lacks document '1', segment '2'"),
+        (sgml(("1", ["a"]), ("1", ["b"])), "document '1', segment '1' is there twice"),
+        (
+            sgml(("1", ["a"]), ("2", ["b"])).replace(b"a</seg>", b"a"),
+            "document '1', segment '1' is not closed",
+        ),
+    ],
+)
+def test_sgml_whose_sides_do_not_fit_is_refused(tmp_path, target, message):
+    with pytest.raises(UserError, match=message):
+        pair_sgml(tmp_path, sgml(("1", ["a"]), ("2", ["b"])), target)
 
 
 def test_talks_yield_sentences_titles_and_descriptions(tmp_path):
