@@ -96,9 +96,7 @@ def validated(cls: type[Strict], values: object, where: str):
         if fault["type"] == "missing":
             message = "is missing"
         elif fault["type"] == "string_type" and fault["input"] is not None:
-            message = (
-                f"put quotes around the value: without, YAML reads {given}"
-            )
+            message = f"put quotes around the value: without, YAML reads {given}"
         elif fault["type"] != "value_error":
             message += f", not {given}"
         raise UserError(f"{place}: {message}") from None
