@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from harness import arguments, device_of, write
+from peers import padded, train_step
 
 from nmt import command
 from nmt.configuration import Decoding, Experiment, load_catalog
@@ -21,7 +22,7 @@ from nmt.decoding.translator import translate_tokens
 from nmt.models.build import build
 from nmt.models.protocol import EOS
 from nmt.training.machine import AUTOCAST, matrix_product_rate
-from nmt.training.speed import measure
+from nmt.training.speed import measure, timed
 
 SMALL = "transformer decoder-only seq2seq luong rnnsearch rnnencdec gnmt moe convs2s bytenet"
 MEAN_LENGTH, SIGMA = 29, 0.6  # of newstest2014 in these subwords: near a log-normal distribution
@@ -35,6 +36,7 @@ def main(args: argparse.Namespace) -> None:
     tokens = made_tokens()
     lines: list[dict] = []
     measurements = [(training, name) for name in args.large]
+    measurements += [(marian, name) for name in args.large]
     measurements += [(search, name) for name in args.large]
     measurements += [(training, name) for name in args.small]
     for measurement, name in measurements:
@@ -77,6 +79,16 @@ def training(
     if device.type == "cuda":
         cells["GB"] = f"{torch.cuda.max_memory_allocated(device) / 1e9:.1f}"
     return cells
+
+
+def marian(
+    experiment: Experiment, tokens: ParallelTokens, device: torch.device, args: argparse.Namespace
+) -> dict[str, str]:
+    """Return target tokens a second of transformers' MarianMT, on padded batches."""
+    torch.manual_seed(1)
+    step = train_step("transformers", experiment, VOCABULARY, device)
+    speed = timed(step, padded(experiment, tokens, device), device, args.updates)
+    return {"a second": f"{speed.target_tokens / speed.seconds:,.0f} target tokens"}
 
 
 def search(

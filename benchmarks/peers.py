@@ -5,7 +5,7 @@ embeddings, and dropout only where the paper has it. Toolkits are imported when 
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import torch
@@ -14,10 +14,13 @@ from torch.nn import functional as F
 
 from nmt.configuration import Experiment, Model, Transformer
 from nmt.data.batch import Batch, UpdateBatch
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
+from nmt.data.tokens import ParallelTokens
 from nmt.device import autocast
 from nmt.models.protocol import EOS, PAD
 from nmt.text.subwords import UNK
-from nmt.training.machine import AUTOCAST
+from nmt.training.machine import AUTOCAST, GPU_LEAST_TOKENS
 
 Loss = Callable[[Batch], Tensor]  # summed over target tokens, label smoothing included
 MAX_TOKENS = 512  # of a sentence
@@ -123,8 +126,18 @@ def train_step(
                 total = loss(micro_batch)
             (total / batch.target_tokens).backward()
         limit = settings.gradient_clip or float("inf")
-        nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=True)
+        nn.utils.clip_grad_norm_(parameters, limit)
         optimizer.step()
         optimizer.zero_grad()
 
     return step
+
+
+def padded(
+    experiment: Experiment, tokens: ParallelTokens, device: torch.device
+) -> Iterator[UpdateBatch]:
+    """Yield an experiment's updates without end, one sentence a row, as toolkits take them."""
+    batches = Batches.for_training(tokens, experiment.training, seed=1)
+    least = GPU_LEAST_TOKENS if device.type == "cuda" else 0
+    partition = Partition.coarsest(experiment.training, 0, 1, least_tokens=least)
+    return batches.stream(1, 0, partition, device)

@@ -5,20 +5,13 @@ AIAYN's Transformer alone; other rows are measured without them.
 """
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from harness import THIS, add_rows, again, arguments, compare, device_of, read_rows
-from peers import is_comparable, train_step
+from peers import is_comparable, padded, train_step
 
 from nmt import command
-from nmt.configuration import Experiment
-from nmt.data.batch import UpdateBatch
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
-from nmt.data.tokens import ParallelTokens
-from nmt.training.machine import GPU_LEAST_TOKENS
 from nmt.training.speed import measure, timed
 
 
@@ -48,16 +41,6 @@ def main(args: argparse.Namespace) -> None:
         }
 
     compare(args, commands, measured)
-
-
-def padded(
-    experiment: Experiment, tokens: ParallelTokens, device: torch.device
-) -> Iterator[UpdateBatch]:
-    """Yield an experiment's updates without end, one sentence a row, as toolkits take them."""
-    batches = Batches.for_training(tokens, experiment.training, seed=1)
-    least = GPU_LEAST_TOKENS if device.type == "cuda" else 0
-    partition = Partition.coarsest(experiment.training, 0, 1, least_tokens=least)
-    return batches.stream(1, 0, partition, device)
 
 
 if __name__ == "__main__":
