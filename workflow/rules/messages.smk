@@ -52,14 +52,18 @@ def refuse_to_start_twice():
 
 
 def say_what_was_made():
-    """Print the first table, and where everything is."""
+    """Print the scores of the first table, as far as they fit, and where everything is."""
     folder = Path("results") / REPRODUCTION.name
     table = folder / "tables" / f"{FIRST_TABLE}.md"
     if not table.exists() or table.stat().st_mtime < STARTED:
         return
     model = Path(first_seed("model", single_models(ROWS))[-1])
+    title, scores = table.read_text(encoding="utf-8").split("\n\n")[:2]
+    rows = scores.splitlines()
+    end = rows[0].rfind("|", 0, shutil.get_terminal_size(fallback=(200, 24)).columns) + 1
+    cut = "\n".join(row[:end] for row in rows)
     print(
-        f"\n{table.read_text(encoding='utf-8').partition(chr(10) * 2 + '- ')[0]}\n\n"
+        f"\n{title}\n\n{cut}\n\n"
         f"Tables, figures: {folder}/tables, {folder}/figures\n"
         "Models:  results/runs, each with a README.md\n"
         f"Try one: python src/explore.py --model {model}\n"
