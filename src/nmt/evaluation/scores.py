@@ -116,22 +116,22 @@ def scorers(target_language: str) -> dict[str, Scorer]:
         raise UserError(
             f"the target language {target_language!r} is no language code: give one such as de."
         )
-    found = {
+    by_name = {
         name: Scorer(metric, target_language) for name, metric in METRICS.items() if metric.scorer
     }
     if target_language in WITHOUT_SPACES:
-        found = {
+        by_name = {
             name: scorer
-            for name, scorer in found.items()
+            for name, scorer in by_name.items()
             if scorer.metric.scorer == "CHRF" or (name == "bleu" and target_language in SEGMENTED)
         }
     try:
-        for scorer in found.values():
+        for scorer in by_name.values():
             scorer.sacrebleu_metric()
     except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
         reason = " ".join(str(error).split())
         raise UserError(f"sacreBLEU finds no words of {target_language!r}: {reason}") from None
-    return found
+    return by_name
 
 
 def score(
@@ -216,8 +216,11 @@ def bleu_of_subset(
     target_language: str,
 ) -> dict:
     """Return sacreBLEU of these sentences alone, with case and without."""
-    subset = [translations[index] for index in indices]
-    subset_references = without_gaps([[lines[index] for index in indices] for lines in references])
+    scorer = Scorer(METRICS["bleu"], target_language)
+    subset = scorer.preprocess([translations[index] for index in indices])
+    subset_references = scorer.preprocess_references(
+        [[lines[index] for index in indices] for lines in references]
+    )
     metrics = [BLEU(lowercase, force=True, trg_lang=target_language) for lowercase in (False, True)]
     cased, lowercased = (metric.corpus_score(subset, subset_references).score for metric in metrics)
     return {"sentences": len(indices), "bleu": cased, "lowercased_bleu": lowercased}

@@ -21,7 +21,8 @@ DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZ
 
 # A document's beginning, or a segment up to its end, or up to the next one where it has none
 SEGMENT = re.compile(
-    r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<attributes>[^>]*)>(?P<text>.*?)(?P<end></seg>|(?=<seg\b)|\Z)",
+    r"<doc\b(?P<document>[^>]*)>"
+    r"|<seg\b(?P<attributes>[^>]*)>(?P<text>.*?)(?P<end></seg>|(?=<seg\b)|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 ID = re.compile(r"\b(?:doc)?id\s*=\s*[\"']?([^\"'>\s]*)", re.IGNORECASE)
