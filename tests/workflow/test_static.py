@@ -69,6 +69,15 @@ def test_results_may_go_to_another_folder(clone, tmp_path):
     assert planned_jobs(clone, "--directory", folder, configuration=str(clone / TINY)) == here
 
 
+def test_a_mirror_is_named_to_downloads_only_where_one_is_configured(clone):
+    # The environment's NMT_MIRROR would give way to an empty one.
+    wanted = ["-p", "results/downloads/multi30k.val.en.gz"]
+    multi30k = "config/multi30k-en-de.yaml"
+    assert "--mirror" not in dry_run(clone, *wanted, configuration=multi30k).stdout
+    configured = dry_run(clone, *wanted, "--config", "mirror=a b", configuration=multi30k)
+    assert "--mirror 'a b'" in configured.stdout
+
+
 def test_parsing_changes_nothing(clone, tmp_path):
     before = {path: path.stat().st_mtime for path in clone.rglob("*.*")}
     process = dry_run(clone, "--directory", tmp_path / "new")

@@ -33,6 +33,9 @@ if CORPUS.generated:
 
 else:
 
+    # Without one, download.py looks at NMT_MIRROR.
+    MIRROR = f"--mirror {shlex.quote(REPRODUCTION.mirror)}" if REPRODUCTION.mirror else ""
+
     # Compute nodes often have no network.
     localrules:
         download,
@@ -52,7 +55,7 @@ else:
             sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         shell:
             f"python {SCRIPTS}/download.py"
-            f" --catalog {CATALOG_FOLDER} --mirror {shlex.quote(REPRODUCTION.mirror or '')}"
+            f" --catalog {CATALOG_FOLDER} {MIRROR}"
             " --corpus {params.corpus} --archive {wildcards.archive} --output {output} --log {log}"
 
     rule extract_text:
