@@ -19,7 +19,7 @@ from nmt.provenance import commit
 from nmt.training.distributed import ProcessGroup
 
 # Tokens of both sides for which a GPU takes about as long as for fewer. A compromise: larger groups
-# have more padding, smaller ones more kernels, for which an H200 waited (docs/performance.md).
+# have more padding, smaller ones more kernels, for which an H200 waited.
 GPU_LEAST_TOKENS = 16384
 AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
