@@ -52,13 +52,9 @@ compare multi30k-families families multi30k-en-de test_2016_flickr de \
 compare multi30k-families dev multi30k-en-de dev de lowercased_tokenized_bleu
 compare tatoeba-en-de families tatoeba-en-de test de bleu chrf ter
 compare demo-families families demo test de bleu chrf ter
-compare demo-families dev demo dev de bleu
-typeset multi30k-families families dev best
+typeset multi30k-families families dev
 typeset multi30k-en-de table3 positions embeddings-and-activations subwords decoder-only norms
 typeset tatoeba-en-de families
-typeset demo-families families dev gnmt
+typeset demo-families families gnmt
 plot multi30k-families families learning-curves bleu-by-length cost
-plot multi30k-en-de positions learning-curves
 plot multi30k-en-de norms learning-curves
-plot tatoeba-en-de families learning-curves
-plot demo-families families learning-curves
