@@ -112,3 +112,23 @@ rule draw_figure:
         f"python {SCRIPTS}/plot.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --table {params.table} --figure {params.figure}"
         " --png {output.png} --pdf {output.pdf} --csv {output.csv} --log {log}"
+
+
+# What papers claim, against the runs that are kept with the repository.
+rule claims:
+    input:
+        claims=in_repository("config/claims.yaml"),
+        runs=in_repository("docs/results/data/runs.jsonl.gz"),
+    output:
+        "results/claims.md",
+    log:
+        "results/logs/claims.log",
+    benchmark:
+        "results/benchmarks/claims.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        runs=subpath(input.runs, parent=True),
+    shell:
+        f"python {SCRIPTS}/check_claims.py"
+        " --claims {input.claims:q} --runs {params.runs:q} --output {output} --log {log}"

@@ -6,6 +6,7 @@ chooses among them. Unknown keys are errors that name the file, the entry and th
 """
 
 from nmt.configuration.catalog import Catalog, load_catalog
+from nmt.configuration.claims import Claim, read_claims
 from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part, is_own_file
 from nmt.configuration.experiments import (
     CHECKPOINT_KEYS,
@@ -50,6 +51,7 @@ __all__ = [
     "Archive",
     "ByteNet",
     "Catalog",
+    "Claim",
     "Cleaning",
     "ConvS2S",
     "Corpus",
@@ -75,6 +77,7 @@ __all__ = [
     "load_catalog",
     "load_reproduction",
     "lookup",
+    "read_claims",
     "read_reproduction",
     "read_yaml",
     "validated",

@@ -26,7 +26,7 @@ from nmt.evaluation.metrics import METRICS
 # Folders of results beside a reproduction's own
 RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
 # Tables and targets that every reproduction has
-OF_ALL = ("all", "complexity", "corpora", "plan", "search")
+OF_ALL = ("all", "claims", "complexity", "corpora", "plan", "search")
 
 Seeds = Annotated[list[Seed], Field(min_length=1)]
 

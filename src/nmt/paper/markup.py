@@ -8,7 +8,10 @@ from html import escape
 import pandas as pd
 
 # Columns of words; numbers are aligned to the right.
-LEFT_ALIGNED = ("system", "device", "vocabulary", "split", "layer")
+LEFT_ALIGNED = (
+    *("system", "device", "vocabulary", "split", "layer"),
+    *("claim", "source", "experiment", "verdict", "command"),
+)
 # Bold cells, as Markdown writes them
 BOLD = re.compile(r"\*\*(.*)\*\*")
 # Where a header in LaTeX is broken, so that its column stays narrow

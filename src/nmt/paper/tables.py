@@ -172,7 +172,12 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     for metric in table.metrics:
         # A standard deviation is NaN with a single seed, and then so is the band.
         seeds, base_seeds = rows[f"{metric}_scored"], int(base[f"{metric}_scored"])
-        quantile = STUDENT_T[min(max(base_seeds - 2, 0), len(STUDENT_T) - 1)]
+        quantile = student_t(max(base_seeds - 1, 1))
         band = quantile * base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5
         rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= band
     return rows
+
+
+def student_t(freedom: int) -> float:
+    """Return the 97.5% quantile of Student's t distribution with so many degrees of freedom."""
+    return STUDENT_T[min(freedom, len(STUDENT_T)) - 1]

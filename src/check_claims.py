@@ -1,0 +1,25 @@
+"""Check what papers and lectures claim against measured runs, and write the ledger as Markdown."""
+
+import argparse
+from pathlib import Path
+
+from nmt import command
+from nmt.configuration import read_claims
+from nmt.files import write_text
+from nmt.paper.claims import claims_sheet
+from nmt.paper.markup import markdown
+from nmt.paper.results import RunFiles
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the ledger."""
+    sheet = claims_sheet(read_claims(args.claims), args.claims.parent, RunFiles(args.runs))
+    write_text(args.output, markdown(sheet))
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument("--claims", type=Path, required=True, help="a list of claims")
+    command.add_runs(parser)
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    command.run(main, parser)

@@ -1,0 +1,114 @@
+"""The ledger of claims: what papers and lectures say, and what small experiments measured."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from pandas.api.typing import SeriesGroupBy
+
+from nmt.configuration import Catalog, Claim, Reproduction, lookup, read_reproduction
+from nmt.errors import UserError
+from nmt.evaluation.metrics import METRICS
+from nmt.paper.markup import Sheet
+from nmt.paper.measurements import run_results
+from nmt.paper.results import RunFiles, find_runs
+from nmt.paper.tables import student_t
+
+VERDICTS = ("confirmed", "refuted", "not decided", "untested")
+
+
+def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) -> Sheet:
+    """Return a row for each claim: predicted, measured, verdict.
+
+    configuration: the folder of the reproductions. Raises UserError for a claim about rows that its
+    table does not have.
+    """
+    names = {claim.reproduction for claim in claims}
+    paths = {name: configuration / f"{name}.yaml" for name in names}
+    read = {name: read_reproduction(path, configuration) for name, path in paths.items()}
+    data = pd.DataFrame([measured(claim, *read[claim.reproduction], files) for claim in claims])
+    counts = data.verdict.value_counts().reindex(VERDICTS, fill_value=0)
+    notes = [
+        ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
+        "Difference: the first row's mean over seeds minus the second one's, and its 95% interval"
+        " by Student's t, from the standard deviation over the seeds of both rows or, where each"
+        " has one seed, of all rows of their table.",
+        "Confirmed: the whole interval has the predicted sign; refuted: it has the other one; not"
+        " decided: it has zero inside, or no row of the table has several seeds. Equal within a"
+        " bound: confirmed where the whole interval is inside the bound, refuted where it is"
+        " outside.",
+    ]
+    shown = data.drop(columns=["lowest", "highest"]).assign(
+        difference=[interval_text(*row) for row in data[["difference", "lowest", "highest"]].values]
+    )
+    return Sheet("Claims", [shown], data, notes)
+
+
+def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> dict:
+    """Return the columns of a claim."""
+    table = lookup(reproduction.tables, claim.table, "table", claim.claim)
+    for row in claim.rows:
+        if row not in table.experiments:
+            raise UserError(f"{claim.claim}: the table {claim.table} has no row {row}.")
+    runs = find_runs(files, reproduction, catalog, table.experiments)
+    scores = run_results(runs, table.split, [claim.metric])
+    valid = scores[(scores.stale == "") & scores[claim.metric].notna()]
+    of_rows = valid[valid.experiment.isin(claim.rows)].groupby("experiment")[claim.metric]
+    seeds = of_rows.count().reindex(claim.rows, fill_value=0)
+    means = of_rows.mean().reindex(claim.rows)
+    difference = means.iloc[0] - means.iloc[1]
+    band = half_width(of_rows, seeds)
+    if math.isnan(band):
+        band = half_width(valid.groupby("experiment")[claim.metric], seeds)
+    lowest, highest = difference - band, difference + band
+    bound = f" within {claim.within:g}" if claim.within else ""
+    return {
+        "claim": claim.claim,
+        "source": claim.source,
+        "experiment": f"`{claim.rows[0]}` − `{claim.rows[1]}`: {METRICS[claim.metric].label}",
+        "predicted": claim.predicted + bound,
+        "difference": difference,
+        "lowest": lowest,
+        "highest": highest,
+        "seeds": f"{seeds.iloc[0]}, {seeds.iloc[1]}",
+        "verdict": verdict(claim, difference, lowest, highest),
+        "command": f"`snakemake {claim.table} --configfile config/{claim.reproduction}.yaml`",
+    }
+
+
+def half_width(groups: SeriesGroupBy, seeds: pd.Series) -> float:
+    """Return half of the 95% interval of a difference of two means over so many seeds.
+
+    groups: numbers whose pooled standard deviation within groups is taken; NaN where no group has
+    two.
+    """
+    freedom = int((groups.count() - 1).sum())
+    if not freedom or not seeds.all():
+        return math.nan
+    variance = (groups.var() * (groups.count() - 1)).sum() / freedom
+    return student_t(freedom) * math.sqrt(variance * (1 / seeds).sum())
+
+
+def verdict(claim: Claim, difference: float, lowest: float, highest: float) -> str:
+    """Return one of VERDICTS; an interval of NaN decides nothing."""
+    if math.isnan(difference):
+        return "untested"
+    if claim.predicted == "equal":
+        confirmed = -claim.within < lowest and highest < claim.within
+        refuted = lowest > claim.within or highest < -claim.within
+    else:
+        confirmed, refuted = highest < 0, lowest > 0
+        if claim.predicted == "higher":
+            confirmed, refuted = refuted, confirmed
+    return "confirmed" if confirmed else "refuted" if refuted else "not decided"
+
+
+def interval_text(difference: float, lowest: float, highest: float) -> str:
+    """Return a difference with its interval: "+0.42 (+0.20 to +0.64)"."""
+    if math.isnan(difference):
+        return ""
+    text = f"{difference:+.2f}"
+    if not math.isnan(lowest):
+        text += f" ({lowest:+.2f} to {highest:+.2f})"
+    return text.replace("-", "−")
