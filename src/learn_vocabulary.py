@@ -5,7 +5,6 @@ are learned together, and FOLDER/SHA256SUMS.
 """
 
 import argparse
-from contextlib import nullcontext
 from pathlib import Path
 
 from nmt import command
@@ -15,10 +14,9 @@ from nmt.text.subwords import learn_pair, write_subwords
 
 
 def main(args: argparse.Namespace) -> None:
-    """Learn the subwords; the messages of sentencepiece go to the log."""
+    """Learn the subwords and write them."""
     vocabulary = load_catalog(args.catalog).vocabulary(args.vocabulary)
-    with open(args.log, "a", encoding="utf-8") if args.log else nullcontext() as log:
-        models = learn_pair(vocabulary, args.source, args.target, args.jobs, log)
+    models = learn_pair(vocabulary, args.source, args.target, args.jobs)
     with atomic_write(args.output) as temporary:
         temporary.mkdir()
         write_subwords(temporary, models)

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TextIO
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
@@ -139,23 +138,19 @@ def check_subwords(folder: Path, remedy: str) -> None:
             raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
 
 
-def learn_pair(
-    vocabulary: Vocabulary, source: Path, target: Path, jobs: int, log: TextIO | None = None
-) -> list[bytes]:
+def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int) -> list[bytes]:
     """Return the models of source and target; raises UserError as `learn` does."""
     if vocabulary.source_size is None:
-        return 2 * [learn(vocabulary, [source, target], jobs, log)]
+        return 2 * [learn(vocabulary, [source, target], jobs)]
     source_vocabulary = vocabulary.model_copy(update={"size": vocabulary.source_size})
-    return [learn(source_vocabulary, [source], jobs, log), learn(vocabulary, [target], jobs, log)]
+    return [learn(source_vocabulary, [source], jobs), learn(vocabulary, [target], jobs)]
 
 
-def learn(
-    vocabulary: Vocabulary, inputs: list[Path], jobs: int, log: TextIO | None = None
-) -> bytes:
+def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int) -> bytes:
     """Return the model of one vocabulary learned from preprocessed text files.
 
     The same text and size give the same model byte for byte, whatever the number of processes
-    `jobs`. The messages of sentencepiece go to `log`, or nowhere.
+    `jobs`.
 
     Raises UserError when there is no text, or the text has too many characters or too few subwords
     for the size.
@@ -174,17 +169,13 @@ def learn(
     if vocabulary.kind == "wordpiece":
         return learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
     if vocabulary.kind == "unigram":  # learns from whole lines
-        return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text", log)
+        return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text")
     counted = (f"{word}\t{count}" for word, count in words.items())
-    return train_sentencepiece(vocabulary, characters, counted, "tsv", log)
+    return train_sentencepiece(vocabulary, characters, counted, "tsv")
 
 
 def train_sentencepiece(
-    vocabulary: Vocabulary,
-    characters: list[str],
-    lines: Iterable[str],
-    form: str,
-    log: TextIO | None,
+    vocabulary: Vocabulary, characters: list[str], lines: Iterable[str], form: str
 ) -> bytes:
     """Return the model that sentencepiece learns from the lines, which contains all the characters.
 
@@ -198,8 +189,7 @@ def train_sentencepiece(
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=model,
-            logstream=log,
-            minloglevel=2 if log is None else 0,
+            minloglevel=2,
             model_type=vocabulary.kind,
             vocab_size=vocabulary.size,
             # Normalization is done before, by nmt.text.preprocessing.
