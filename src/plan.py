@@ -16,7 +16,6 @@ import torch
 from nmt.configuration import Catalog, Experiment, Reproduction, read_reproduction, read_yaml
 from nmt.data.tokens import ParallelTokens
 from nmt.device import choose_device, set_threads
-from nmt.files import write_text
 from nmt.models.size import size
 from nmt.training.machine import device_name
 from nmt.training.speed import Speed, measure
@@ -65,7 +64,6 @@ def main(args: argparse.Namespace) -> None:
         f" {sums['hours here'] / args.at_once:.2f} hours.\n"
     )
     print(text, end="")
-    write_text(args.output, text)
 
 
 def trainings(reproduction: Reproduction, catalog: Catalog) -> Counter[str]:
@@ -113,5 +111,4 @@ if __name__ == "__main__":
     parser.add_argument(
         "--at-once", type=command.whole_number(1), default=1, help="trainings side by side"
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the table")
     command.run(main, parser)

@@ -16,13 +16,8 @@ Number = TypeVar("Number", int, float)
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """Return a parser with --log, which all scripts share.
-
-    Options must be spelled out: abbreviations are errors.
-    """
-    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    parser.add_argument("--log", type=Path, metavar="FILE", help="also write messages to this file")
-    return parser
+    """Return a parser whose options must be spelled out: abbreviations are errors."""
+    return argparse.ArgumentParser(description=description, allow_abbrev=False)
 
 
 def add_experiment(parser: argparse.ArgumentParser) -> None:
@@ -117,24 +112,27 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     args = parser.parse_args()
     # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", force=True)
+    for level, name in {logging.INFO: "", logging.WARNING: "warning: "}.items():
+        logging.addLevelName(level, name)
+    logging.addLevelName(logging.ERROR, "error: ")
+    date = "%(asctime)s " if "NMT_LOG" in os.environ else ""  # set by the rules, see there
+    form = f"{date}%(levelname)s%(message)s"
+    logging.basicConfig(level=logging.INFO, format=form, datefmt="%Y-%m-%d %H:%M:%S", force=True)
     code = 1
     try:
-        if args.log:
-            add_log(args.log)
         keep_inputs(vars(args))
         result = main(args) or 0
         sys.stdout.flush()
         code = result
     except UserError as error:
-        logging.error(f"error: {error}")
+        logging.error(error)
     except KeyboardInterrupt:
-        logging.error("interrupted: run the same command again.")
+        logging.info("interrupted: run the same command again.")
         code = 130
     except BrokenPipeError:
         pass  # The reader of standard output has exited, as in `translate.py | head`.
     except OSError as error:
-        logging.error(f"error: {explain(error)}")
+        logging.error(explain(error))
     except Exception:
         logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
     try:
@@ -170,14 +168,6 @@ def explain(error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"{path} is a folder: give a file."
     return f"{error.strerror or error}{where}."
-
-
-def add_log(path: Path) -> None:
-    """Write messages with date and time to the end of a file, too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = logging.FileHandler(path, encoding="utf-8")
-    file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-    logging.getLogger().addHandler(file)
 
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:

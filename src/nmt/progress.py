@@ -1,6 +1,8 @@
-"""Progress of long steps: a bar on a terminal, a line every 30 seconds in the log."""
+"""Progress of long steps: a bar on a terminal, a line now and then in the log."""
 
 import logging
+import math
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -9,7 +11,8 @@ from typing import TypeVar
 from tqdm import tqdm
 
 SECONDS_BETWEEN_LOG_LINES = 30
-LOG_LINE = "{desc}: {n_fmt} of {total_fmt}{unit}, {rate_fmt}{postfix}"
+LOG_LINE = "{desc}: {n_fmt} of {total_fmt}{unit}, {remaining} left{postfix}, {rate_fmt}"
+LOG_LINE_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}{postfix}, {rate_fmt}"
 
 Item = TypeVar("Item")
 
@@ -17,7 +20,7 @@ Item = TypeVar("Item")
 class Progress(tqdm):
     """A counter of `total` units of work, shown as a bar and in the log.
 
-    Call `update(n, **shown)` after every n units, and `close` at the end.
+    Call `update(n)` after every n units, `show(name=value)` now and then, and `close` at the end.
 
     total: None when it is not known.
     completed: units that were done before, which do not count in the rate.
@@ -35,7 +38,8 @@ class Progress(tqdm):
         quiet: bool = False,
     ):
         self.shows_bar = sys.stderr.isatty() and not quiet
-        self.last_log_time = time.monotonic()
+        self.begun = self.last_log_time = time.monotonic()
+        self.shown: dict[str, object] = {}
         super().__init__(
             desc=description, total=total, unit=f" {unit}", initial=completed, leave=False
         )
@@ -44,15 +48,26 @@ class Progress(tqdm):
         """Draw the bar, on a terminal."""
         return self.shows_bar and super().display(*args, **kwargs)
 
-    def update(self, n: int = 1, **shown: object) -> None:
-        """Count `n` more units; show values such as `loss=1.2`, or those of the last update."""
-        if shown:
-            self.set_postfix(shown, refresh=False)
+    def update(self, n: int = 1) -> None:
+        """Count `n` more units."""
         super().update(n)
         now = time.monotonic()
-        if now - self.last_log_time >= SECONDS_BETWEEN_LOG_LINES:
-            self.last_log_time = now
-            logging.info(self.format_meter(**self.format_dict | {"bar_format": LOG_LINE}))
+        # Where the log is what is seen of a step, it has more lines in the first minutes.
+        pause = 1 + (now - self.begun) / 10 if "NMT_LOG" in os.environ else math.inf
+        if now - self.last_log_time >= min(pause, SECONDS_BETWEEN_LOG_LINES):
+            self.log()
+
+    def show(self, **values: object) -> None:
+        """Show values such as `dev_BLEU=31.2`, and go on to show the latest of others."""
+        self.shown |= values
+        texts = (f"{name.replace('_', ' ')} {value}" for name, value in self.shown.items())
+        self.set_postfix_str(", ".join(texts), refresh=False)
+
+    def log(self) -> None:
+        """Write a line to the log."""
+        self.last_log_time = time.monotonic()
+        line = LOG_LINE if self.total else LOG_LINE_WITHOUT_TOTAL
+        logging.info(self.format_meter(**self.format_dict | {"bar_format": line}))
 
 
 def progress(

@@ -29,11 +29,9 @@ def planned(tmp_path_factory, run_script):
         "reproduction": ROOT / "tests/workflow/tiny/reproduction.yaml",
         "corpora": folder / "corpora",
         "at-once": 2,
-        "output": folder / "plan.md",
     }
     process = run_script("plan", *(f"--{name}={value}" for name, value in options.items()))
     assert process.returncode == 0, process.stderr
-    assert (folder / "plan.md").read_text(encoding="utf-8") == process.stdout
     lines = [line.strip("|").split("|") for line in process.stdout.splitlines() if "|" in line]
     header, _, *rows = [[cell.strip().replace(",", "") for cell in line] for line in lines]
     return folder, pd.DataFrame(rows, columns=[cell.strip() for cell in header]).set_index("row")

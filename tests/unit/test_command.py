@@ -77,8 +77,3 @@ def test_a_script_that_is_stopped_leaves_nothing(end, tmp_path):
     )
     assert process.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
-
-
-def test_messages_go_to_the_log_too(end, tmp_path):
-    end("raise UserError('this is wrong.')", "--log", "new/log")
-    assert (tmp_path / "new" / "log").read_text().endswith(" error: this is wrong.\n")

@@ -70,6 +70,17 @@ def test_an_edited_file_is_read_again(extracted):
         path.write_bytes(before)
 
 
+def test_a_date_in_the_future_is_named_with_what_to_do(extracted):
+    path = extracted / "data" / "train.en"
+    os.utime(path, (2**32, 2**32))
+    try:
+        process = dry_run(extracted, *RAW, configuration=MINE)
+    finally:
+        os.utime(path)
+    assert process.returncode == 1
+    assert "touch data/train.en" in process.stdout
+
+
 def test_what_is_held_out_can_be_changed(extracted):
     path = extracted / "config" / "corpora.yaml"
     before = path.read_text(encoding="utf-8")

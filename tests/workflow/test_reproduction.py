@@ -3,8 +3,10 @@ repository.
 """
 
 import base64
+import csv
 import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ import torch
 from nmt.models.weights import load_tensors
 from nmt.paper.figures import FIGURES
 from tests.support.workflows import (
+    TINY,
+    command,
     copy_repository,
     environment,
     planned_jobs,
@@ -223,11 +227,49 @@ def test_a_table_on_request_is_made_when_asked_for(made):
     assert not any(job.startswith(("train ", "translate ")) for job in jobs)
 
 
+def test_the_best_model_is_offered(made):
+    with open(made / "results/tiny/tables/systems.csv", encoding="utf-8", newline="") as file:
+        scores = {row["experiment"]: row["bleu"] for row in csv.DictReader(file)}
+    best = max(ROWS, key=lambda row: float(scores[row]))
+    with restored(made / "results/tiny/tables/systems.md"):
+        process = snakemake(made, "--forcerun", "make_table")
+    assert f"--model results/runs/tiny/{best}/seed-1/model\n" in process.stdout
+    assert TINY in process.stdout.split("# Three systems")[1]
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_stopped_snakemake_stops_trainings_and_says_so_last(made, by_hand):
+    training = "results/runs/tiny/tiny-seq2seq+updates-100000/seed-1/training.json"
+    options = ("--logger", "nmt", "--config", "updates=100000", "--configfile", TINY)
+    process = subprocess.Popen(
+        command(training, "--cores", 1, *options),
+        cwd=made,
+        env=environment(made),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+    while "training: " not in process.stdout.readline():
+        assert process.poll() is None
+    if by_hand:
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.terminate()
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "tiny-seq2seq+updates-100000/seed-1: stopped at update " in printed.splitlines()[-1]
+    assert max(map(len, printed.splitlines())) < 200  # no commands
+    state = (made / training).parent.glob("state-*/state.safetensors")
+    assert len(list(state)) == 1
+
+
 def test_an_error_is_said_last(made):
     model = made / "results/runs/tiny/tiny-seq2seq/seed-1/model/model.safetensors"
     with restored(model):
         model.write_bytes(model.read_bytes()[:-1])
-        process = snakemake(made, "results/runs/tiny/tiny-seq2seq/seed-1/dev.sweep.json")
+        target = "results/runs/tiny/tiny-seq2seq/seed-1/dev.sweep.json"
+        process = snakemake(made, target, "--logger", "nmt")
     assert process.returncode == 1
     sentence, log = process.stdout.splitlines()[-2:]
     assert str(model.relative_to(made)) in sentence

@@ -127,6 +127,32 @@ def test_a_mistake_is_one_sentence_with_the_file(clone, old, new, named):
     assert "Traceback" not in process.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "configuration", "said"),
+    [
+        ([], "config/missing.yaml", "config/missing.yaml"),
+        ([], "broken.yaml", "line 2"),
+        (["sistems"], TINY, "sistems"),
+        (["--directory", "a {brace}"], TINY, "a {brace} has a brace"),
+    ],
+)
+def test_what_snakemake_refuses_is_one_sentence(clone, arguments, configuration, said):
+    (clone / "broken.yaml").write_text("name: x\n  corpus: [1\n", encoding="utf-8")
+    process = dry_run(clone, "--logger=nmt", *arguments, configuration=configuration)
+    assert process.returncode == 1
+    assert said in process.stdout.splitlines()[-1]
+    assert "Traceback" not in process.stdout
+    assert '  File "' not in process.stdout
+
+
+def test_a_dry_run_ends_with_the_trainings(clone):
+    process = dry_run(clone, "--logger", "nmt")
+    assert process.returncode == 0, process.stdout
+    _, trainings = process.stdout.split(" of them trainings:\n")
+    names = ["tiny-rnnsearch", "tiny-seq2seq", "tiny-transformer"]
+    assert sorted(trainings.splitlines()) == [f"{name}, seed 1" for name in names]
+
+
 def test_the_default_configuration_can_be_changed_key_by_key(clone):
     process = run(clone, "snakemake", "--dry-run", "--config", "corpus=demmo", "name=demo-2")
     assert "config/demo.yaml" in process.stderr

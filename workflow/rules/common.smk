@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import time
 
 from snakemake.exceptions import WorkflowError
 
@@ -11,6 +12,8 @@ from nmt.environment import SETTINGS
 from nmt.errors import UserError
 from nmt.paper.figures import FIGURES, file_name
 
+# Standard error of every job goes to its log, with dates; what is seen is read there by the logger.
+SETTINGS |= {"NMT_LOG": 1}
 shell.prefix("".join(f"export {name}={value}; " for name, value in SETTINGS.items()))
 
 
@@ -19,15 +22,20 @@ def in_repository(path):
     return str(path if Path.cwd() == ROOT else ROOT / path)
 
 
+CONFIGURATION = " with ".join(map(os.path.relpath, workflow.configfiles))
 try:
     for file in workflow.configfiles:
         read_yaml(Path(file), dict)  # refuses a key that is there twice
-    REPRODUCTION, CATALOG = load_reproduction(
-        config, " with ".join(map(os.path.relpath, workflow.configfiles)), ROOT
-    )
+    REPRODUCTION, CATALOG = load_reproduction(config, CONFIGURATION, ROOT)
 except UserError as error:
     raise WorkflowError(str(error)) from None
 CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
+OWN_FILES = [in_repository(Path(f)) for split in CORPUS.splits for f in CORPUS.own_files_of(split)]
+for path in map(Path, [ROOT, Path.cwd(), *OWN_FILES]):
+    if set("{}") & set(str(path)):
+        raise WorkflowError(f"{path} has a brace, which snakemake takes for its own: rename it.")
+    if path.is_file() and path.stat().st_mtime > time.time():
+        raise WorkflowError(f"{path} has a date in the future: `touch {shlex.quote(str(path))}`.")
 # Scripts are called by their path, so that --directory may name any folder.
 SCRIPTS = shlex.quote(in_repository("src"))
 LAUNCH = shlex.quote(in_repository("workflow/launch.sh"))

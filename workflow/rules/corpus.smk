@@ -29,7 +29,7 @@ if CORPUS.generated:
             f"python {SCRIPTS}/generate.py"
             " --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
             " --source-language {params.source} --target-language {params.target}"
-            " --output {params.folder} --log {log}"
+            " --output {params.folder} 2>> {log}"
 
 else:
 
@@ -56,7 +56,7 @@ else:
         shell:
             f"python {SCRIPTS}/download.py"
             f" --catalog {CATALOG_FOLDER} {MIRROR}"
-            " --corpus {params.corpus} --archive {wildcards.archive} --output {output} --log {log}"
+            " --corpus {params.corpus} --archive {wildcards.archive} --output {output} 2>> {log}"
 
     rule extract_text:
         input:
@@ -82,7 +82,7 @@ else:
             " --corpus {wildcards.corpus} --split {wildcards.split} --archives results/downloads"
             " --test-sources {input.held_back_sources} --test-targets {input.held_back_targets}"
             " --source {output.source} --target {output.target} --counts {output.counts}"
-            " --log {log}"
+            " 2>> {log}"
 
 
 # Vocabularies that ask for the same steps share the text.
@@ -103,4 +103,4 @@ rule normalize_text:
     shell:
         f"python {SCRIPTS}/normalize.py"
         " --language {wildcards.language} --steps {params.steps} --input {input} --output {output}"
-        " --jobs {threads} --log {log}"
+        " --jobs {threads} 2>> {log}"

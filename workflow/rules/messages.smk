@@ -1,11 +1,16 @@
-# What is checked before the first job of a cluster, and what is said after the last one.
-import atexit
+# What is done before the first job, and what is said after the last one.
+import csv
+import math
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
+import psutil
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 STARTED = time.time()
 
@@ -52,46 +57,58 @@ def refuse_to_start_twice():
 
 
 def say_what_was_made():
-    """Print the scores of the first table, as far as they fit, and where everything is."""
+    """Print the plan, or the first table's scores as far as they fit, and where everything is."""
     folder = Path("results") / REPRODUCTION.name
+    plan = folder / "plan.md"
+    if plan.exists() and plan.stat().st_mtime >= STARTED:
+        print(plan.read_text(encoding="utf-8"), end="")
     table = folder / "tables" / f"{FIRST_TABLE}.md"
     if not table.exists() or table.stat().st_mtime < STARTED:
         return
-    model = Path(first_seed("model", single_models(ROWS))[-1])
     title, scores = table.read_text(encoding="utf-8").split("\n\n")[:2]
     rows = scores.splitlines()
     end = rows[0].rfind("|", 0, shutil.get_terminal_size(fallback=(200, 24)).columns) + 1
     cut = "\n".join(row[:end] for row in rows)
     print(
         f"\n{title}\n\n{cut}\n\n"
-        f"Tables, figures: {folder}/tables, {folder}/figures\n"
-        "Models:  results/runs, each with a README.md\n"
-        f"Try one: python src/explore.py --model {model}\n"
+        f"Made by {CONFIGURATION}: tables, figures in {folder}, models in results/runs\n"
+        f"Try the best: python src/explore.py --model {best_model(table.with_suffix('.csv'))}\n"
         f"All on one page: {folder}/index.html",
         file=sys.stderr,
     )
 
 
-def say_what_went_wrong():
-    """Print the sentence with which each script failed, after all that snakemake prints."""
-    logs = {}
-    for path in sorted(Path("results/logs").rglob("*.log")):
-        if path.stat().st_mtime >= STARTED:
-            last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
-            if last and " error: " in last[0]:
-                logs.setdefault(last[0].partition(" error: ")[2], path)
-    for sentence, path in logs.items():
-        atexit.register(print, f"\n{sentence}\n({path})", file=sys.stderr)
+def best_model(table):
+    """Return the model folder of the row, no ensemble, with the best value in its first metric."""
+    metric = REPRODUCTION.tables[FIRST_TABLE].metrics[0]
+    sign = -1 if metric in ("perplexity", "ter") else 1
+    with open(table, encoding="utf-8", newline="") as file:
+        runs = [row for row in csv.DictReader(file) if row["kind"] == "run"]
+    values = {row["experiment"]: row[metric] for row in runs}
+    rows = single_models(ROWS)
+    best = max(rows, key=lambda row: sign * float(values.get(row) or -sign * math.inf))
+    return first_seed("model", [best])[0]
+
+
+def stop_jobs():
+    """End the running jobs of this machine, as Ctrl-C does, where snakemake gets a SIGTERM.
+
+    Alone it would start no more, and wait for these, trainings too, for as long as they take.
+    """
+    logger.info("Terminating the running jobs.")
+    for process in psutil.Process().children(recursive=True):
+        if "python" in process.name():  # not the shells around them, which would not wait
+            process.terminate()
 
 
 onstart:
     if not workflow.local_exec:
         check_cluster()
+    start_no_more = signal.getsignal(signal.SIGTERM)
+    signal.signal(
+        signal.SIGTERM, lambda *_: (start_no_more(), threading.Thread(target=stop_jobs).start())
+    )
 
 
 onsuccess:
     say_what_was_made()
-
-
-onerror:
-    say_what_went_wrong()

@@ -16,7 +16,7 @@ rule make_explorer:
         title=lambda wildcards: REPRODUCTION.title,
     shell:
         f"python {SCRIPTS}/explore.py"
-        " --recorded {input} --title {params.title:q} --output {output} --log {log}"
+        " --recorded {input} --title {params.title:q} --output {output} 2>> {log}"
 
 
 rule make_translations_page:
@@ -41,7 +41,7 @@ rule make_translations_page:
         f"python {SCRIPTS}/browse.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --table {wildcards.table}"
         " --translations {input.translations} --source {input.source}"
-        " --references {input.references} --output {output} --log {log}"
+        " --references {input.references} --output {output} 2>> {log}"
 
 
 rule make_index:
@@ -63,7 +63,7 @@ rule make_index:
         titles=titles,
     shell:
         f"python {SCRIPTS}/publish.py --catalog {CATALOG_FOLDER}"
-        " --reproduction {input.configuration} --output {output} --log {log}"
+        " --reproduction {input.configuration} --output {output} 2>> {log}"
 
 
 # `sha256sum --check` verifies a copy of the results with it. The index comes last of all else.

@@ -47,7 +47,7 @@ rule test_significance:
         f"python {SCRIPTS}/compare.py"
         " --translations {input.translations} --names {params.names}"
         " --references {input.references} --target-language {params.language}"
-        " --metrics {params.metrics} --output {output} --log {log}"
+        " --metrics {params.metrics} --output {output} 2>> {log}"
 
 
 rule make_table:
@@ -81,7 +81,7 @@ rule make_table:
         f"python {SCRIPTS}/typeset.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --table {wildcards.table} {params.significance}"
         " --csv {output.csv} --markdown {output.markdown} --html {output.html}"
-        " --latex {output.latex} --log {log}"
+        " --latex {output.latex} 2>> {log}"
 
 
 rule draw_figure:
@@ -111,7 +111,7 @@ rule draw_figure:
     shell:
         f"python {SCRIPTS}/plot.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --table {params.table} --figure {params.figure}"
-        " --png {output.png} --pdf {output.pdf} --csv {output.csv} --log {log}"
+        " --png {output.png} --pdf {output.pdf} --csv {output.csv} 2>> {log}"
 
 
 # What papers claim, against the runs that are kept with the repository.
@@ -131,4 +131,4 @@ rule claims:
         runs=subpath(input.runs, parent=True),
     shell:
         f"python {SCRIPTS}/check_claims.py"
-        " --claims {input.claims:q} --runs {params.runs:q} --output {output} --log {log}"
+        " --claims {input.claims:q} --runs {params.runs:q} --output {output} 2>> {log}"

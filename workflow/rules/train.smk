@@ -38,7 +38,7 @@ rule train:
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
-        " --device-tokens {resources.device_tokens} --compile {resources.compile} --log {log}"
+        " --device-tokens {resources.device_tokens} --compile {resources.compile} 2>> {log}"
 
 
 rule average_checkpoints:
@@ -62,7 +62,7 @@ rule average_checkpoints:
         f"python {SCRIPTS}/average.py --catalog {CATALOG_FOLDER}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment}"
         " --checkpoints {input.checkpoints} --training {input.training}"
-        " --subwords {input.subwords} --output {output} --log {log}"
+        " --subwords {input.subwords} --output {output} 2>> {log}"
 
 
 rule measure_perplexity:
@@ -83,7 +83,7 @@ rule measure_perplexity:
     shell:
         f"python {SCRIPTS}/perplexity.py"
         " --model {input.model} --tokens {input.tokens} --output {output}"
-        " --threads {threads} --gpus {resources.gpu} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} 2>> {log}"
 
 
 # How far gradients reach, for a figure: the norm of each layer's, before and after training.
@@ -104,7 +104,7 @@ rule measure_gradients:
     shell:
         f"python {SCRIPTS}/measure_gradients.py"
         " --model {input.model} --tokens {input.tokens} --seed {wildcards.seed}"
-        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} 2>> {log}"
 
 
 # What the trainings will take, before they run. Without outputs, as it may be asked again.
@@ -126,5 +126,5 @@ rule plan:
     shell:
         f"python {SCRIPTS}/plan.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --corpora results/corpora"
-        " --threads {params.threads} --at-once {params.at_once} --output {params.report}"
-        " --log {log}"
+        " --threads {params.threads} --at-once {params.at_once} > {params.report}"
+        " 2>> {log}"

@@ -19,7 +19,7 @@ rule translate:
     shell:
         f"python {SCRIPTS}/translate.py"
         " --model {input.models} --input {input.source} --output {output}"
-        " --threads {threads} --gpus {resources.gpu} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} 2>> {log}"
 
 
 rule score:
@@ -41,7 +41,7 @@ rule score:
         f"python {SCRIPTS}/score.py"
         " --translations {input.translations} --references {input.references}"
         " --sources {input.sources} --target-language {params.language} --output {output}"
-        " --log {log}"
+        " 2>> {log}"
 
 
 # Scores of the dev set by beam and length penalty, for the figure and the table `search`
@@ -64,7 +64,7 @@ rule sweep_search:
     shell:
         f"python {SCRIPTS}/sweep.py"
         " --model {input.model} --source {input.source} --references {input.references}"
-        " --output {output} --threads {threads} --gpus {resources.gpu} --log {log}"
+        " --output {output} --threads {threads} --gpus {resources.gpu} 2>> {log}"
 
 
 rule record_attention:
@@ -86,4 +86,4 @@ rule record_attention:
     shell:
         f"python {SCRIPTS}/attend.py"
         " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
-        " --threads {threads} --gpus {resources.gpu} --output {output} --log {log}"
+        " --threads {threads} --gpus {resources.gpu} --output {output} 2>> {log}"

@@ -19,7 +19,7 @@ rule learn_vocabulary:
     shell:
         f"python {SCRIPTS}/learn_vocabulary.py --catalog {CATALOG_FOLDER}"
         " --vocabulary {wildcards.vocabulary} --source {input.source} --target {input.target}"
-        " --output {output} --jobs {threads} --log {log}"
+        " --output {output} --jobs {threads} 2>> {log}"
 
 
 rule binarize:
@@ -45,4 +45,4 @@ rule binarize:
         " --corpus {wildcards.corpus} --vocabulary {wildcards.vocabulary}"
         " --subwords {input.subwords} --split {wildcards.split}"
         " --source {input.source} --target {input.target}"
-        " --output {output} --jobs {threads} --log {log}"
+        " --output {output} --jobs {threads} 2>> {log}"

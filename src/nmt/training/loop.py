@@ -116,8 +116,7 @@ class TrainingLoop:
                     # torchrun ends all ranks with one, and the first may still be writing.
                     self.group.barrier()
                     logging.info(
-                        f"stopped at update {counters.update}, all saved: run the same command to"
-                        " go on."
+                        f"stopped at update {counters.update}, all saved; the same command goes on."
                     )
                     raise Stopped(by_hand)
                 self.progress.update()
@@ -182,8 +181,8 @@ class TrainingLoop:
             tokens_per_second=speed,
             mfu=(counters.flops - before.flops) / device_seconds / self.machine.peak,
         )
-        shown = {name: f"{value:.3f}" for name, value in means.items()}
-        self.progress.update(0, **shown, tokens_per_second=speed)
+        if means:
+            self.progress.show(loss=f"{means['loss']:.3f}")
         self.logged = replace(counters)
 
     def validate(self) -> None:
@@ -196,8 +195,11 @@ class TrainingLoop:
         if with_bleu and self.group.is_main:
             scores["dev_bleu"] = self.validation.bleu(model)
         self.metrics.write(counters.update, **scores)
-        line = {"update": counters.update, **scores}
-        logging.info(", ".join(f"{key} {value:.5g}" for key, value in line.items()))
+        if "dev_bleu" in scores:
+            self.progress.show(dev_BLEU=f"{scores['dev_bleu']:.2f}")
+        elif not interval:
+            self.progress.show(dev_perplexity=f"{scores['dev_perplexity']:.2f}")
+        self.progress.log()
         counters.record_dev_nll(nll)
         if self.group.is_main:
             self.folder.keep_checkpoint(self.trainer, counters)
