@@ -81,6 +81,7 @@ class LogHandler(LogHandlerBase):
         self.trainings: list[str] = []
         self.failures: list[str] = []
         self.last_said = ""
+        self.is_stopping = False
         self.ended = threading.Event()
         threading.Thread(target=self.look, daemon=True).start()
 
@@ -116,6 +117,7 @@ class LogHandler(LogHandlerBase):
     def emit(self, record: LogRecord) -> None:
         """Show a record of snakemake."""
         event, fields, text = getattr(record, "event", None), vars(record), record.getMessage()
+        self.is_stopping |= text.startswith("Terminating")
         is_quiet = self.common_settings.quiet and record.levelname == "INFO"
         if event == LogEvent.RUN_INFO:
             self.total = fields["stats"]["total"]
@@ -149,7 +151,8 @@ class LogHandler(LogHandlerBase):
         self.tell(job)
         words = job.latest
         if not words.startswith(LAST_WORDS):
-            words = f"error: {fields['rule_msg'] or 'it ended early.'}"
+            reason = fields["rule_msg"] or "it ended early."
+            words = f"interrupted: {reason}" if self.is_stopping else f"error: {reason}"
         log = f"\n({', '.join(fields['log'])})" if words.startswith("error: ") else ""
         self.failures.append(f"{job.name}: {words}{log}")
         self.say(self.failures[-1])

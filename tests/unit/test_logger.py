@@ -121,6 +121,13 @@ def test_a_stopped_training_is_no_error_and_its_state_is_the_last_line(workflow,
     assert last == "demo-transformer/seed-1: stopped at update 443, all saved."
 
 
+def test_what_ends_without_a_word_while_snakemake_stops_is_no_error(workflow, capfd):
+    handler, _ = workflow()
+    send(handler, None, "Terminating processes on user request.")
+    fail(handler)
+    assert "error" not in capfd.readouterr().err
+
+
 def test_a_home_that_cannot_be_written_is_named_with_what_to_do(tmp_path):
     file = tmp_path / "a file"
     file.touch()
