@@ -288,17 +288,6 @@ def test_search_is_swept_when_asked_for(made):
     assert jobs == {"sweep_search", "draw_figure", "make_table", "search"}
 
 
-def test_status_prints_a_line_a_run(made):
-    process = subprocess.run(
-        [sys.executable, "src/status.py"], cwd=made, capture_output=True, encoding="utf-8"
-    )
-    assert process.returncode == 0
-    lines = [line for line in process.stdout.splitlines() if line.startswith("tiny/")]
-    assert [line.split()[:6] for line in lines] == [
-        [f"tiny/{row}/seed-1", "done", "update", "20", "of", "20"] for row in sorted(ROWS)
-    ]
-
-
 def test_the_report_is_one_file_with_all_in_it(made):
     process = snakemake(made, "--report", "report.html")
     assert process.returncode == 0, process.stdout
