@@ -87,7 +87,11 @@ def test_parsing_changes_nothing(clone, tmp_path):
 
 
 def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
-    slurm = ("--workflow-profile", "profiles/slurm", "--executor", "slurm")
+    profile = yaml.safe_load((clone / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+    del profile["logger"]  # all words of snakemake's own
+    (clone / "wordy").mkdir()
+    (clone / "wordy/config.yaml").write_text(yaml.safe_dump(profile), encoding="utf-8")
+    slurm = ("--workflow-profile", "wordy", "--executor", "slurm")
     process = dry_run(clone, *slurm, configuration="config/wmt14-en-de.yaml")
     assert process.returncode == 0, process.stdout
     blocks = re.findall(r"^ *rule (\w+):\n((?: +\w.*\n)*)", process.stdout, re.MULTILINE)
@@ -100,7 +104,6 @@ def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
     groups = re.findall(r"Group job (\S+) ", process.stdout)
     assert sorted(groups) == ["evaluate"] * 25 + ["tabulate"]
     rules = {rule for rule, _ in blocks}
-    profile = yaml.safe_load((clone / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
     named = {*profile["groups"], *profile["set-resources"], *profile["set-threads"]}
     assert named - rules <= {"sweep_search", "plan"}
 
