@@ -1,6 +1,7 @@
 """Losses of updates in float64, learned by one process or by several."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,26 +25,19 @@ UPDATES = 20  # more than two epochs
 SOURCE_LOSS = {"decoder-only": [[0, 1.0], [UPDATES, 0.0]]}  # a weight that changes meanwhile
 
 
-def torchrun(processes: int) -> list[str]:
+def together(processes: int) -> list[str]:
     """Return the command that starts a program in so many processes."""
-    return [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        f"--nproc-per-node={processes}",
-        # SIGUSR1 too, which would end torchrun alone and leave the processes running
-        "--signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1",
-    ]
+    return ["sh", str(ROOT / "workflow" / "launch.sh"), str(processes), "1", "1"]
 
 
 def losses(processes: int) -> dict[str, list[float]]:
     """Return the losses of KINDS by update: this script is started, alone or by torchrun."""
-    started = torchrun(processes) if processes > 1 else [sys.executable]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "losses.json"
-        command = [*started, "-m", "tests.system.learn_in_parts", output]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {"PYTHONPATH": paths}
+        command = [*together(processes), __file__, output]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
         return json.loads(output.read_text())
 
 

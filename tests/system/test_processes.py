@@ -15,7 +15,7 @@ from nmt.files import read_json
 from nmt.models.weights import load_tensors
 from tests.support.killed_trainings import LONGEST, last_update, wait_for
 from tests.support.tiny_training import arguments, prepare
-from tests.system.learn_in_parts import KINDS, losses, torchrun
+from tests.system.learn_in_parts import KINDS, losses, together
 
 
 @cache
@@ -36,7 +36,7 @@ def two_processes(folder: Path, root: Path, run: Path) -> Iterator[subprocess.Po
     """Start train.py with two processes, and yield half way through its updates."""
     train = [root / "src" / "train.py", *arguments(folder, run, device_tokens=500)]
     with subprocess.Popen(
-        [*torchrun(2), *train], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*together(2), *train], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         wait_for(lambda: last_update(run) >= 20 or process.poll() is not None)
         yield process
@@ -77,9 +77,14 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_pat
         torch.testing.assert_close(tensor, expected[name], rtol=0, atol=1e-3)
 
 
-def test_a_process_that_dies_takes_the_others_with_it(folder, root, tmp_path):
+def test_processes_hear_this_machine_alone_and_one_that_dies_takes_the_others_with_it(
+    folder, root, tmp_path
+):
     run = tmp_path / "run"
     with two_processes(folder, root, run) as process:
+        ranks = [number_of(run, rank) for rank in (0, 1)]
+        listening = [where for number in [process.pid, *ranks] for where in addresses(number)]
+        assert set(listening) == {"0100007F"}  # 127.0.0.1
         os.kill(number_of(run, 1), signal.SIGKILL)
         output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode != 0
@@ -97,3 +102,13 @@ def number_of(run: Path, rank: int) -> int:
         if str(run).encode() in words and f"LOCAL_RANK={rank}".encode() in variables:
             return int(process.name)
     raise AssertionError(f"there is no process {rank}")
+
+
+def addresses(process: int) -> Iterator[str]:
+    """Yield the addresses at which a process listens, as /proc/net has them."""
+    opened = {os.readlink(file) for file in Path(f"/proc/{process}/fd").iterdir()}
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in opened:
+                yield fields[1].partition(":")[0]

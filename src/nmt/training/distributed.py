@@ -1,22 +1,20 @@
 """The processes that train together, as torchrun or srun starts them; without these there is one.
 
-On one machine:
-    python -m torch.distributed.run --standalone --nproc-per-node=N
-    --signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1 -- src/train.py ...
-In a SLURM job:
-    srun --kill-on-bad-exit=1 --nodes=M --ntasks=N --cpus-per-task=T python src/train.py ...
-
-Without the -- torchrun takes --log for its own; a signal that it does not handle ends it alone.
+workflow/launch.sh says how. torchrun's are on one machine, and nobody else can reach them; those of
+srun trust the network between their nodes.
 """
 
 import logging
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -89,7 +87,7 @@ def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
         yield ProcessGroup(device)
         return
     # gloo for tensors on the CPU, NCCL for those on a GPU
-    dist.init_process_group(timeout=LONGEST_WAIT)
+    dist.init_process_group(timeout=LONGEST_WAIT, **meeting_of_torchrun())
     group = ProcessGroup(device, dist.get_rank(), dist.get_world_size())
     if not group.is_main:
         logging.getLogger().setLevel(logging.ERROR)
@@ -102,6 +100,24 @@ def process_group(gpus: int = 0) -> Iterator[ProcessGroup]:
             "another process of this training has ended, or does not answer: its message says why."
         ) from error
     dist.destroy_process_group()
+
+
+def meeting_of_torchrun() -> dict[str, Any]:
+    """Return arguments for processes that torchrun started, {} for others: to meet in a file.
+
+    It is in torchrun's folder, which only its user can read, and they talk on the loopback device.
+    """
+    if "TORCHELASTIC_ERROR_FILE" not in os.environ:
+        return {}
+    loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
+    os.environ.update(GLOO_SOCKET_IFNAME=loopback, NCCL_SOCKET_IFNAME=loopback)
+    size = int(os.environ["WORLD_SIZE"])
+    file = Path(os.environ["TORCHELASTIC_ERROR_FILE"]).parents[1] / "store"
+    return {
+        "store": dist.FileStore(str(file), size),
+        "rank": int(os.environ["RANK"]),
+        "world_size": size,
+    }
 
 
 def variables_of_slurm() -> dict[str, str]:
