@@ -118,6 +118,11 @@ def read_yaml(path: Path, kind: type):
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(values, kind):
         raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
+    if "__use_yte__" in values:
+        raise UserError(
+            f"{path} has __use_yte__, with which Snakemake runs the code in a file before we read"
+            " it: take the key out, and trust nothing that such a file of a stranger's has made."
+        )
     return values
 
 

@@ -16,6 +16,7 @@ from nmt.errors import UserError
         (b"a: 2020-02-31\n", "day"),
         (b"a: !!python/name:os.system\n", "python/name"),
         (b"- a\n", "keys and values"),
+        (b"a: 1\n__use_yte__: true\n", "__use_yte__"),
     ],
 )
 def test_a_fault_is_one_sentence_with_its_line(tmp_path, written, named):
