@@ -12,7 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nmt.errors import UserError
-from nmt.files import lock
+from nmt.files import lock, no_link
 
 # Rows of logits held at a time. Those of few positions stay in a CPU's caches. On a GPU they are as
 # many as fit into so many bytes: each further chunk reads and writes the weights' gradient again.
@@ -81,8 +81,8 @@ def claim(names: Sequence[str]) -> int | None:
     for index, name in enumerate(names):
         if name in CLAIMS:
             return index
-        # To append to a file changes nothing, should a stranger's link lead to one.
-        file = open(Path(tempfile.gettempdir()) / f"nmt-{os.getuid()}-{name}.lock", "a")  # noqa: SIM115
+        path = Path(tempfile.gettempdir()) / f"nmt-{os.getuid()}-{name}.lock"
+        file = open(path, "a", opener=no_link)  # noqa: SIM115
         if lock(file):
             CLAIMS[name] = file
             return index

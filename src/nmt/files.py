@@ -100,6 +100,20 @@ def lock(file: IO[str]) -> bool:
     return True
 
 
+def no_link(path: str, flags: int) -> int:
+    """Open a file, as open's `opener`; raises UserError where the name leads to another file.
+
+    Where others may write to the folder, they could choose which of our files that is. Nor is a
+    pipe waited for.
+    """
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise UserError(f"{path} is a link or a pipe, which is not ours: delete it.") from None
+
+
 def link(path: Path, name: Path) -> None:
     """Give a file a second name, or copy it where the file system has no hard links, as BeeGFS."""
     try:

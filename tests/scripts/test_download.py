@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from shutil import disk_usage
 
 import pytest
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.text.download import download
+from nmt.text.download import SPARE, download
 
 CONTENT = bytes(range(256)) * 400
 OTHER = b"<html>moved</html>"
@@ -26,6 +27,7 @@ class Site:
     files: dict[str, bytes] = field(default_factory=dict)
     breaks_after: int | None = None  # bytes of each response
     knows_ranges: bool = True
+    says_length: bool = True
     etag: str | None = None
     ranges: list[str | None] = field(default_factory=list)
     redirections: dict[str, str] = field(default_factory=dict)
@@ -48,7 +50,7 @@ def site(monkeypatch) -> Iterator[Site]:
                 start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
             if start >= len(content):
                 return self.answer(416)
-            headers = {"Content-Length": len(content) - start}
+            headers = {"Content-Length": len(content) - start if site.says_length else None}
             headers |= {"ETag": site.etag} if site.etag else {}
             self.answer(206 if start else 200, headers)
             self.wfile.write(content[start:][: site.breaks_after])
@@ -56,7 +58,8 @@ def site(monkeypatch) -> Iterator[Site]:
         def answer(self, code, headers=None):
             self.send_response(code)
             for key, value in ({"Content-Length": 0} | (headers or {})).items():
-                self.send_header(key, str(value))
+                if value is not None:
+                    self.send_header(key, str(value))
             self.end_headers()
 
         def log_message(self, *_):
@@ -195,6 +198,27 @@ def test_nothing_leads_to_files_outside_the_mirror(site, output, tmp_path):
     assert not output.exists()
 
 
+@pytest.mark.parametrize("name", ["file.part", "file.part.version"])
+def test_a_stranger_s_link_leads_to_no_file_of_ours(site, output, name):
+    site.files["/file"] = CONTENT
+    output.parent.mkdir()
+    ours = output.parent.parent / "ours"
+    ours.write_bytes(OTHER)
+    (output.parent / name).symlink_to(ours)
+    with pytest.raises(UserError, match=f"{name} is a link"):
+        download("file", archive(f"{site.address}/file"), output, None)
+    assert ours.read_bytes() == OTHER
+
+
+def test_an_endless_answer_does_not_fill_the_disk(site, output, monkeypatch):
+    site.files["/file"], site.says_length = CONTENT, False
+    free = disk_usage(output.parent.parent)._replace(free=SPARE + len(CONTENT) - 1)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: free)
+    with pytest.raises(OSError, match="No space left"):
+        download("file", archive(f"{site.address}/file"), output, None)
+    assert names_in(output.parent) == {"file.part.version"}
+
+
 def mirrored(folder: Path, content: bytes) -> Path:
     (folder / "corpus").mkdir(parents=True)
     (folder / "corpus" / "file").write_bytes(content)
@@ -249,7 +273,7 @@ def test_the_mirror_may_be_named_in_the_environment(run_script, catalog, output,
     result = run_script(*command(catalog, output, wanted), env={"NMT_MIRROR": str(mirror)})
     assert result.returncode == 0, result
     check_downloaded(output)
-    # A checksum that is not configured is printed.
+    assert "warning: nothing tells whether corpus/file is the right file" in result.stderr
     assert hashlib.sha256(CONTENT).hexdigest() in result.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nmt import files
 from nmt.errors import UserError
-from nmt.files import atomic_write, lock, read_json, write_text
+from nmt.files import atomic_write, lock, no_link, read_json, write_text
 
 
 def make(folder, content):
@@ -97,6 +97,18 @@ def test_a_file_system_without_locks_costs_a_warning(tmp_path, monkeypatch, capl
     with open(tmp_path / "lock", "w") as file:
         assert lock(file)
     assert str(tmp_path / "lock") in caplog.text
+
+
+def test_neither_a_stranger_s_link_nor_a_pipe_is_followed(tmp_path):
+    (tmp_path / "ours").write_text("old")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", ".file.partial"):
+        (tmp_path / name).symlink_to(tmp_path / "ours")
+    for name in ("link", "pipe"):
+        with pytest.raises(UserError, match=name), open(tmp_path / name, "a", opener=no_link):
+            pass
+    write_text(tmp_path / "file", "new")
+    assert (tmp_path / "ours").read_text() == "old"
 
 
 @pytest.mark.parametrize("text", ['{"bleu": 1}', "[]", '["seed"]', "7", '{"seed": 1', ""])

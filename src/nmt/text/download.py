@@ -1,7 +1,9 @@
 """Downloads from a mirror folder or the network: resumed when broken, checked before use."""
 
+import errno
 import logging
 import os
+import shutil
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -11,11 +13,12 @@ from urllib.request import Request, urlopen
 
 from nmt.configuration import Archive
 from nmt.errors import UserError
-from nmt.files import checksum
+from nmt.files import checksum, no_link
 from nmt.progress import Progress
 
 TIMEOUT = 60  # seconds without an answer or a byte
 CHUNK = 2**20  # bytes
+SPARE = 2**27  # bytes of the disk that are left to others, whatever a server sends
 NETWORK_ERRORS = (URLError, HTTPException, ConnectionError, TimeoutError, SSLError)
 
 
@@ -98,14 +101,20 @@ def receive(address: str, archive: Archive, part: Path, note: Path) -> None:
         if response.status != 206:  # no ranges, or another version: the whole file
             start = 0
             etag, date = (response.headers.get(key, "") for key in ("ETag", "Last-Modified"))
-            note.write_text(f"{address}\n{date if etag.startswith('W/') else etag or date}")
+            with open(note, "w", opener=no_link) as file:
+                file.write(f"{address}\n{date if etag.startswith('W/') else etag or date}")
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
+        room = shutil.disk_usage(part.parent).free - SPARE
         with (
-            open(part, "ab" if start else "wb") as file,
+            open(part, "ab" if start else "wb", opener=no_link) as file,
             Progress(part.stem, total, "bytes", start) as progress,
         ):
             while chunk := response.read(CHUNK):
+                room -= len(chunk)
+                if room < 0:
+                    part.unlink()
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
                 file.write(chunk)
                 progress.update(len(chunk))
     if total is not None and part.stat().st_size != total:
@@ -113,11 +122,14 @@ def receive(address: str, archive: Archive, part: Path, note: Path) -> None:
 
 
 def check(file: Path, archive: Archive) -> None:
-    """Raise SourceError when a file is not the archive; log a checksum that is not configured."""
+    """Raise SourceError when a file is not the archive; warn of one that no checksum tells."""
     algorithm = "md5" if archive.md5 and not archive.sha256 else "sha256"
     expected = archive.sha256 or archive.md5
     found = checksum(file, algorithm)
     if not expected:
-        logging.info(f"{archive.mirror}: write into corpora.yaml sha256: {found}")
+        logging.warning(
+            f"warning: nothing tells whether {archive.mirror} is the right file, or was changed on"
+            f" its way: compare it elsewhere, and write into corpora.yaml sha256: {found}"
+        )
     elif found != expected:
         raise SourceError(f"{algorithm} is {found}, must be {expected}")

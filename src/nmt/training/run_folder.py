@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nmt.configuration import Experiment, Training
 from nmt.errors import UserError
-from nmt.files import atomic_write, link, lock, remove, write_json
+from nmt.files import atomic_write, link, lock, no_link, remove, write_json
 from nmt.models.size import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.state import Counters
@@ -69,7 +69,7 @@ class RunFolder:
         Raises UserError where another process holds it.
         """
         self.state_folder.mkdir(parents=True, exist_ok=True)
-        with open(self.state_folder / "lock", "a+") as file:
+        with open(self.state_folder / "lock", "a+", opener=no_link) as file:
             if not lock(file):
                 file.seek(0)
                 raise UserError(
