@@ -6,7 +6,9 @@ import gzip
 import hashlib
 import json
 import logging
+import math
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,6 +17,11 @@ from pathlib import Path
 from typing import IO
 
 from nmt.errors import UserError
+
+MOST_LINE_BYTES = 10_000_000
+# Control characters and Unicode line separators: other tools would break lines at some of them,
+# take a tab for the end of a column, or NUL for the end of the text, and terminals obey some.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @contextmanager
@@ -154,7 +161,7 @@ def read_json(path: str | Path, keys: Iterable[str] = ()) -> dict:
             raise ValueError(f"it has no {missing[0]!r}" if missing else "it has no keys")
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
-    except (ValueError, TypeError) as error:  # a number contains no key
+    except (ValueError, TypeError, RecursionError) as error:  # a number contains no key
         raise UserError(f"{path} is damaged ({error}): delete it and make it again.") from None
     return value
 
@@ -172,7 +179,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     path = Path(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            yield from decode_lines(file, str(path))
+            yield from decode_lines(bounded_lines(file, path), str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -181,12 +188,38 @@ def read_lines(path: str | Path) -> Iterator[str]:
         ) from None
 
 
+def most_bytes(path: Path) -> int:
+    """Return more than a file of text, or an archive, can become when it is unpacked.
+
+    Text becomes some four times larger; what is made to fill a disk, a thousand times.
+    """
+    return 2**28 + 100 * path.stat().st_size
+
+
+def bounded_lines(file: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
+    """Yield the lines of an opened file, `path` or a member of it.
+
+    Raises UserError for more than most_bytes (a pipe may have more), or MOST_LINE_BYTES in a line.
+    """
+    room = most_bytes(path) if path.is_file() else math.inf
+    while line := file.readline(MOST_LINE_BYTES + 1):
+        room -= len(line)
+        if room < 0:
+            raise UserError(f"{path} unpacks to over 100 times its size: that is no text.")
+        yield line
+
+
 def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
     """Yield lines of UTF-8 bytes as text, as `read_lines` does.
 
     name: what errors call the source of the lines. first: the number of the first line.
     """
     for number, line in enumerate(lines, start=first):
+        if len(line) > MOST_LINE_BYTES:
+            raise UserError(
+                f"{name}, line {number}: over {MOST_LINE_BYTES:,} bytes without a line end: give"
+                " text with a sentence in each line."
+            )
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:

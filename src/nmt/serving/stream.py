@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from nmt.errors import UserError
-from nmt.files import decode_lines, read_lines, write_lines
+from nmt.files import MOST_LINE_BYTES, decode_lines, read_lines, write_lines
 
 LINES = 4000  # of a file's block, which are sorted by length among each other
 BYTES = 2**18  # about as many, of standard input
@@ -54,6 +54,7 @@ def blocks_as_they_come() -> Iterator[list[str]]:
     rest = b""
     while data := stdin.read1(BYTES):  # waits for the first byte, but not for more
         *lines, rest = (rest + data).split(b"\n")
+        lines += [rest] * (len(rest) > MOST_LINE_BYTES)  # which is said
         yield list(decode_lines(lines, "standard input", number))
         number += len(lines)
     if rest:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from nmt.errors import UserError, nearest
-from nmt.files import decode_lines
+from nmt.files import UNSAFE, bounded_lines, decode_lines, most_bytes
 
 # Errors of the libraries that read damaged archives
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
@@ -28,10 +28,6 @@ SEGMENT = re.compile(
 ID = re.compile(r"\b(?:doc)?id\s*=\s*[\"']?([^\"'>\s]*)", re.IGNORECASE)
 TAGGED = re.compile(r"<(\w+)[^>]*>(?:(.*)</\1>)?")
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
-
-# Control characters and Unicode line separators: other tools would break lines at some of them,
-# take a tab for the end of a column, or NUL for the end of the text.
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[str]:
@@ -48,7 +44,7 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
     """
     name = f"{path}:{member}" if member else str(path)
     with open_member(path, member) as file:
-        sentences: Iterable[str] = decode_lines(file, name)
+        sentences: Iterable[str] = decode_lines(bounded_lines(file, path), name)
         if form == "tsv":
             sentences = read_column(sentences, column, name)
         elif form == "talks":
@@ -101,7 +97,7 @@ def segment_pairs(source: tuple[Path, str], target: tuple[Path, str]) -> Iterato
     for path, member in (source, target):
         name = f"{path}:{member}" if member else str(path)
         with open_member(path, member) as file:
-            sides.append((name, read_segments(decode_lines(file, name), name)))
+            sides.append((name, read_segments(decode_lines(bounded_lines(file, path), name), name)))
     (source_name, source_texts), (target_name, target_texts) = sides
     for name, texts, other in (
         (target_name, target_texts, source_texts),
@@ -196,6 +192,8 @@ def tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:
     """
     names = []
     for info in archive:
+        if info.offset_data + info.size > most_bytes(path):
+            raise UserError(f"{path} unpacks to over 100 times its size: that is no text.")
         names.append(info.name.removeprefix("./"))
         if names[-1] == member:
             require_file(info.isfile(), path, member)

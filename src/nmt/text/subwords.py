@@ -16,7 +16,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.files import read_lines, sha256
+from nmt.files import MOST_LINE_BYTES, read_lines, sha256
 from nmt.text.counting import count_characters, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
@@ -34,8 +34,6 @@ CHARACTERS_PER_RAREST = 10_000_000
 # Of longer text every second, third ... line is learned from, so that there are no more than these:
 # they bound time and memory, and more change little.
 MAX_LINES = 5_000_000
-# sentencepiece silently skips longer lines; its default of 4192 bytes is too short.
-MAX_LINE_BYTES = 10_000_000
 
 
 class Subwords:
@@ -48,6 +46,7 @@ class Subwords:
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.checksum = hashlib.sha256(model).hexdigest()
         self.size: int = self.processor.get_piece_size()
+        self.pieces(list(range(self.size)))  # raises ValueError where one is not UTF-8
 
     @classmethod
     def load(cls, path: str | Path) -> "Segmenter":
@@ -60,9 +59,9 @@ class Subwords:
             return WordPieces(model) if model.startswith(b"{") else cls(model)
         except FileNotFoundError:
             raise UserError(f"{path} is not there: learn the vocabulary first.") from None
-        except RuntimeError:
+        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError):
             raise UserError(
-                f"{path} is not a sentencepiece model: delete it and learn the vocabulary again."
+                f"{path} is no vocabulary of subwords: delete it and learn the vocabulary again."
             ) from None
 
     def encode(self, lines: list[str]) -> list[list[int]]:
@@ -133,7 +132,7 @@ def check_subwords(folder: Path, remedy: str) -> None:
     for name in SUBWORD_FILES:
         if not (folder / name).exists():
             raise UserError(f"{folder / name} is not there: {remedy}.")
-        sums = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        sums = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
         if f"{sha256(folder / name)}  {name}" not in sums:
             raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
 
@@ -202,7 +201,7 @@ def train_sentencepiece(
             hard_vocab_limit=vocabulary.kind not in ("char", "word"),
             input_format=form,
             shuffle_input_sentence=True,
-            max_sentence_length=MAX_LINE_BYTES,
+            max_sentence_length=MOST_LINE_BYTES,  # longer lines it skips silently
             # The sums of unigram training depend on the order of threads; BPE has no use for them.
             num_threads=1,
             pad_id=PAD,

@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+from nmt import files
 from nmt.errors import UserError
 from nmt.text.readers import pair_lines, read_sentences, segment_pairs
 from tests.support.files import mirrored
@@ -211,3 +212,24 @@ def test_the_real_tsv_archive():
     assert [len(side) for side in sides] == [169197, 169197]
     assert all(sides[0])
     assert all(sides[1])
+
+
+@pytest.mark.parametrize("text", [b"x" * 11_000_000, b"x\n" * 60_000])
+@pytest.mark.parametrize("kind", ["gz", "tgz", "zip"])
+def test_what_unpacks_without_end_is_no_text(tmp_path, monkeypatch, kind, text):
+    monkeypatch.setattr(files, "most_bytes", lambda path: 100_000 if text[1:2] == b"\n" else 10**9)
+    if kind == "gz":
+        path, member = make_file(tmp_path / "a.gz", gzip.compress(text)), ""
+    else:
+        path, member = make_archive(tmp_path, kind, {"x": text}), "x"
+    with pytest.raises(UserError, match=r"line 1: over 10,000,000 bytes|unpacks to over 100 times"):
+        read(path, member)
+
+
+def test_a_tar_that_declares_more_than_text_can_be_is_refused(tmp_path):
+    info = tarfile.TarInfo("hole")
+    info.size = 2**40
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
+        archive.addfile(info)
+    with pytest.raises(UserError, match="unpacks to over 100 times"):
+        read(tmp_path / "a.tgz", "x.en")
