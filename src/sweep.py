@@ -28,9 +28,7 @@ def main(args: argparse.Namespace) -> None:
     lines = list(read_lines(args.source))
     references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])
-    bleu = BLEU(
-        lowercase=model.source_preprocessing.lowercase, trg_lang=model.configuration["target"]
-    )
+    bleu = BLEU(lowercase=model.source_preprocessing.lowercase, trg_lang=model.configuration.target)
     sweep: dict[str, list] = {"beam": [], "alpha": []}
     settings = [("beam", value) for value in args.beams]
     settings += [("alpha", value) for value in args.alphas]

@@ -11,6 +11,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from nmt.errors import UserError
+from nmt.files import UNSAFE
+
+
+class Plain(logging.Formatter):
+    """Messages without control characters: terminals would obey those of a stranger's names."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message with spaces for control characters, line by line."""
+        return "\n".join(UNSAFE.sub(" ", line) for line in super().format(record).split("\n"))
+
 
 Number = TypeVar("Number", int, float)
 
@@ -117,7 +127,8 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     logging.addLevelName(logging.ERROR, "error: ")
     date = "%(asctime)s " if "NMT_LOG" in os.environ else ""  # set by the rules, see there
     form = f"{date}%(levelname)s%(message)s"
-    logging.basicConfig(level=logging.INFO, format=form, datefmt="%Y-%m-%d %H:%M:%S", force=True)
+    logging.basicConfig(level=logging.INFO, force=True)
+    logging.root.handlers[0].setFormatter(Plain(form, "%Y-%m-%d %H:%M:%S"))
     code = 1
     try:
         keep_inputs(vars(args))

@@ -1,5 +1,7 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
+import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,7 +14,7 @@ from nmt.configuration import Vocabulary
 from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.files import read_json, write_json, write_lines
 from nmt.serving.folder import TranslationModel
-from nmt.text.subwords import copy_subwords
+from nmt.text.subwords import copy_subwords, write_subwords
 from tests.support import tiny_models, tiny_subwords
 from tests.support.files import flip_last_bit
 
@@ -310,6 +312,55 @@ def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
     error = run_failing("translate", f"--model={folder}", input="a dog .\n")
     assert str(name) in error
     assert f"delete {folder}" in error
+
+
+def change_settings(folder, part, **values):
+    """Change configuration.json as a stranger might."""
+    settings = read_json(folder / "configuration.json")
+    (settings["experiment"][part] if part else settings).update(values)
+    write_json(folder / "configuration.json", settings)
+
+
+def change_pieces(folder, content: bytes):
+    """Let a piece of the target's vocabulary be something else, with fitting checksums."""
+    models = [(folder / f"{side}.model").read_bytes() for side in ("source", "target")]
+    subword = "▁ei".encode()
+    write_subwords(folder, [models[0], models[1].replace(subword, content)])
+
+
+def put_pipe(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("attack", "named"),
+    [
+        (lambda folder: change_settings(folder, "decoding", max_extra=10**9), "max_extra"),
+        (lambda folder: change_settings(folder, "decoding", beam=10**9), "beam"),
+        (lambda folder: change_settings(folder, None, max_length=10**12), "max_length"),
+        (lambda folder: change_settings(folder, None, source=["en"]), "source"),
+        (lambda folder: change_settings(folder, None, corpus="\x1b[2J"), "corpus"),
+        (lambda folder: change_pieces(folder, b"\xff" * 5), "target.model"),
+        (lambda folder: put_pipe(folder, "model.safetensors"), "model.safetensors"),
+        (lambda folder: put_pipe(folder, "source.model"), "source.model"),
+    ],
+)
+def test_a_stranger_s_model_neither_hangs_nor_fails_without_a_sentence(
+    models, tmp_path, run_failing, attack, named
+):
+    folder = shutil.copytree(models / "transformer", tmp_path / "stranger's")
+    attack(folder)
+    assert named in run_failing("translate", f"--model={folder}", input="a dog .\n")
+
+
+def test_no_subword_commands_the_terminal(models, tmp_path):
+    folder = shutil.copytree(models / "transformer", tmp_path / "stranger's")
+    change_pieces(folder, "▁\x1b[".encode())
+    model = TranslationModel(folder)
+    text = model.decode(list(range(model.subwords.target.size)))
+    assert "[" in text
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f]", text)
 
 
 def test_what_is_no_model(tmp_path, run_failing):

@@ -41,6 +41,7 @@ def end(tmp_path):
         ("return None", 0, ""),
         ("return 3", 3, ""),
         ("raise UserError('this is wrong.')", 1, "error: this is wrong."),
+        ("raise UserError('\\x1b[2Jwrong.')", 1, "error:  [2Jwrong."),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         ("os.kill(os.getpid(), signal.SIGTERM)", 130, "interrupted"),
         ("open('missing/file')", 1, "missing/file"),

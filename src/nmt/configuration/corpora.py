@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import Count, Name, Seed, Strict, Text, Whole
+from nmt.configuration.strict import Count, Language, Length, Name, Seed, Strict, Text, Whole
 from nmt.errors import nearest
 
 
@@ -91,7 +91,7 @@ class Cleaning(Strict):
     set or of a test set that a table of the reproduction has by default (not on request)."""
     duplicates: bool = False
     """Whether all but the first of identical pairs are dropped."""
-    max_length: Count = 250
+    max_length: Length = 250
     """Largest number of subwords per side."""
     max_ratio: Annotated[float, Field(ge=1, strict=True)] | None = None
     """Largest length ratio: subwords of the longer side divided by those of the shorter one."""
@@ -115,9 +115,9 @@ class Corpus(Strict):
 
     title: Text
     """Title in tables and figures."""
-    source: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
+    source: Language
     """Source language, such as en."""
-    target: Annotated[str, Field(pattern="^[a-z]{2,3}$")]
+    target: Language
     """Target language, such as de."""
     license: str
     """License of the data, which model cards repeat."""

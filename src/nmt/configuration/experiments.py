@@ -7,7 +7,9 @@ from pydantic import Field, model_validator
 from nmt.configuration.models import Model
 from nmt.configuration.strict import (
     Count,
+    Depth,
     Fraction,
+    Length,
     NotNegative,
     Positive,
     RowName,
@@ -44,7 +46,7 @@ class Vocabulary(Strict):
     """Whether Moses tokenizes the text before subwords are made; undone after translation."""
     lowercase: bool = False
     """Whether the text is lower-cased, and thereby the translations."""
-    max_length: Count | None = None
+    max_length: Length | None = None
     """Largest number of subwords per side of training pairs; the corpus's limit if not given."""
 
     @model_validator(mode="after")
@@ -173,14 +175,14 @@ CHECKPOINT_KEYS = {"average", "checkpoint"}
 class Decoding(Strict):
     """Beam search for an output of at most source + max_extra tokens."""
 
-    beam: Count = 4
+    beam: Depth = 4
     """Beam width: number of open hypotheses per sentence."""
     penalty: Literal["wu", "power", "none"] = "wu"
     """Length penalty, which divides the log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al.
     2016); power, |Y|^alpha; or none."""
     alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA, strict=True)] = 0.6
     """Exponent of the length penalty."""
-    max_extra: Count = 50
+    max_extra: Length = 50
     """Largest number of tokens that a translation may have more than its source (AIAYN section
     6.1)."""
 

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, model_validator
 
 from nmt.configuration.strict import (
-    Count,
     Depth,
     Fraction,
+    Length,
     Positive,
     Several,
     Strict,
@@ -252,9 +252,9 @@ class GNMT(Architecture):
     step either way."""
     init_range: Positive = 0.04
     """Range of the uniform initialization, -init_range .. init_range."""
-    experts: Count | None = None
+    experts: Length | None = None
     """Number of experts of each mixture layer, which makes the model MoE."""
-    experts_used: Count | None = None
+    experts_used: Length | None = None
     """Number of experts that each token is routed to."""
     d_expert: Width | None = None
     """Inner width of an expert."""
@@ -289,7 +289,7 @@ class GNMT(Architecture):
 
 
 # Layers of a stack in order: [channels, kernel, number of such layers]
-Convolutions = Annotated[list[tuple[Count, Count, Count]], Field(min_length=1)]
+Convolutions = Annotated[list[tuple[Width, Depth, Depth]], Field(min_length=1)]
 
 
 class ConvS2S(Architecture):

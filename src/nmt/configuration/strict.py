@@ -12,6 +12,7 @@ from typing import Annotated, Self
 import yaml
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -20,12 +21,15 @@ from pydantic import (
 )
 
 from nmt.errors import UserError, nearest
+from nmt.files import UNSAFE
 
 # Strict, because Python counts with true and false.
 Count = Annotated[int, Field(ge=1, strict=True)]
 Whole = Annotated[int, Field(ge=0, strict=True)]
-Several = Annotated[int, Field(ge=2, strict=True)]
-# Far above any that was ever trained: a typing error is not to fill the memory.
+# Far above any that was ever trained: neither a typing error nor a stranger's model is to fill the
+# memory, or to compute without end.
+Several = Annotated[int, Field(ge=2, le=10_000, strict=True)]
+Length = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 Depth = Annotated[int, Field(ge=1, le=1000, strict=True)]
 Width = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Fraction = Annotated[float, Field(ge=0, lt=1, strict=True)]
@@ -38,10 +42,24 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME)]
 # A name with overrides, "demo-transformer+updates-60": see nmt.configuration.rows
 RowName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(\+[a-z_]+-[A-Za-z0-9_.-]+)*$")]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Language = Annotated[str, Field(pattern="^[a-z]{2,3}$")]
 # Shortens values in messages: YAML's references can make a value as large as one likes.
 BRIEF = Repr()
 BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = 200
+
+
+def in_one_line(text: object) -> object:
+    """Return the text; raises ValueError for what a report or a terminal could take for its own."""
+    if isinstance(text, str) and UNSAFE.search(text):
+        raise ValueError("has a line end or a control character: write it in one line")
+    return text
+
+
+Text = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1),
+    BeforeValidator(in_one_line),
+]
 
 
 class Strict(BaseModel):
@@ -118,7 +136,7 @@ def read_yaml(path: Path, kind: type):
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(values, kind):
         raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
-    if "__use_yte__" in values:
+    if isinstance(values, dict) and "__use_yte__" in values:
         raise UserError(
             f"{path} has __use_yte__, with which Snakemake runs the code in a file before we read"
             " it: take the key out, and trust nothing that such a file of a stranger's has made."

@@ -1,17 +1,17 @@
 """A model's folder: weights, vocabulary and configuration, for translating plain text."""
 
-import re
 from pathlib import Path
 
 import torch
 
-from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
+from nmt.configuration import Corpus, Decoding, Experiment, Strict, Vocabulary, validated
+from nmt.configuration.strict import Language, Length, Text
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import cut, in_order, length_sorted_batches, translate_tokens
 from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.device import choose_device
 from nmt.errors import UserError
-from nmt.files import atomic_write, read_json, write_json, write_text
+from nmt.files import UNSAFE, atomic_write, read_json, write_json, write_text
 from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
@@ -20,8 +20,6 @@ from nmt.serving.card import model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair, copy_subwords
 
-KEYS = ("experiment", "vocabulary", "source", "target", "corpus", "max_length", "provenance")
-CONTROL_CHARACTERS = re.compile(r"[\n\r\t]")
 REMEDY = (
     "delete {folder} and run snakemake, or average.py, which make it from checkpoints in seconds"
 )
@@ -31,6 +29,19 @@ TIMES_TRAINING_LENGTH = 4
 # Alignments hold the attention maps of all layers and heads: their batches are so much smaller than
 # those of translation with a beam of 1.
 ROWS_OF_MAPS = 8
+
+
+class Settings(Strict):
+    """What a model's configuration.json holds."""
+
+    experiment: Experiment
+    vocabulary: Vocabulary
+    source: Language
+    target: Language
+    corpus: Text
+    license: str
+    max_length: Length
+    provenance: dict
 
 
 def save_model(
@@ -65,12 +76,15 @@ def save_model(
         write_text(temporary / "README.md", model_card(configuration))
 
 
-def read_configuration(folder: Path) -> dict:
+def read_configuration(folder: Path) -> Settings:
     """Return the folder's configuration.json. Raises UserError when it is not a model's folder."""
     path = folder / "configuration.json"
     if not path.exists():
         raise UserError(f"{folder} is no model's folder: it has no configuration.json.")
-    return read_json(path, KEYS)
+    for file in folder.iterdir():
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise UserError(f"{file} is no file, but a pipe or a device: delete {folder}.")
+    return validated(Settings, read_json(path), str(path))
 
 
 class TranslationModel:
@@ -91,19 +105,17 @@ class TranslationModel:
         max_length: int | None = None,
     ):
         self.configuration = read_configuration(folders[0])
-        path = str(folders[0] / "configuration.json")
-        vocabulary = validated(Vocabulary, self.configuration["vocabulary"], path)
-        self.experiment = validated(Experiment, self.configuration["experiment"], path)
+        self.experiment = self.configuration.experiment
         self.source_preprocessing, self.target_preprocessing = (
-            Preprocessing(vocabulary.preprocessing, self.configuration[side])
-            for side in ("source", "target")
+            Preprocessing(self.configuration.vocabulary.preprocessing, language)
+            for language in (self.configuration.source, self.configuration.target)
         )
         self.subwords = SubwordPair.load(folders[0])
         self.precision = precision
         self.device = choose_device(gpus)
         models = [self.load(folder) for folder in folders]
         self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
-        longest = max_length or TIMES_TRAINING_LENGTH * self.configuration["max_length"]
+        longest = max_length or TIMES_TRAINING_LENGTH * self.configuration.max_length
         self.longest = min(longest, reach(self.model) or longest)
 
     def load(self, folder: Path) -> Model:
@@ -111,25 +123,25 @@ class TranslationModel:
         configuration = read_configuration(folder)
         subwords = SubwordPair.load(folder)
         if subwords.checksums != self.subwords.checksums or any(
-            configuration[key] != self.configuration[key]
+            getattr(configuration, key) != getattr(self.configuration, key)
             for key in ("vocabulary", "source", "target")
         ):
             raise UserError(
                 f"{folder} has another vocabulary or other languages than the first model: they"
                 " cannot translate as one."
             )
-        path = folder / "configuration.json"
-        experiment = validated(Experiment, configuration["experiment"], str(path))
+        model_settings = configuration.experiment.model
         remedy = REMEDY.format(folder=folder)
         weights, _ = load_tensors(folder / "model.safetensors", remedy)
         sizes = (subwords.source.size, subwords.target.size)
         try:
             # No memory is taken for what a configuration of another model says.
-            outline = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
+            outline = build_uninitialized(model_settings, *sizes, torch.device("meta"))
             require_same_parameters(outline, weights)
         except UserError as error:
+            path = folder / "configuration.json"
             raise UserError(f"{path}: {str(error).removesuffix('.')}: {remedy}.") from None
-        model = build_uninitialized(experiment.model, *sizes, self.device)
+        model = build_uninitialized(model_settings, *sizes, self.device)
         set_parameters(model, weights)
         return model.to(self.precision).eval()
 
@@ -165,10 +177,11 @@ class TranslationModel:
     def decode(self, tokens: list[int]) -> str:
         """Return the text of a translation, as one line whatever the tokens.
 
-        Bytes that stand for unknown characters can spell line ends and tabs.
+        Subwords, and bytes that stand for unknown characters, can spell line ends and what
+        terminals obey.
         """
         text = self.target_preprocessing.undo(self.subwords.target.decode(tokens))
-        return CONTROL_CHARACTERS.sub(" ", text)
+        return UNSAFE.sub(" ", text)
 
     def align(
         self, sources: list[list[int]], targets: list[list[int]]

@@ -61,21 +61,18 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> str
         forced_eos_token_id=None,
     )
     marian.to(getattr(torch, precision)).save_pretrained(output)
-    write_tokenizer(source, target, model.configuration, output)
+    write_tokenizer(source, target, model, output)
     return LOADING
 
 
 def write_tokenizer(
-    source: Subwords, target: Subwords, languages: dict[str, str], output: Path
+    source: Subwords, target: Subwords, model: TranslationModel, output: Path
 ) -> None:
-    """Write the vocabulary and settings of a MarianTokenizer, and both sentencepiece models.
-
-    languages: by "source" and "target".
-    """
+    """Write the vocabulary and settings of a MarianTokenizer, and both sentencepiece models."""
     pieces = target.pieces(list(range(target.size)))
     tokenizer_config = {
-        "source_lang": languages["source"],
-        "target_lang": languages["target"],
+        "source_lang": model.configuration.source,
+        "target_lang": model.configuration.target,
         "pad_token": "<pad>",
         "unk_token": "<unk>",
         "eos_token": "</s>",

@@ -30,15 +30,17 @@ class WordPieces:
 
     def __init__(self, model: bytes):
         self.checksum = hashlib.sha256(model).hexdigest()
-        settings = json.loads(model)
+        ids_by_piece = json.loads(model)["model"]["vocab"]
+        self.size = len(ids_by_piece)
+        if sorted(ids_by_piece.values()) != list(range(self.size)):
+            raise ValueError("the ids of its pieces are not 0, 1, 2 ...")
         # Words of the text that are spelled as symbols are words: no word has a space.
-        settings["model"]["vocab"] = {
+        spaced = {
             f" {piece}" if token_id < len(SYMBOLS) else piece: token_id
-            for piece, token_id in settings["model"]["vocab"].items()
+            for piece, token_id in ids_by_piece.items()
         }
-        settings["model"]["unk_token"] = f" {SYMBOLS[UNK]}"
-        self.tokenizer = Tokenizer.from_str(json.dumps(settings))
-        self.size: int = self.tokenizer.get_vocab_size()
+        # Of a file, which may be a stranger's, only the pieces are taken.
+        self.tokenizer = tokenizer_of(spaced, f" {SYMBOLS[UNK]}")
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line; the library chooses the number of threads."""
@@ -67,6 +69,19 @@ class WordPieces:
         return token.removeprefix(INSIDE) if token.startswith(INSIDE) else "▁" + token
 
 
+def tokenizer_of(ids_by_piece: dict[str, int], unknown: str) -> Tokenizer:
+    """Return the library's tokenizer with these pieces."""
+    model = WordPiece(
+        ids_by_piece,
+        unk_token=unknown,
+        max_input_chars_per_word=1000,
+        continuing_subword_prefix=INSIDE,
+    )
+    made = Tokenizer(model)
+    made.pre_tokenizer = WhitespaceSplit()
+    return made
+
+
 def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> bytes:
     """Return the model of a word-piece vocabulary that contains all the characters.
 
@@ -92,12 +107,4 @@ def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> 
             f" {len(characters)} different characters. Give another size, as with --config"
             f" vocabulary_size=N: {len(ids_by_piece)} are possible."
         )
-    model = WordPiece(
-        ids_by_piece,
-        unk_token=SYMBOLS[UNK],
-        max_input_chars_per_word=1000,
-        continuing_subword_prefix=INSIDE,
-    )
-    tokenizer = Tokenizer(model)
-    tokenizer.pre_tokenizer = WhitespaceSplit()
-    return tokenizer.to_str().encode()
+    return tokenizer_of(ids_by_piece, SYMBOLS[UNK]).to_str().encode()

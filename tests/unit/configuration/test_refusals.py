@@ -206,6 +206,7 @@ def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named)
         ({"seeds": {"default": [1], "demo-rnnsaerch": [1]}}, "'demo-rnnsearch'"),
         ({"only": ["demo-rnnsaerch"]}, "'demo-rnnsearch'"),
         ({"name": "runs"}, "runs"),
+        ({"title": "\n.. include:: /etc/passwd\n"}, "title"),
         ({"corpus": "demmo"}, "'demo'"),
         ({"catalog": "nowhere"}, "nowhere/"),
         ({"update": 60}, "'updates'"),

@@ -1,5 +1,6 @@
 """Vocabularies of all kinds: learning, loading, encoding and decoding."""
 
+import json
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from nmt.errors import UserError
 from nmt.text import chunks
 from nmt.text import subwords as module
 from nmt.text.subwords import BOS, EOS, PAD, UNK, Subwords, learn
+from nmt.text.wordpieces import WordPieces
 
 LINES = [
     "the quick brown fox jumps over the lazy dog",
@@ -115,6 +117,19 @@ def test_symbols_and_marks_in_a_text_are_word_pieces_like_others(tmp_path):
     [ids] = subwords.encode([line])
     assert not {PAD, UNK, BOS, EOS} & set(ids)
     assert subwords.decode(ids) == line
+
+
+def test_of_a_stranger_s_word_pieces_only_the_pieces_are_taken(text, tmp_path):
+    model = json.loads(learn(Vocabulary(kind="wordpiece", size=160), [text], 1))
+    expected = WordPieces(json.dumps(model).encode()).encode(["the quick fox"])
+    padding = {"strategy": {"Fixed": 10**4}, "direction": "Right", "pad_to_multiple_of": None}
+    model["padding"] = padding | {"pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}
+    assert WordPieces(json.dumps(model).encode()).encode(["the quick fox"]) == expected
+    for vocab in ({"a": 10**12}, {"a": 0, "b": 0}, {"a": "0"}, ["a"]):
+        model["model"]["vocab"] = vocab
+        (tmp_path / "model").write_text(json.dumps(model))
+        with pytest.raises(UserError, match="no vocabulary of subwords"):
+            Subwords.load(tmp_path / "model")
 
 
 KINDS = {
