@@ -7,11 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
+from threading import Thread
+from types import SimpleNamespace
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from nmt.pages.server import ExplorerHandler
 from tests.support import tiny_models
 from tests.support.browser import DESKTOP, PHONE, chromium, opened
 from tests.support.files import SOURCE
@@ -20,11 +24,16 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory):
-    """The port of a served model."""
+def address(tmp_path_factory):
+    """The address of a served model."""
     folder = tiny_models.make_model(tmp_path_factory.mktemp("served"), "transformer")
-    with served(folder) as number:
-        yield number
+    with served(folder) as printed:
+        yield printed
+
+
+@pytest.fixture(scope="module")
+def port(address):
+    return urlsplit(address).port
 
 
 @contextmanager
@@ -35,28 +44,30 @@ def served(folder):
     )
     try:
         line = process.stdout.readline()
-        yield int(re.match(r"Open http://127\.0\.0\.1:(\d+)/ in a browser", line)[1])
+        yield re.match(r"Open (http://127\.0\.0\.1:\d+/\S{20,}/) in a browser", line)[1]
     finally:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
     assert (process.returncode, rest) == (0, "Ended.\n")
 
 
-def ask(port, method, path, body=None, headers=None):
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+def ask(address, method, name, body=None, headers=None):
+    """Return status and text of the answer; name: behind the address, or of the server."""
+    parts = urlsplit(urljoin(address, name))
+    connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
     try:
-        connection.request(method, path, body, headers or {})
+        connection.request(method, parts.path, body, headers or {})
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
         connection.close()
 
 
-def test_the_page_and_a_translation(port):
-    status, page = ask(port, "GET", "/")
+def test_the_page_and_a_translation(address):
+    status, page = ask(address, "GET", "")
     assert (status, page.startswith("<!doctype html>")) == (200, True)
     body = json.dumps({"sentence": tiny_models.SOURCE[0]})
-    status, answer = ask(port, "POST", "/translate", body, JSON)
+    status, answer = ask(address, "POST", "translate", body, JSON)
     assert status == 200
     answer = json.loads(answer)
     assert answer["sentence"] == tiny_models.SOURCE[0]
@@ -69,32 +80,46 @@ def test_the_page_and_a_translation(port):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "headers", "status"),
+    ("method", "name", "body", "headers", "status"),
     [
-        ("GET", "/../../etc/passwd", None, {}, 404),
-        ("GET", "/", None, {"Host": "evil.example"}, 403),
-        ("POST", "/translate", "{}", JSON | {"Host": "evil.example:80"}, 403),
-        ("POST", "/translate", '{"sentence": "a"}', {"Content-Type": "text/plain"}, 403),
-        ("POST", "/translate", "{", JSON, 400),
-        ("POST", "/translate", "[" * 9000, JSON, 400),
-        ("POST", "/translate", b"\xff", JSON, 400),
-        ("POST", "/translate", '{"sentence": "  "}', JSON, 400),
-        ("POST", "/translate", 20_000 * "a", JSON, 413),
-        ("POST", "/translate", None, JSON | {"Content-Length": "-1"}, 413),
+        ("GET", "../../etc/passwd", None, {}, 403),
+        ("GET", "/", None, {}, 403),
+        ("POST", "/translate", '{"sentence": "a"}', JSON, 403),
+        ("GET", "", None, {"Host": "evil.example"}, 403),
+        ("POST", "translate", "{}", JSON | {"Host": "evil.example:80"}, 403),
+        ("POST", "translate", '{"sentence": "a"}', {"Content-Type": "text/plain"}, 403),
+        ("POST", "translate", "{", JSON, 400),
+        ("POST", "translate", "[" * 9000, JSON, 400),
+        ("POST", "translate", b"\xff", JSON, 400),
+        ("POST", "translate", '{"sentence": "  "}', JSON, 400),
+        ("POST", "translate", 20_000 * "a", JSON, 413),
+        ("POST", "translate", None, JSON | {"Content-Length": "-1"}, 413),
     ],
 )
-def test_bad_requests_get_a_sentence(port, method, path, body, headers, status):
-    code, answer = ask(port, method, path, body, headers)
+def test_bad_requests_get_a_sentence(address, method, name, body, headers, status):
+    code, answer = ask(address, method, name, body, headers)
     assert code == status
     assert json.loads(answer)["error"].endswith(".")
 
 
-def test_a_connection_that_waits_lets_others_pass(port):
+def test_a_connection_that_waits_lets_others_pass(address, port):
     with socket.create_connection(("127.0.0.1", port)) as waiting:
-        assert ask(port, "GET", "/")[0] == 200
+        assert ask(address, "GET", "")[0] == 200
         waiting.setblocking(False)
         with pytest.raises(BlockingIOError):  # it is still open
             waiting.recv(1)
+
+
+def test_a_request_has_a_deadline_however_it_drips(monkeypatch):
+    monkeypatch.setattr(ExplorerHandler, "timeout", 0.5)
+    ours, theirs = socket.socketpair()
+    handler = Thread(target=ExplorerHandler, args=(ours, ("", 0), SimpleNamespace(path="/x/")))
+    handler.start()
+    while handler.is_alive():
+        with suppress(BrokenPipeError, ConnectionResetError):
+            theirs.send(b"x")
+        handler.join(0.1)
+    theirs.close()
 
 
 def test_only_this_machine_is_served(port):
@@ -106,8 +131,8 @@ def test_only_this_machine_is_served(port):
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_sentence_is_typed_and_explored(port, width):
-    with chromium() as browser, opened(browser, f"http://127.0.0.1:{port}/", width) as page:
+def test_a_sentence_is_typed_and_explored(address, width):
+    with chromium() as browser, opened(browser, address, width) as page:
         page.get_by_label("A sentence to translate (en to de)").focus()
         page.keyboard.type("two dogs run .")
         page.keyboard.press("Enter")

@@ -2,9 +2,11 @@
 
 import json
 import logging
+import secrets
+import socket
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
+from threading import Lock, Timer
 
 from nmt.errors import UserError
 from nmt.pages.render import explorer_page
@@ -13,6 +15,7 @@ from nmt.serving.folder import TranslationModel
 
 LOOPBACK = "127.0.0.1"
 MOST_BYTES = 10_000  # of a request
+NOT_OURS = {"error": "open the address that explore.py prints instead."}
 
 
 class ExplorerServer(ThreadingHTTPServer):
@@ -23,9 +26,11 @@ class ExplorerServer(ThreadingHTTPServer):
         self.model = model
         self.turn = Lock()
         title = model.experiment.title
-        languages = (model.configuration["source"], model.configuration["target"])
+        languages = (model.configuration.source, model.configuration.target)
         models = [{"title": title, "sentences": []}]
         self.page = explorer_page(title, models, languages).encode()
+        # Other users of this machine can call it, but do not know this part of the address.
+        self.path = f"/{secrets.token_urlsafe()}/"
         # A page from elsewhere may make a browser call this address under a name of its own: the
         # Host header then has that name.
         self.hosts = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
@@ -33,7 +38,7 @@ class ExplorerServer(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """What to open in a browser."""
-        return f"http://{LOOPBACK}:{self.server_port}/"
+        return f"http://{LOOPBACK}:{self.server_port}{self.path}"
 
     def translate(self, body: bytes) -> dict:
         """Return what the page shows of the sentence in a request."""
@@ -46,17 +51,30 @@ class ExplorerServer(ThreadingHTTPServer):
 
 
 class ExplorerHandler(BaseHTTPRequestHandler):
-    """Answers GET / with the page, and POST /translate with JSON."""
+    """Answers GET with the page, and POST to its `translate` with JSON."""
 
     server: ExplorerServer
-    timeout = 30  # seconds that a request may take to arrive
+    timeout = 30  # seconds that a request may take to arrive, and without a byte of the answer
+
+    def handle(self) -> None:
+        """Answer a request, of which nothing is read after the timeout."""
+        end = Timer(self.timeout, self.connection.shutdown, [socket.SHUT_RD])
+        end.start()
+        try:
+            super().handle()
+        finally:
+            end.cancel()
+
+    def is_ours(self, name: str) -> bool:
+        """Return whether the request comes from the page, or from who has its address."""
+        return self.headers.get("Host") in self.server.hosts and secrets.compare_digest(
+            self.path.encode(), f"{self.server.path}{name}".encode()
+        )
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        if self.headers.get("Host") not in self.server.hosts:
-            self.answer(HTTPStatus.FORBIDDEN, {"error": f"open {self.server.address} instead."})
-        elif self.path != "/":
-            self.answer(HTTPStatus.NOT_FOUND, {"error": "there is only the page at /."})
+        if not self.is_ours(""):
+            self.answer(HTTPStatus.FORBIDDEN, NOT_OURS)
         else:
             self.answer(HTTPStatus.OK, self.server.page)
 
@@ -66,9 +84,9 @@ class ExplorerHandler(BaseHTTPRequestHandler):
         A page from elsewhere cannot send JSON without asking first, which is not answered.
         """
         length = self.headers.get("Content-Length", "")
-        from_here = self.headers.get("Host") in self.server.hosts
-        if not from_here or self.headers.get_content_type() != "application/json":
-            self.answer(HTTPStatus.FORBIDDEN, {"error": f"open {self.server.address} instead."})
+        is_json = self.headers.get_content_type() == "application/json"
+        if not self.is_ours("translate") or not is_json:
+            self.answer(HTTPStatus.FORBIDDEN, NOT_OURS)
         elif not length.isdecimal() or int(length) > MOST_BYTES:
             error = f"a request has at most {MOST_BYTES} bytes."
             self.answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": error})
@@ -95,5 +113,5 @@ class ExplorerHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log a request among the script's other messages."""
-        logging.info(format % args)
+        """Log a request among the script's other messages, without the part that is ours alone."""
+        logging.info((format % args).replace(self.server.path, "/"))
