@@ -1,4 +1,5 @@
 # From raw corpora to the paper's tables and figures (README.md); config/*.yaml say what is made.
+import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
@@ -6,6 +7,8 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 ROOT = Path(workflow.basedir)
+# Behind all else, so that no file in src takes the place of a library
+sys.path.append(str(ROOT / "src"))
 
 if not workflow.configfiles:
 

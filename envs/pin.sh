@@ -32,8 +32,6 @@ name: nmt
 channels:
   - conda-forge
   - nodefaults
-variables:
-  PYTHONPATH: src
 dependencies:
   - python =3.11
   - pip

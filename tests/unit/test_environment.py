@@ -56,6 +56,19 @@ def test_all_that_is_imported_is_a_direct_requirement_and_pinned(root):
     assert direct <= pinned(root / "envs" / "requirements.txt")
 
 
+def test_what_runs_elsewhere_is_pinned_and_finds_libraries_before_our_files(root):
+    """A file such as src/json.py would otherwise be run by all that starts."""
+    docker, conda, ci = (
+        (root / name).read_text(encoding="utf-8")
+        for name in ("envs/Dockerfile", "envs/nmt.yaml", ".github/workflows/ci.yaml")
+    )
+    assert re.search(r"^FROM \S+@sha256:[0-9a-f]{64}$", docker, re.MULTILINE)
+    assert "PYTHONPATH" not in docker + conda
+    actions = re.findall(r"uses: (\S+)", ci)
+    assert [action for action in actions if not re.search("@[0-9a-f]{40}$", action)] == []
+    assert "permissions:\n  contents: read\n" in ci
+
+
 # A program that stands in for Python, so that nothing is downloaded
 STAND_IN = """
 import os, shutil, sys
