@@ -108,10 +108,9 @@ def lock(file: IO[str]) -> bool:
 
 
 def no_link(path: str, flags: int) -> int:
-    """Open a file, as open's `opener`; raises UserError where the name leads to another file.
+    """Open a file, as open's `opener`, for a name at which a stranger may have put something.
 
-    Where others may write to the folder, they could choose which of our files that is. Nor is a
-    pipe waited for.
+    Raises UserError for a link, which could lead to a file of ours, and for a pipe.
     """
     try:
         return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -189,10 +188,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def most_bytes(path: Path) -> int:
-    """Return more than a file of text, or an archive, can become when it is unpacked.
-
-    Text becomes some four times larger; what is made to fill a disk, a thousand times.
-    """
+    """Return more than text unpacks to, which is some four times as large as its file."""
     return 2**28 + 100 * path.stat().st_size
 
 
@@ -216,10 +212,7 @@ def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[
     """
     for number, line in enumerate(lines, start=first):
         if len(line) > MOST_LINE_BYTES:
-            raise UserError(
-                f"{name}, line {number}: over {MOST_LINE_BYTES:,} bytes without a line end: give"
-                " text with a sentence in each line."
-            )
+            raise UserError(f"{name}, line {number}: over {MOST_LINE_BYTES:,} bytes: is it text?")
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:

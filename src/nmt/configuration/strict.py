@@ -138,8 +138,7 @@ def read_yaml(path: Path, kind: type):
         raise UserError(f"{path}: expected {'keys and values' if kind is dict else 'a list'}.")
     if isinstance(values, dict) and "__use_yte__" in values:
         raise UserError(
-            f"{path} has __use_yte__, with which Snakemake runs the code in a file before we read"
-            " it: take the key out, and trust nothing that such a file of a stranger's has made."
+            f"{path}: take out __use_yte__, with which Snakemake has already run the code in it."
         )
     return values
 

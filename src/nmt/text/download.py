@@ -128,8 +128,8 @@ def check(file: Path, archive: Archive) -> None:
     found = checksum(file, algorithm)
     if not expected:
         logging.warning(
-            f"warning: nothing tells whether {archive.mirror} is the right file, or was changed on"
-            f" its way: compare it elsewhere, and write into corpora.yaml sha256: {found}"
+            f"warning: nothing tells whether {archive.mirror} is the right file: compare its sha256"
+            f" elsewhere, and write it into corpora.yaml: {found}"
         )
     elif found != expected:
         raise SourceError(f"{algorithm} is {found}, must be {expected}")

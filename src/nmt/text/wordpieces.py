@@ -97,8 +97,7 @@ def learn_wordpieces(size: int, characters: list[str], lines: Iterator[str]) -> 
         continuing_subword_prefix=INSIDE,
         show_progress=False,
     )
-    trained = Tokenizer(WordPiece(unk_token=SYMBOLS[UNK]))
-    trained.pre_tokenizer = WhitespaceSplit()
+    trained = tokenizer_of({}, SYMBOLS[UNK])
     trained.train_from_iterator(lines, trainer)
     ids_by_piece = dict(sorted(trained.get_vocab().items(), key=lambda item: item[1]))
     if len(ids_by_piece) != size:

@@ -111,13 +111,9 @@ def meeting_of_torchrun() -> dict[str, Any]:
         return {}
     loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
     os.environ.update(GLOO_SOCKET_IFNAME=loopback, NCCL_SOCKET_IFNAME=loopback)
-    size = int(os.environ["WORLD_SIZE"])
+    rank, size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
     file = Path(os.environ["TORCHELASTIC_ERROR_FILE"]).parents[1] / "store"
-    return {
-        "store": dist.FileStore(str(file), size),
-        "rank": int(os.environ["RANK"]),
-        "world_size": size,
-    }
+    return {"store": dist.FileStore(str(file), size), "rank": rank, "world_size": size}
 
 
 def variables_of_slurm() -> dict[str, str]:
