@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+from sacrebleu import significance
 from sacrebleu.metrics import TER
 from sacrebleu.significance import PairedTest, Result
 
@@ -16,6 +18,7 @@ from nmt.evaluation.scores import References, Scorer
 LEVEL = 0.05
 # The paired tests, by the fields of Comparison, as sacreBLEU calls them.
 TESTS = {"p_bootstrap": "bs", "p_randomization": "ar"}
+ROUNDING = 1e-9  # by which scores of the same statistics differ
 
 Run = tuple[str, int]  # a system's name, and the index of one of its runs
 
@@ -78,13 +81,8 @@ def compare(
                 if result.ci is not None:  # only bootstrap resampling gives intervals
                     intervals[name] = max(intervals[name], float(result.ci))
                 if result.p_value is not None:  # the baseline has none
-                    # sacreBLEU counts chance differences above the real one, so that a difference
-                    # of zero would seem certain.
                     no_worse = sign * (scores[run] - scores[baseline]) >= 0
-                    p_value = float(result.p_value)
-                    if field == "p_randomization":
-                        p_value += equal_differences(texts[run], texts[baseline])
-                    p_value = 1.0 if no_worse else min(1.0, p_value)
+                    p_value = 1.0 if no_worse else float(result.p_value)
                     p_values[field][name] = max(p_values[field][name], p_value)
 
     comparisons = {}
@@ -99,14 +97,17 @@ def compare(
     return comparisons, list(dict.fromkeys(signatures))
 
 
-def equal_differences(one: list[str], other: list[str]) -> float:
-    """Return the share of assignments of lines to two systems whose difference is the real one.
+def p_value_with_ties(stats: np.ndarray, real_difference: float) -> float:
+    """Return the share of chance differences, `stats`, that are as large as the real one.
 
-    These are the real assignment and the one with all lines exchanged, of 2^k for k lines that
-    differ: as large a difference as the real one, which sacreBLEU does not count.
+    sacreBLEU's own, which this replaces, leaves out differences as large as the real one: few lines
+    that differ, or differ in nothing that the metric sees, would then seem to decide.
     """
-    differing = sum(a != b for a, b in zip(one, other, strict=True))
-    return 2.0 ** (1 - differing)
+    as_large = int((stats >= real_difference - ROUNDING).sum())
+    return (as_large + 1) / (len(stats) + 1)
+
+
+significance._compute_p_value = p_value_with_ties
 
 
 def paired_test(

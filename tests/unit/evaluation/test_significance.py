@@ -93,8 +93,21 @@ def test_a_system_of_several_runs_is_their_mean_and_their_least_certain_pair():
 
 @pytest.mark.parametrize(("differing", "p_value"), [(1, 1.0), (2, 0.5), (4, 0.125), (5, 0.0625)])
 def test_a_few_lines_that_differ_decide_nothing(differing, p_value):
-    """Of the 2^k assignments to two systems the real one and its mirror image are as extreme."""
-    worse = [*(line.split()[0] for line in REFERENCE[:differing]), *REFERENCE[differing:]]
-    comparisons, _ = compare_bleu(best=[REFERENCE], worse=[worse])
-    assert comparisons["worse"].p_randomization == pytest.approx(p_value, abs=2e-4)
+    """Of the 2^k assignments to two systems the real one and its mirror image are as extreme.
+
+    Lines that differ in nothing that the metric sees are no others.
+    """
+    worse = [line.split()[0] for line in REFERENCE[:differing]]
+    worse += [line.upper() for line in REFERENCE[differing:]]
+    systems = {"best": [REFERENCE], "worse": [worse]}
+    comparisons, _ = compare(systems, [REFERENCE], SCORERS["lowercased_bleu"])
+    assert comparisons["worse"].p_randomization == pytest.approx(p_value, abs=0.01)
     assert comparisons["worse"].may_be_best
+
+
+def test_differences_as_large_as_the_real_one_count():
+    """Of four lines with one edit each, three in one system: 10 of 16 assignments differ by 2."""
+    reference = [f"{line} z" for line in REFERENCE[:4]]
+    systems = {"worse": [[*REFERENCE[:3], reference[3]]], "best": [[*reference[:3], REFERENCE[3]]]}
+    comparisons, _ = compare(systems, [reference], SCORERS["ter"])
+    assert comparisons["worse"].p_randomization == pytest.approx(10 / 16, abs=0.01)
