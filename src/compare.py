@@ -29,8 +29,8 @@ def main(args: argparse.Namespace) -> None:
     systems: dict[str, list[list[str]]] = {name: [] for name in args.names}
     for name, path in zip(args.names, args.translations, strict=True):
         translations = list(read_lines(path))
-        files = (path, *args.references)
-        check_scorable(translations, references, [str(file) for file in files])
+        files = [str(file) for file in (path, *args.references)]
+        check_scorable(translations, references, files, args.target_language)
         systems[name].append(translations)
 
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)

@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> None:
     translations = list(read_lines(args.translations))
     references = [list(read_lines(path)) for path in args.references]
     names = [str(path) for path in (args.translations, *args.references)]
-    check_scorable(translations, references, names)
+    check_scorable(translations, references, names, args.target_language)
     scores = score(translations, references, args.target_language)
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}

@@ -29,9 +29,11 @@ PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|
 FEW_PROCESSED = 0.005
 
 # Languages that put no spaces between words, where words of Moses and TER mean nothing. sacreBLEU
-# has words for the first two, and chrF needs none.
+# has words for the first two; BLEU of the others is that of characters.
 WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
-SEGMENTED = ("zh", "ja")
+OF_CHARACTERS = WITHOUT_SPACES[2:]
+# Their scripts: Thai to Burmese, Khmer, kana and Chinese characters
+UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 
 References = Sequence[Sequence[str]]
 
@@ -63,14 +65,17 @@ class Scorer:
         return Score(result.score, self.full_signature(metric.get_signature()))
 
     def sacrebleu_metric(self) -> SacrebleuMetric:
-        """Return a new metric of sacreBLEU, for lines that `preprocess` has returned."""
+        """Return a new metric of sacreBLEU, for lines that `preprocess` has returned.
+
+        Raises UserError for a target language whose words it cannot find here.
+        """
         if self.metric.scorer == "CHRF":
             return CHRF()
         if self.metric.scorer == "TER":
             return TER()
         if self.metric.moses_tokens:
             return BLEU(tokenize="none", force=True)
-        return BLEU(lowercase=self.metric.lowercase, trg_lang=self.target_language)
+        return sacrebleu_bleu(self.metric.lowercase, self.target_language)
 
     def preprocess(self, lines: list[str]) -> list[str]:
         """Return the lines as sacreBLEU gets them, in NFC: as they are, or as Moses tokens."""
@@ -106,6 +111,16 @@ class Scorer:
         return str(signature)
 
 
+def sacrebleu_bleu(lowercase: bool, target_language: str, force: bool = False) -> BLEU:
+    """Return sacreBLEU's own BLEU; force: whether it says nothing of text in tokens."""
+    tokenize = "char" if target_language in OF_CHARACTERS else None
+    try:
+        return BLEU(lowercase, force, tokenize, trg_lang=target_language)
+    except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
+        reason = " ".join(str(error).split())
+        raise UserError(f"sacreBLEU finds no words of {target_language!r}: {reason}") from None
+
+
 def scorers(target_language: str) -> dict[str, Scorer]:
     """Return a scorer by name for each of METRICS that is computed from translations.
 
@@ -123,14 +138,10 @@ def scorers(target_language: str) -> dict[str, Scorer]:
         by_name = {
             name: scorer
             for name, scorer in by_name.items()
-            if scorer.metric.scorer == "CHRF" or (name == "bleu" and target_language in SEGMENTED)
+            if scorer.metric.scorer == "CHRF" or name == "bleu"
         }
-    try:
-        for scorer in by_name.values():
-            scorer.sacrebleu_metric()
-    except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
-        reason = " ".join(str(error).split())
-        raise UserError(f"sacreBLEU finds no words of {target_language!r}: {reason}") from None
+    for scorer in by_name.values():
+        scorer.sacrebleu_metric()
     return by_name
 
 
@@ -151,7 +162,7 @@ def without_gaps(references: Sequence[Sequence[str]]) -> References:
     """Return sets of references without empty lines beside another set's that is not empty."""
     gap: Any = None  # which sacreBLEU takes for no reference, although its types do not say so
     filled = [
-        [line if line or not any(others) else gap for line in others]
+        [line if line.strip() or not any(map(str.strip, others)) else gap for line in others]
         for others in zip(*references, strict=True)
     ]
     return list(zip(*filled, strict=True))
@@ -221,21 +232,32 @@ def bleu_of_subset(
     subset_references = scorer.preprocess_references(
         [[lines[index] for index in indices] for lines in references]
     )
-    metrics = [BLEU(lowercase, force=True, trg_lang=target_language) for lowercase in (False, True)]
+    metrics = [
+        sacrebleu_bleu(lowercase, target_language, force=True) for lowercase in (False, True)
+    ]
     cased, lowercased = (metric.corpus_score(subset, subset_references).score for metric in metrics)
     return {"sentences": len(indices), "bleu": cased, "lowercased_bleu": lowercased}
 
 
 def check_scorable(
-    translations: list[str], references: list[list[str]], names: Sequence[str]
+    translations: list[str],
+    references: list[list[str]],
+    names: Sequence[str],
+    target_language: str,
 ) -> None:
     """Raise UserError unless translations can be scored against references.
 
-    Warns of translations that were not made plain text again. names: what messages call the
-    translations and each reference, in this order, such as their files.
+    Warns of translations that were not made plain text again, and of a wrong language. names: what
+    messages call the translations and each reference, in this order, such as their files.
     """
     check_parallel(list(zip(names, [translations, *references], strict=True)))
-    empty = sum(not any(lines) for lines in zip(*references, strict=True))
+    text = "".join(references[0])
+    if target_language not in WITHOUT_SPACES and 2 * len(UNSPACED.findall(text)) > len(text):
+        logging.warning(
+            f"{names[1]} has no spaces between words, which {target_language} has: give its own"
+            f" language, one of {', '.join(WITHOUT_SPACES)}, or scores of words mean nothing."
+        )
+    empty = sum(not any(map(str.strip, lines)) for lines in zip(*references, strict=True))
     if empty:
         logging.warning(
             f"{empty} of {len(translations)} lines have an empty reference: whatever is translated"

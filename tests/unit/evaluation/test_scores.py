@@ -151,7 +151,9 @@ def test_an_empty_line_beside_another_reference_is_none():
     for name, value in score(NEARLY, [GERMAN, [""] * len(GERMAN)], "de").items():
         assert value.score == without[name].score, name
     expected = sacrebleu.corpus_bleu(NEARLY, [GERMAN, [line or None for line in gaps]])
-    assert score(NEARLY, [GERMAN, gaps], "de")["bleu"].score == expected.score
+    for gap in ("", " ", "\u00a0"):
+        second = [line or gap for line in gaps]
+        assert score(NEARLY, [GERMAN, second], "de")["bleu"].score == expected.score
 
 
 def test_the_form_of_unicode_does_not_matter():
@@ -163,16 +165,23 @@ def test_the_form_of_unicode_does_not_matter():
 
 
 def test_an_empty_line_of_the_only_reference_is_said(caplog):
-    check_scorable(GERMAN, [["", *GERMAN[1:]]], ["out", "one"])
+    check_scorable(GERMAN, [[" ", *GERMAN[1:]]], ["out", "one"], "de")
     assert f"1 of {len(GERMAN)} lines have an empty reference" in caplog.text
 
 
-@pytest.mark.parametrize(("language", "metrics"), [("zh", ["bleu", "chrf"]), ("th", ["chrf"])])
-def test_languages_without_spaces_have_the_metrics_that_need_none(language, metrics):
+@pytest.mark.parametrize(("language", "tokens"), [("zh", "zh"), ("th", "char")])
+def test_languages_without_spaces_have_the_metrics_that_need_none(language, tokens, caplog):
     lines = ["我们学习机器翻译。", "今天天气很好。"]
     scores = score(lines, [lines], language)
-    assert list(scores) == metrics
+    assert list(scores) == ["bleu", "chrf"]
     assert all(value.score == pytest.approx(100) for value in scores.values())
+    assert f"tok:{tokens}" in scores["bleu"].signature
+    (part,) = by_source_length(lines, [lines], language, [1, 1], [0])
+    assert part["bleu"] == pytest.approx(100)
+    check_scorable(lines, [lines], ["out", "one"], language)
+    assert not caplog.records
+    check_scorable(lines, [lines], ["out", "one"], "cmn")
+    assert "one has no spaces between words" in caplog.text
 
 
 def test_tokens_are_moses_tokens_unescaped():
@@ -263,10 +272,10 @@ def test_equal_parts_hold_each_sentence_once_from_short_to_long():
 @pytest.mark.parametrize("mark", ["&quot;", "&#91;", "E @-@ Mail", "Lei@@ ter", "▁Hund"])
 def test_text_that_is_not_plain_is_warned_of(mark, caplog):
     marked = [f"{line} {mark} ." for line in GERMAN]
-    check_scorable(GERMAN, [GERMAN], ["out", "reference"])
-    check_scorable(marked, [GERMAN, marked], ["out", "one", "two"])
+    check_scorable(GERMAN, [GERMAN], ["out", "reference"], "de")
+    check_scorable(marked, [GERMAN, marked], ["out", "one", "two"], "de")
     assert not caplog.records
-    check_scorable(marked, [GERMAN], ["out", "reference"])
+    check_scorable(marked, [GERMAN], ["out", "reference"], "de")
     assert "out: 3 of 3 lines" in caplog.text
 
 
@@ -279,7 +288,8 @@ def test_text_that_is_not_plain_is_warned_of(mark, caplog):
 )
 def test_what_cannot_be_scored_is_refused(translations, references, message):
     with pytest.raises(UserError, match=message):
-        check_scorable(translations, references, ["out", "one", "two"][: 1 + len(references)])
+        names = ["out", "one", "two"][: 1 + len(references)]
+        check_scorable(translations, references, names, "de")
 
 
 def test_translations_without_a_word_are_scored():
@@ -296,7 +306,7 @@ def test_golden_tokenized_output(caplog):
     """The tokenized output of a real system is warned of; as tokens it has its published scores."""
     escaped = list(read_lines(golden("bpe2bpe.newstest2014.tok.de.gz")))
     reference = moses_tokens(read_lines(mirrored("newstest/newstest2014-deen.de.gz")), "de")
-    check_scorable(escaped, [reference], ["out", "reference"])
+    check_scorable(escaped, [reference], ["out", "reference"], "de")
     assert "'&quot;'" in caplog.text
 
     tokens = moses_tokens([html.unescape(line) for line in escaped], "de")
