@@ -11,11 +11,10 @@ from pathlib import Path
 from nmt import command
 
 # isort: split
-from sacrebleu.metrics import BLEU
-
 from nmt.configuration import MOST_ALPHA
 from nmt.device import set_threads
-from nmt.evaluation.scores import check_parallel
+from nmt.evaluation.metrics import METRICS
+from nmt.evaluation.scores import Scorer, check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 from nmt.serving.folder import TranslationModel
@@ -28,16 +27,20 @@ def main(args: argparse.Namespace) -> None:
     lines = list(read_lines(args.source))
     references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])
-    bleu = BLEU(lowercase=model.source_preprocessing.lowercase, trg_lang=model.configuration.target)
+    name = "lowercased_bleu" if model.target_preprocessing.lowercase else "bleu"
+    scorer = Scorer(METRICS[name], model.target_preprocessing.language)
+    metric = scorer.sacrebleu_metric()
+    scored = scorer.preprocess_references([references])
     sweep: dict[str, list] = {"beam": [], "alpha": []}
     settings = [("beam", value) for value in args.beams]
     settings += [("alpha", value) for value in args.alphas]
     for name, value in progress(settings, "sweeping", len(settings), "settings"):
         decoding = model.experiment.decoding.model_copy(update={name: value})
-        score = bleu.corpus_score(model.translate(lines, decoding), [references])
+        translations = model.translate(lines, decoding)
+        score = metric.corpus_score(scorer.preprocess(translations), scored)
         point = {"beam": decoding.beam, "alpha": decoding.alpha, "bleu": score.score}
         sweep[name].append(point | {"length": score.sys_len / score.ref_len})
-    write_json(args.output, {"signature": str(bleu.get_signature()), **sweep})
+    write_json(args.output, {"signature": scorer.full_signature(metric.get_signature()), **sweep})
 
 
 if __name__ == "__main__":

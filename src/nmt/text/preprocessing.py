@@ -23,6 +23,7 @@ class Preprocessing:
     """
 
     def __init__(self, steps: Collection[str], language: str):
+        self.language = language
         self.lowercase = "lowercase" in steps
         self.normalizer = None
         self.tokenizer = None

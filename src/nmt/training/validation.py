@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import torch
-from sacrebleu.metrics import BLEU
 
 from nmt.configuration import Decoding, Training
 from nmt.data.batches import Batches
@@ -13,6 +12,8 @@ from nmt.data.tokens import ParallelTokens
 from nmt.decoding.translator import in_order, translate_tokens
 from nmt.device import autocast
 from nmt.errors import UserError
+from nmt.evaluation.metrics import METRICS
+from nmt.evaluation.scores import Scorer
 from nmt.files import read_lines
 from nmt.models.protocol import Model
 from nmt.text.preprocessing import Preprocessing
@@ -26,7 +27,7 @@ class Validation:
     """The dev set: as batches for the loss, as text for BLEU.
 
     preprocessing: of the target. decoding: how the finished model translates; here it is greedy.
-    Raises UserError when tokens and text differ in number, or are of other subwords.
+    Raises UserError when tokens and text differ in number, or are of other subwords, and as Scorer.
     """
 
     def __init__(
@@ -48,6 +49,9 @@ class Validation:
         self.batches = Batches.for_evaluation(self.tokens)
         self.subwords = subwords
         self.preprocessing = preprocessing
+        metric = METRICS["lowercased_bleu" if preprocessing.lowercase else "bleu"]
+        self.scorer = Scorer(metric, preprocessing.language)
+        self.scorer.sacrebleu_metric()  # refuses now what would fail when BLEU is due
         self.greedy = Decoding(beam=1, max_extra=decoding.max_extra)
 
     def bleu(self, model: Model) -> float:
@@ -58,8 +62,7 @@ class Validation:
             self.preprocessing.undo(self.subwords.target.decode(best.tokens))
             for (best,) in hypotheses
         ]
-        metric = BLEU(lowercase=self.preprocessing.lowercase)
-        return metric.corpus_score(translations, [self.references]).score
+        return self.scorer.score(translations, [self.references]).score
 
 
 def perplexity(nll: float) -> float:

@@ -1,10 +1,12 @@
 """How the loop counts, logs and keeps what it does."""
 
 import math
+import unicodedata
 from dataclasses import replace
 
 import pytest
 
+from nmt.decoding.search import Hypothesis
 from nmt.errors import UserError
 from nmt.training.distributed import ProcessGroup
 from nmt.training.loop import resume
@@ -38,6 +40,18 @@ def test_a_model_whose_dev_loss_is_nan_is_not_translated_with(loop):
     (line,) = read_metrics(loop.folder.metrics)
     assert math.isnan(line["dev_nll"])
     assert "dev_bleu" not in line
+
+
+def test_the_form_of_unicode_changes_no_dev_bleu(loop, monkeypatch):
+    validation = loop.validation
+    perfect = [(list(range(len(validation.tokens))), [])]
+    for tokens in validation.tokens.target.lists():
+        perfect[0][1].append([Hypothesis(tokens, 0.0, 0.0)])
+    monkeypatch.setattr("nmt.training.validation.translate_tokens", lambda *_: perfect)
+    decomposed = [unicodedata.normalize("NFD", line) for line in validation.references]
+    assert decomposed != validation.references
+    validation.references = decomposed
+    assert validation.bleu(loop.trainer.model) == pytest.approx(100)
 
 
 def test_skipped_updates_are_counted_and_many_in_a_row_stop_training():
