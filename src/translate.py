@@ -8,6 +8,7 @@ subwords are made of: of a vocabulary that tokenizes, its tokens.
 """
 
 import argparse
+import logging
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
@@ -24,6 +25,7 @@ from nmt.errors import UserError
 from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
 from nmt.serving.stream import read_blocks, write
+from nmt.text.subwords import UNK
 
 
 def main(args: argparse.Namespace) -> None:
@@ -43,10 +45,15 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
         raise UserError("--temperature, --top-k, --top-p and --seed are of --sample: add it.")
     if count > decoding.beam and not args.sample:
         raise UserError(f"a beam of {decoding.beam} does not find {count}: add --beam {count}.")
+    unknown = first_unknown = 0
     for first, lines, targets in read_blocks(args.input, args.forced):
         sources = model.encode(lines, first + 1)
+        forced = model.encode_target(targets, first + 1) if args.forced else []
+        for number, tokens in enumerate(zip(sources, forced or sources, strict=True), first + 1):
+            if any(UNK in side for side in tokens):
+                unknown += 1
+                first_unknown = first_unknown or number
         if args.forced:
-            forced = model.encode_target(targets, first + 1)
             batches = force_tokens(model.model, sources, forced, decoding)
         elif args.sample:
             settings = Sampling(**sampling)
@@ -70,6 +77,11 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
                 fields += [" ".join(f"{source}-{target}" for source, target in pairs)]
             yield "\t".join(fields)
         progress.update(len(lines))
+    if unknown:
+        logging.warning(
+            f"{unknown} {'lines have' if unknown > 1 else 'line has'} unknown subwords, line"
+            f" {first_unknown} first: the vocabulary lacks some of their characters or words."
+        )
 
 
 def given(args: argparse.Namespace, *names: str) -> dict[str, Any]:

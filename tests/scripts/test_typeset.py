@@ -57,6 +57,7 @@ def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
     assert [row["pairs"], row["pairs_kept"], row["dropped_ratio"]] == ["56", "50", "3"]
     markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
     assert "dropped too long" in markdown
+    assert " 0.105% " in markdown  # one of 950 subwords is unknown
 
 
 def test_the_table_of_search_has_a_column_for_each_beam(typeset, run_script, tmp_path):

@@ -148,6 +148,14 @@ def test_a_comment_in_the_code_reruns_nothing(made):
         assert planned_jobs(made) == set()
 
 
+def test_an_older_grammar_makes_other_text(made):
+    grammar = made / "config" / "grammar.yaml"
+    with restored(grammar):
+        grammar.write_bytes(grammar.read_bytes() + b"# another\n")
+        os.utime(grammar, (1e9, 1e9))
+        assert "generate_corpus" in {job.split()[0] for job in planned_jobs(made)}
+
+
 def test_a_changed_row_reruns_that_row_alone(made):
     with edited(
         made / "tests/workflow/tiny/experiments/tiny.yaml",

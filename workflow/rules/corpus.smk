@@ -20,6 +20,7 @@ if CORPUS.generated:
         conda:
             "../../envs/nmt.yaml"
         params:
+            contents=checksums([CORPUS.generated.grammar]),
             seed=CORPUS.generated.seed,
             source=CORPUS.source,
             target=CORPUS.target,

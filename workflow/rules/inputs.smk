@@ -4,6 +4,11 @@ import hashlib
 
 from nmt.files import sha256
 
+# The dev set, and the test sets of the tables that are made by default
+HELD_BACK = list(
+    dict.fromkeys(["dev", *(table.split for table in REPRODUCTION.default_tables.values())])
+)
+
 
 def parts_of_a_split(wildcards):
     """Return what the configuration says of a split's text."""
@@ -20,9 +25,14 @@ def sources_of_a_split(wildcards):
 
 
 def contents_of_a_split(wildcards):
-    """Return checksums of the user's own files: one that takes another's place may be older."""
-    files = [Path(in_repository(Path(file))) for file in CORPUS.own_files_of(wildcards.split)]
-    return [sha256(file) for file in files if file.is_file()]
+    """Return checksums of the user's own files."""
+    return checksums(CORPUS.own_files_of(wildcards.split))
+
+
+def checksums(files):
+    """Return checksums of files that are there: one that takes another's place may be older."""
+    paths = [Path(in_repository(Path(file))) for file in files]
+    return [sha256(path) for path in paths if path.is_file()]
 
 
 def filters_of_a_split(wildcards):
@@ -36,10 +46,7 @@ def held_back(language):
     def paths(wildcards):
         if "overlap" not in filters_of_a_split(wildcards):
             return []
-        splits = ["dev", *(table.split for table in REPRODUCTION.default_tables.values())]
-        return [
-            f"results/corpora/{wildcards.corpus}/raw/{s}.{language}" for s in dict.fromkeys(splits)
-        ]
+        return [f"results/corpora/{wildcards.corpus}/raw/{s}.{language}" for s in HELD_BACK]
 
     return paths
 
@@ -80,11 +87,8 @@ def table_inputs(wildcards):
     """Return what a table is made from, by the table's name."""
     if wildcards.table == "corpora":
         counts = f"results/corpora/{REPRODUCTION.corpus}/raw/train.json"
-        return (
-            token_folders("train", ROWS)
-            + token_folders("dev", ROWS)
-            + ([counts] if CORPUS.cleaning.filters else [])
-        )
+        tokens = [token_folders(split, ROWS) for split in ("train", *HELD_BACK)]
+        return sum(tokens, [counts] if CORPUS.cleaning.filters else [])
     if wildcards.table == "search":
         return figure_inputs_of("search", FIRST_TABLE)
     if wildcards.table == "complexity":

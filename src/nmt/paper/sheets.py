@@ -69,14 +69,16 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
         raise UserError(f"{folder} has no tokens: let snakemake make them, or run binarize.py.")
     data = pd.DataFrame(rows)
     numbers = data.drop(columns=["vocabulary", "split"])
-    texts = numbers.apply(format_numbers, form="{:,.0f}").rename(
-        columns=lambda name: name.replace("_", " ")
-    )
+    texts = numbers.apply(format_numbers, form="{:,.0f}")
+    for side in ("source", "target"):
+        shares = data[f"{side}_unknown"] / data[f"{side}_tokens"]
+        texts[f"{side}_unknown"] = format_numbers(shares, "{:.3%}")
+    texts = texts.rename(columns=lambda name: name.replace("_", " "))
     notes = [
         f"Corpus: {corpus.title}.",
         "Pairs: of sentences, as the corpus has them and as the vocabulary's models get them."
         " Dropped: from the training set alone, by the first reason that holds. Tokens: subwords,"
-        " ends of sentences not counted; unknown: those that the vocabulary does not have.",
+        " ends of sentences not counted; unknown: the share that the vocabulary does not have.",
     ]
     parts = [data[["vocabulary", "split"]].join(texts)]
     return Sheet(

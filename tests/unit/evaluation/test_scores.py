@@ -287,8 +287,8 @@ def test_text_that_is_not_plain_is_warned_of(mark, caplog):
     ],
 )
 def test_what_cannot_be_scored_is_refused(translations, references, message):
+    names = ["out", "one", "two"][: 1 + len(references)]
     with pytest.raises(UserError, match=message):
-        names = ["out", "one", "two"][: 1 + len(references)]
         check_scorable(translations, references, names, "de")
 
 
