@@ -50,7 +50,7 @@ def result_parts(rows: pd.DataFrame, table: Table) -> list[pd.DataFrame]:
     else:
         scores[0]["seeds"] = cells(rows, "runs")
     parts = [*scores, cost_cells(rows), speed_cells(rows[rows.runs > 0])]
-    several = rows[rows.runs > 1]
+    several = rows[rows.trained_as.isin(rows.trained_as[rows.runs > 1])]
     if len(several):
         parts.append(seed_cells(several, table.metrics))
     return [pd.concat([title_cells(rows), part], axis="columns", join="inner") for part in parts]

@@ -68,7 +68,7 @@ parameters = partial(quality, costs=["parameters_millions"])
 
 def speed(drawing: Drawing) -> Picture:
     """Draw how many target tokens a second each row trained on, on one device."""
-    runs = drawing.single_runs
+    runs = drawing.trainings
     results = run_results(runs, drawing.table.split, [])
     results["tokens_per_second"] = results.target_tokens / (3600 * results.device_hours)
     rows = results.groupby("experiment", sort=False)

@@ -59,7 +59,7 @@ def learning_curves(drawing: Drawing) -> Picture:
     if "dev_bleu" in panels and drawing.is_lowercased:
         note += " BLEU takes no account of case where a row learns lower-cased text."
     shows = "Training set and split dev"
-    return Picture(figure, points, shows, drawing.single_runs, note, grid[0, 0])
+    return Picture(figure, points, shows, drawing.trainings, note, grid[0, 0])
 
 
 def curve_points(drawing: Drawing) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
     """
     parts = []
-    for run in drawing.single_runs:
+    for run in drawing.trainings:
         columns = {"experiment": run.experiment, "title": drawing.title(run.experiment)}
         parts.append(recorded_points(run).assign(**columns))
     keys = ["experiment", "title", "metric", "update"]
@@ -77,7 +77,7 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     points["sd"] = by_update["value"].std()
     points["seeds"] = by_update.size()
     points = points.reset_index()
-    names = [run.experiment for run in drawing.single_runs]
+    names = [run.experiment for run in drawing.trainings]
     return points[points.seeds == points.experiment.map(names.count)].reset_index(drop=True)
 
 

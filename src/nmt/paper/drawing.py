@@ -104,6 +104,12 @@ class Drawing:
         return tuple(run for run in self.runs if not run.members)
 
     @property
+    def trainings(self) -> tuple[Run, ...]:
+        """The single runs without those of rows that share the training of a row before them."""
+        first = {run.trained_experiment: run.experiment for run in self.single_runs[::-1]}
+        return tuple(run for run in self.single_runs if run.experiment in first.values())
+
+    @property
     def first_runs(self) -> tuple[Run, ...]:
         """The run with the first seed of each row that is not an ensemble."""
         return tuple({run.experiment: run for run in self.single_runs[::-1]}.values())[::-1]
@@ -161,6 +167,8 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
     count = "Seed" if len(seeds) == 1 else "Seeds"
     parts = [drawing.catalog.corpus(drawing.reproduction.corpus).title, picture.shows]
     parts += [f"{count} {', '.join(seeds)}" if seeds else "", picture.note]
+    if picture.runs and picture.runs == drawing.trainings != drawing.single_runs:
+        parts.append("Rows that share a training are drawn as the first of them")
     if any(run.stale for run in picture.runs):
         parts.append(f"{MARK} Trained with other settings or data than there are now")
     return " ".join(f"{part.rstrip('.')}." for part in parts if part)

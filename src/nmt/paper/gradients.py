@@ -36,7 +36,7 @@ def gradient_norms(drawing: Drawing) -> Picture:
     for experiment, row in updates.groupby("experiment", sort=False):
         style = drawing.style(str(experiment)) | {"marker": "", "label": None}
         last.plot(row["update"], row.norm, **style, linewidth=0.8)
-    for experiment in dict.fromkeys(run.experiment for run in drawing.single_runs):
+    for experiment in dict.fromkeys(run.experiment for run in drawing.trainings):
         last.plot([], [], **drawing.style(experiment))  # a row of the legend
     last.set(title="of all parameters, in training", xlabel="updates", xlim=(0, None))
     count_large(last.xaxis)
@@ -45,13 +45,13 @@ def gradient_norms(drawing: Drawing) -> Picture:
     grid[0].set_ylabel("gradient norm")
     note = "E: of the encoder; D: of the decoder. Means over seeds."
     data = pd.concat([layers, updates.assign(state="in training")], ignore_index=True)
-    return Picture(figure, data, "Training set", drawing.single_runs, note, last)
+    return Picture(figure, data, "Training set", drawing.trainings, note, last)
 
 
 def layer_points(drawing: Drawing) -> pd.DataFrame:
     """Return the norm of each row's layers in both states, without what is in no stack."""
     points = []
-    for run in drawing.single_runs:
+    for run in drawing.trainings:
         norms = run.read("gradients.json", list(STATES))
         for state in STATES:
             for name, norm in norms[state].items():
@@ -67,7 +67,7 @@ def update_points(drawing: Drawing) -> pd.DataFrame:
     """Return the norm of the whole gradient that each row recorded, by update."""
     points = [
         {"experiment": run.experiment, "update": line["update"], "norm": line["gradient_norm"]}
-        for run in drawing.single_runs
+        for run in drawing.trainings
         for line in run.metrics()
         if line.get("gradient_norm") is not None
     ]

@@ -48,6 +48,11 @@ def metric_notes(table: Table, rows: pd.DataFrame) -> list[str]:
 def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) -> list[str]:
     """Return what the numbers of parameters, FLOPs and times count."""
     titles = dict(zip(rows.experiment, rows.title, strict=True))
+    sharing = [
+        f"{', '.join(group.title)}: one training, whose costs stand in each row."
+        for _, group in rows.groupby("trained_as", sort=False)
+        if len(group) > 1
+    ]
     of_ensembles = [
         f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of their"
         " probabilities; parameters, FLOPs and minutes are sums over them."
@@ -67,7 +72,7 @@ def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) 
             " device; utilization: its share of the device's rate of large matrix products, blank"
             " where that was measured on a busy device.",
         ),
-        *((True, note) for note in of_ensembles),
+        *((True, note) for note in sharing + of_ensembles),
         (
             rows.flops_device_time.notna().any(),
             "FLOPs (device time × rate): training time times devices times the rate of one, as"

@@ -32,10 +32,13 @@ def table_rows(
     has the settings of AIAYN's Table 3, and instead of differences to published numbers, which may
     be those of a row's counterpart, _to_base and _published_to_base, those to the base's. Where the
     base has several seeds, _may_be_chance tells whether ours is inside the 95% interval that their
-    standard deviation and Student's t give for the difference of two means over seeds.
+    standard deviation and Student's t give for the difference of two means over seeds. A row that
+    shares the base's training is compared with it seed by seed.
 
-    Rows that were not run are empty; `state` says that, or that a row is stale or not complete.
-    Raises UserError for scores of different signatures.
+    `trained_as` has the experiment whose training a row shares, or itself; an ensemble has none.
+    Rows that were not run are empty; `state` says that, or that a row is stale, not complete or of
+    other seeds than one that shares its training. Raises UserError for scores of different
+    signatures.
     """
     ours = own_rows(table, catalog, results)
     for metric, comparisons in significance.items():
@@ -70,6 +73,11 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
             "kind": "run",
             "title": {name: catalog.rows[name].title for name in table.experiments},
             "state": {name: row_state(table.metrics, runs) for name, runs in seeds},
+            "trained_as": {
+                name: catalog.experiment(name).trained_as or name
+                for name in table.experiments
+                if name not in catalog.ensembles
+            },
             "runs": seeds.is_trained.sum(),
             "diverged": seeds.diverged.sum(),
         }
@@ -81,14 +89,22 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
         seeds[numbers].count().add_suffix("_scored"),
         trained[["seed", *ORIGINS]].agg(join_distinct),
     ]
-    several = results[results.groupby("experiment").seed.transform("size") > 1]
-    for metric in table.metrics:
-        frames.append(several.pivot(index="experiment", columns="seed", values=metric))
+    single = results[~results.experiment.isin(list(catalog.ensembles))]
+    for metric in table.metrics if single.seed.nunique() > 1 else []:
+        frames.append(single.pivot(index="experiment", columns="seed", values=metric))
         frames[-1] = frames[-1].add_prefix(f"{metric}_seed_")
     if table.base:
         settings = {name: settings_of(name, catalog) for name in table.experiments}
         frames.append(pd.DataFrame.from_dict(settings, orient="index"))
-    return pd.concat(frames, axis="columns").loc[table.experiments]
+    joined = pd.concat(frames, axis="columns").loc[table.experiments]
+    for _, sharing in joined[joined.runs > 0].groupby("trained_as"):
+        first = sharing.iloc[0]
+        others = sharing.index[(sharing.seed != first.seed) & (sharing.state == "")]
+        joined.loc[others, "state"] = (
+            f"other seeds than {first.title}, whose training it shares: compare them seed by seed,"
+            " not their means"
+        )
+    return joined
 
 
 def row_state(metrics: list[str], runs: pd.DataFrame) -> str:
@@ -166,18 +182,26 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     is_base = rows.experiment == table.base
     is_variation = (rows.kind == "run") & ~is_base
     base = rows[is_base].iloc[0]
+    shares = is_variation & (rows.trained_as == base.trained_as)
     for column in (*table.metrics, "parameters_millions"):
         for numbers in (column, f"{column}_published"):
             rows[f"{numbers}_to_base"] = (rows[numbers] - base[numbers]).where(is_variation)
     for metric in table.metrics:
         # A standard deviation is NaN with a single seed, and then so is the band.
         seeds, base_seeds = rows[f"{metric}_scored"], int(base[f"{metric}_scored"])
-        quantile = student_t(max(base_seeds - 1, 1))
-        band = quantile * base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5
+        band = base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5 * student_t(base_seeds)
+        of_seeds = rows.filter(regex=f"^{metric}_seed_")
+        if len(of_seeds.columns):
+            pairs = of_seeds - of_seeds[is_base].iloc[0]  # empty where one of the two has no score
+            count = pairs.count(axis="columns")
+            of_pairs = pairs.std(axis="columns") / count**0.5 * count.map(student_t)
+            band = band.mask(shares, of_pairs)
+            difference = rows[f"{metric}_to_base"].mask(shares, pairs.mean(axis="columns"))
+            rows[f"{metric}_to_base"] = difference
         rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= band
     return rows
 
 
-def student_t(freedom: int) -> float:
-    """Return the 97.5% quantile of Student's t distribution with so many degrees of freedom."""
-    return STUDENT_T[min(freedom, len(STUDENT_T)) - 1]
+def student_t(count: int) -> float:
+    """Return the 97.5% quantile of Student's t for the mean of so many numbers."""
+    return STUDENT_T[min(max(count - 2, 0), len(STUDENT_T) - 1)]

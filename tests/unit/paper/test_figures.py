@@ -202,6 +202,18 @@ def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
         assert "† Trained with other settings or data" in small_print(figure)
 
 
+@pytest.mark.parametrize("name", ["learning-curves", "gradient-norms", "speed"])
+def test_a_training_that_rows_share_is_drawn_once(made, name):
+    drawing = made(rows=["demo-transformer", "demo-rnnsearch"])
+    rows = ["demo-transformer", "demo-transformer+beam-8", "demo-rnnsearch"]
+    table = drawing.table.model_copy(update={"experiments": rows})
+    shared = replace(drawing, table=table, catalog=drawing.catalog.with_rows(rows))
+    picture = drawings.draw(name, shared)
+    assert list(picture.data.experiment.unique()) == ["demo-transformer", "demo-rnnsearch"]
+    assert "share a training" in small_print(picture.figure)
+    assert "share a training" not in small_print(draw(name, drawing))
+
+
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
 def test_self_attention_is_drawn_as_lines_of_the_weights(made, part):
     drawing = made(seeds=[1])

@@ -114,3 +114,34 @@ def test_what_the_seeds_of_the_base_explain_may_be_chance(
     text = markdown(small)
     assert bool(re.search(r"\(\+(0.49|1.09)\)", text)) == may_be_chance
     assert "sample standard deviation over them where a row has several." in text
+
+
+@pytest.mark.parametrize(
+    ("perplexities", "difference", "may_be_chance"),
+    [((10.4,), 0.4, False), ((10.4, 10.3), 0.3, True), ((10.3, 10.401), 0.3005, False)],
+)
+def test_a_row_that_shares_the_bases_training_is_compared_seed_by_seed(
+    tmp_path, root, perplexities, difference, may_be_chance
+):
+    """Two pairs that differ by 0.4 and 0.2: t = 12.706, times 0.1414 (1/2)^0.5 is 1.27."""
+    base, beam = rows = ["multi30k-small-transformer", "multi30k-small-transformer+beam-8"]
+    table3 = Table(
+        title="Table 3", experiments=rows, split="dev", metrics=["perplexity"], base=base
+    )
+    reproduction = paper_runs.reproduction((1, 2, 3), "multi30k-en-de", table3=table3)
+    alone = reproduction.changed(tables={"table3": table3.changed(experiments=[base])})
+    catalog = paper_runs.make_runs(tmp_path, root, alone).with_rows(rows)
+    seeds = {"default": [1, 2, 3], beam: list(range(1, 1 + len(perplexities)))}
+    reproduction = reproduction.model_copy(update={"seeds": seeds})
+    for name, values in ((base, (10.0, 10.1, 12.0)), (beam, perplexities)):
+        for seed, value in enumerate(values, start=1):
+            path = tmp_path / f"runs/multi30k-en-de/{name}/seed-{seed}/dev.perplexity.json"
+            write_json(path, {"perplexity": value, "tokens": 5000})
+    sheet = table((tmp_path, reproduction, catalog), "table3")
+    row = sheet.data.set_index("experiment").loc[beam]
+    assert row.perplexity_to_base == pytest.approx(difference)
+    assert row.perplexity_may_be_chance == may_be_chance
+    text = markdown(sheet)
+    assert f"{row.title} †: other seeds than {catalog.rows[base].title}" in text
+    assert [cells[0] for cells in part(text, 4)[1:]] == [catalog.rows[base].title, f"{row.title} †"]
+    assert "one training, whose costs stand in each row" in text
