@@ -9,19 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt import command
-from nmt.evaluation.scores import (
-    by_source_length,
-    by_source_rank,
-    check_parallel,
-    check_scorable,
-    score,
-)
+from nmt.evaluation.scores import by_source_length, check_parallel, check_scorable, score
 from nmt.files import read_lines, write_json
 
 # In words: each bucket goes up to, not including, the next bound; the last one has no end.
 SOURCE_LENGTHS = (0, 10, 15, 20, 25, 30, 40, 50)
-# The number of equally large parts, by source length.
-PARTS = 10
 
 
 def main(args: argparse.Namespace) -> None:
@@ -39,7 +31,6 @@ def main(args: argparse.Namespace) -> None:
         lengths = [len(line.split()) for line in sources]
         texts = translations, references, args.target_language
         output["bleu_by_source_length"] = by_source_length(*texts, lengths, SOURCE_LENGTHS)
-        output["bleu_by_source_rank"] = by_source_rank(*texts, lengths, PARTS)
     if args.output:
         write_json(args.output, output)
     for name, metric_score in scores.items():

@@ -45,14 +45,12 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
         raise UserError("--temperature, --top-k, --top-p and --seed are of --sample: add it.")
     if count > decoding.beam and not args.sample:
         raise UserError(f"a beam of {decoding.beam} does not find {count}: add --beam {count}.")
-    unknown = first_unknown = 0
+    unknown: list[int] = []  # lines
     for first, lines, targets in read_blocks(args.input, args.forced):
         sources = model.encode(lines, first + 1)
         forced = model.encode_target(targets, first + 1) if args.forced else []
-        for number, tokens in enumerate(zip(sources, forced or sources, strict=True), first + 1):
-            if any(UNK in side for side in tokens):
-                unknown += 1
-                first_unknown = first_unknown or number
+        pairs_of_lines = enumerate(zip(sources, forced or sources, strict=True), first + 1)
+        unknown += [number for number, (one, other) in pairs_of_lines if UNK in one + other]
         if args.forced:
             batches = force_tokens(model.model, sources, forced, decoding)
         elif args.sample:
@@ -79,8 +77,8 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
         progress.update(len(lines))
     if unknown:
         logging.warning(
-            f"{unknown} {'lines have' if unknown > 1 else 'line has'} unknown subwords, line"
-            f" {first_unknown} first: the vocabulary lacks some of their characters or words."
+            f"lines with unknown subwords, which the vocabulary lacks: {len(unknown)}, the first is"
+            f" line {unknown[0]}."
         )
 
 

@@ -74,7 +74,6 @@ def test_more_references_gzip_and_sources(folder, run_score):
         {"from": 0, "to": 10, "sentences": 2} | perfect,
         {"from": 10, "to": 15, "sentences": 1} | perfect,
     ]
-    assert sum(part["sentences"] for part in result["bleu_by_source_rank"]) == 3
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import sacremoses
@@ -21,9 +20,9 @@ from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS, Metric
 from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized, quotes_mapped
 
-# Escapes of Moses's tokenizer, its joined hyphens, and the marks of BPE and sentencepiece. Of
-# detached full stops sacreBLEU warns.
-PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|▁")
+# Escapes of Moses's tokenizer, its joined hyphens, the marks of BPE and sentencepiece, and detached
+# full stops
+PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|▁| \.$")
 # The largest fraction of such lines, beyond those in the references, that a model may have learned
 # from its data.
 FEW_PROCESSED = 0.005
@@ -75,7 +74,14 @@ class Scorer:
             return TER()
         if self.metric.moses_tokens:
             return BLEU(tokenize="none", force=True)
-        return sacrebleu_bleu(self.metric.lowercase, self.target_language)
+        tokenize = "char" if self.target_language in OF_CHARACTERS else None
+        try:
+            return BLEU(self.metric.lowercase, True, tokenize, trg_lang=self.target_language)
+        except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
+            reason = " ".join(str(error).split())
+            raise UserError(
+                f"sacreBLEU finds no words of {self.target_language!r}: {reason}"
+            ) from None
 
     def preprocess(self, lines: list[str]) -> list[str]:
         """Return the lines as sacreBLEU gets them, in NFC: as they are, or as Moses tokens."""
@@ -109,16 +115,6 @@ class Scorer:
             if self.metric.lowercase:
                 signature.update("case", "lc")
         return str(signature)
-
-
-def sacrebleu_bleu(lowercase: bool, target_language: str, force: bool = False) -> BLEU:
-    """Return sacreBLEU's own BLEU; force: whether it says nothing of text in tokens."""
-    tokenize = "char" if target_language in OF_CHARACTERS else None
-    try:
-        return BLEU(lowercase, force, tokenize, trg_lang=target_language)
-    except RuntimeError as error:  # a tokenizer of sacreBLEU takes packages of its own
-        reason = " ".join(str(error).split())
-        raise UserError(f"sacreBLEU finds no words of {target_language!r}: {reason}") from None
 
 
 def scorers(target_language: str) -> dict[str, Scorer]:
@@ -194,32 +190,6 @@ def by_source_length(
     return buckets
 
 
-def by_source_rank(
-    translations: list[str],
-    references: list[list[str]],
-    target_language: str,
-    source_lengths: Sequence[int],
-    parts: int,
-) -> list[dict]:
-    """Return sacreBLEU of parts with equally many sentences, shortest sources first.
-
-    The sizes of the `parts` parts differ by one sentence at most. Each is returned as {"shortest",
-    "longest", "sentences", "bleu", "lowercased_bleu"}, lengths in words; there are fewer parts
-    where there are fewer sentences.
-    """
-    order = sorted(range(len(source_lengths)), key=source_lengths.__getitem__)
-    cuts = [len(order) * part // parts for part in range(parts + 1)]
-    return [
-        {
-            "shortest": source_lengths[order[low]],
-            "longest": source_lengths[order[high - 1]],
-            **bleu_of_subset(order[low:high], translations, references, target_language),
-        }
-        for low, high in pairwise(cuts)
-        if low < high
-    ]
-
-
 def bleu_of_subset(
     indices: Sequence[int],
     translations: list[str],
@@ -227,23 +197,16 @@ def bleu_of_subset(
     target_language: str,
 ) -> dict:
     """Return sacreBLEU of these sentences alone, with case and without."""
-    scorer = Scorer(METRICS["bleu"], target_language)
-    subset = scorer.preprocess([translations[index] for index in indices])
-    subset_references = scorer.preprocess_references(
-        [[lines[index] for index in indices] for lines in references]
-    )
-    metrics = [
-        sacrebleu_bleu(lowercase, target_language, force=True) for lowercase in (False, True)
-    ]
-    cased, lowercased = (metric.corpus_score(subset, subset_references).score for metric in metrics)
-    return {"sentences": len(indices), "bleu": cased, "lowercased_bleu": lowercased}
+    texts = [[lines[index] for index in indices] for lines in (translations, *references)]
+    scores = {
+        name: Scorer(METRICS[name], target_language).score(texts[0], texts[1:]).score
+        for name in ("bleu", "lowercased_bleu")
+    }
+    return {"sentences": len(indices), **scores}
 
 
 def check_scorable(
-    translations: list[str],
-    references: list[list[str]],
-    names: Sequence[str],
-    target_language: str,
+    translations: list[str], references: list[list[str]], names: Sequence[str], target_language: str
 ) -> None:
     """Raise UserError unless translations can be scored against references.
 
@@ -270,7 +233,7 @@ def check_scorable(
     if len(processed) - max(map(len, of_references)) > FEW_PROCESSED * len(translations):
         logging.warning(
             f"{names[0]}: {len(processed)} of {len(translations)} lines hold {processed[0]!r} or"
-            " the like, and the references do not: undo escapes, tokens and subwords before"
+            " the like, which the references have less of: undo escapes, tokens and subwords before"
             " scoring, or the scores are too low."
         )
 

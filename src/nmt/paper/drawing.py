@@ -106,7 +106,7 @@ class Drawing:
     @property
     def trainings(self) -> tuple[Run, ...]:
         """The single runs without those of rows that share the training of a row before them."""
-        first = {run.trained_experiment: run.experiment for run in self.single_runs[::-1]}
+        first = {Path(run.trained_in).parent: run.experiment for run in self.single_runs[::-1]}
         return tuple(run for run in self.single_runs if run.experiment in first.values())
 
     @property

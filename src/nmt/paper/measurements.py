@@ -1,6 +1,7 @@
 """What runs scored and what they cost, one line for each."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -31,6 +32,7 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
             "seed": run.seeds,
             "is_trained": run.is_trained,
             "stale": run.stale,
+            "trained_as": Path(run.trained_in).parent.name or None,
         }
         if run.is_trained:
             for metric in metrics:
@@ -39,7 +41,7 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
         lines.append(line)
     numbers = [*metrics, *RUN_COSTS, "sentences", "diverged"]
     texts = [*ORIGINS, *(f"{metric}_signature" for metric in metrics)]
-    columns = ["experiment", "seed", "is_trained", "stale", *numbers, *texts]
+    columns = ["experiment", "seed", "is_trained", "stale", "trained_as", *numbers, *texts]
     return pd.DataFrame(lines, columns=columns).astype(dict.fromkeys(numbers, float))
 
 

@@ -77,11 +77,6 @@ class Run:
         return self.members or (self,)
 
     @property
-    def trained_experiment(self) -> str:
-        """The experiment that was trained for the run, whatever the seed."""
-        return Path(self.trained_in).parent.name
-
-    @property
     def is_trained(self) -> bool:
         """Whether every training that the run rests on is there."""
         return all(run.files.has(f"{run.trained_in}/training.json") for run in self.trained_runs)

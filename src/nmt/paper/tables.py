@@ -10,9 +10,8 @@ from nmt.paper.notes import join_distinct
 
 # The columns of the published costs that tables show.
 COST_COLUMNS = {name: cost.column for name, cost in COSTS.items() if cost.column}
-# The 97.5% quantiles of Student's t distribution with 1, 2, ... degrees of freedom; the last one is
-# taken for more.
-STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+# The 97.5% quantiles of Student's t distribution for 2, 3, ... numbers; the last is taken for more.
+STUDENT_T = dict(enumerate((12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262), 2))
 
 
 def table_rows(
@@ -33,9 +32,8 @@ def table_rows(
     be those of a row's counterpart, _to_base and _published_to_base, those to the base's. Where the
     base has several seeds, _may_be_chance tells whether ours is inside the 95% interval that their
     standard deviation and Student's t give for the difference of two means over seeds. A row that
-    shares the base's training is compared with it seed by seed.
+    shares the base's training (`trained_as`; an ensemble has none) is compared seed by seed.
 
-    `trained_as` has the experiment whose training a row shares, or itself; an ensemble has none.
     Rows that were not run are empty; `state` says that, or that a row is stale, not complete or of
     other seeds than one that shares its training. Raises UserError for scores of different
     signatures.
@@ -73,11 +71,7 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
             "kind": "run",
             "title": {name: catalog.rows[name].title for name in table.experiments},
             "state": {name: row_state(table.metrics, runs) for name, runs in seeds},
-            "trained_as": {
-                name: catalog.experiment(name).trained_as or name
-                for name in table.experiments
-                if name not in catalog.ensembles
-            },
+            "trained_as": seeds.trained_as.first(),
             "runs": seeds.is_trained.sum(),
             "diverged": seeds.diverged.sum(),
         }
@@ -89,7 +83,7 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
         seeds[numbers].count().add_suffix("_scored"),
         trained[["seed", *ORIGINS]].agg(join_distinct),
     ]
-    single = results[~results.experiment.isin(list(catalog.ensembles))]
+    single = results[results.trained_as.notna()]
     for metric in table.metrics if single.seed.nunique() > 1 else []:
         frames.append(single.pivot(index="experiment", columns="seed", values=metric))
         frames[-1] = frames[-1].add_prefix(f"{metric}_seed_")
@@ -189,19 +183,13 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     for metric in table.metrics:
         # A standard deviation is NaN with a single seed, and then so is the band.
         seeds, base_seeds = rows[f"{metric}_scored"], int(base[f"{metric}_scored"])
-        band = base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5 * student_t(base_seeds)
+        deviation = base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5
+        band = STUDENT_T.get(base_seeds, STUDENT_T[10]) * deviation
         of_seeds = rows.filter(regex=f"^{metric}_seed_")
         if len(of_seeds.columns):
-            pairs = of_seeds - of_seeds[is_base].iloc[0]  # empty where one of the two has no score
-            count = pairs.count(axis="columns")
-            of_pairs = pairs.std(axis="columns") / count**0.5 * count.map(student_t)
-            band = band.mask(shares, of_pairs)
-            difference = rows[f"{metric}_to_base"].mask(shares, pairs.mean(axis="columns"))
-            rows[f"{metric}_to_base"] = difference
+            pairs = (of_seeds - of_seeds[is_base].iloc[0])[shares].T  # of the seeds that both have
+            rows.loc[shares, f"{metric}_to_base"] = pairs.mean()
+            quantile = pairs.count().map(STUDENT_T).fillna(STUDENT_T[10])
+            band[shares] = quantile * pairs.sem()
         rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= band
     return rows
-
-
-def student_t(count: int) -> float:
-    """Return the 97.5% quantile of Student's t for the mean of so many numbers."""
-    return STUDENT_T[min(max(count - 2, 0), len(STUDENT_T) - 1)]
