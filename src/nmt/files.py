@@ -1,20 +1,22 @@
 """Strict reading of text and JSON, and atomic writing of files and folders."""
 
+import bz2
 import errno
 import fcntl
 import gzip
 import hashlib
 import json
 import logging
+import lzma
 import math
 import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nmt.errors import UserError
 
@@ -22,6 +24,10 @@ MOST_LINE_BYTES = 10_000_000
 # Control characters and Unicode line separators: other tools would break lines at some of them,
 # take a tab for the end of a column, or NUL for the end of the text, and terminals obey some.
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+NOT_UNPACKED = (".zst", ".lz4", ".lzma", ".z", ".7z", ".rar")
+# Errors of the libraries that unpack
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @contextmanager
@@ -166,25 +172,40 @@ def read_json(path: str | Path, keys: Iterable[str] = ()) -> dict:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 text file, plain or .gz.
+    r"""Yield the lines of a UTF-8 text file, plain, .gz, .bz2 or .xz.
 
     Only "\n" ends a line. A "\r" before it is dropped, and so is a byte order mark. The other
     characters at which `str.splitlines` would break, such as U+2028 and form feeds, stay inside the
     line, so that the two sides of a corpus stay aligned.
 
-    Raises UserError when the file is missing, is not valid UTF-8 (with file and line), or its gzip
-    is damaged.
+    Raises UserError when the file is missing, is not valid UTF-8 (with file and line), is damaged,
+    or is compressed otherwise.
     """
     path = Path(path)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        with opener(path.name)(path, "rb") as file:
             yield from decode_lines(bounded_lines(file, path), str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except DAMAGE as error:
+        raise damaged(path, error) from None
+
+
+def opener(name: str) -> Callable[..., Any]:
+    """Return what opens a file of this name unpacked; raises UserError for what cannot be."""
+    suffix = Path(name).suffix.lower()
+    if suffix in NOT_UNPACKED:
         raise UserError(
-            f"{path} is a damaged or truncated gzip file ({error}): delete it and fetch it again."
-        ) from None
+            f"{name}: {suffix} cannot be read here: unpack it, or pack it as .gz or .xz."
+        )
+    return UNPACK.get(suffix, open)
+
+
+def damaged(path: Path, error: Exception) -> Exception:
+    """Return the UserError of a file that cannot be unpacked, or the system's own error."""
+    if isinstance(error, OSError) and error.errno:
+        return error
+    return UserError(f"{path} is damaged or truncated ({error}): delete it and fetch it again.")
 
 
 def most_bytes(path: Path) -> int:

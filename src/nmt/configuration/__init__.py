@@ -7,7 +7,7 @@ chooses among them. Unknown keys are errors that name the file, the entry and th
 
 from nmt.configuration.catalog import Catalog, load_catalog
 from nmt.configuration.claims import Claim, read_claims
-from nmt.configuration.corpora import Archive, Cleaning, Corpus, Generated, Part, is_own_file
+from nmt.configuration.corpora import ARCHIVE, Archive, Cleaning, Corpus, Generated, Part, located
 from nmt.configuration.experiments import (
     CHECKPOINT_KEYS,
     MOST_ALPHA,
@@ -41,6 +41,7 @@ from nmt.configuration.reproductions import (
 from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
 
 __all__ = [
+    "ARCHIVE",
     "CHECKPOINT_KEYS",
     "FAMILIES",
     "GNMT",
@@ -73,9 +74,9 @@ __all__ = [
     "Training",
     "Transformer",
     "Vocabulary",
-    "is_own_file",
     "load_catalog",
     "load_reproduction",
+    "located",
     "lookup",
     "read_claims",
     "read_reproduction",

@@ -1,5 +1,6 @@
 """What a corpus is: the entries of corpora.yaml."""
 
+import re
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -7,6 +8,9 @@ from pydantic import Field, model_validator
 
 from nmt.configuration.strict import Count, Language, Length, Name, Seed, Strict, Text, Whole
 from nmt.errors import nearest
+
+# The ends of the names of archives, which have members
+ARCHIVE = re.compile(r"\.(zip|tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
 
 
 class Archive(Strict):
@@ -48,9 +52,9 @@ class Part(Strict):
     target: str
     """Location of the target side, likewise."""
     format: Literal["lines", "sgml", "tsv", "talks"] = "lines"
-    """File format: lines (one sentence per line, .gz or not), sgml (one <seg> per sentence), tsv
-    (both sides in one member) or talks (lines of TED talks; of those in tags, only titles and
-    descriptions are sentences)."""
+    """File format: lines (one sentence per line, also .gz, .bz2 or .xz), sgml (one <seg> per
+    sentence), tsv (both sides in one member) or talks (lines of TED talks; of those in tags, only
+    titles and descriptions are sentences)."""
     columns: tuple[Whole, Whole] = (0, 1)
     """Columns of source and target in a tsv file, counted from 0."""
 
@@ -66,6 +70,14 @@ class Part(Strict):
 def is_own_file(name: str) -> bool:
     """Return whether a part's location is a path and not the name of an archive."""
     return "/" in name
+
+
+def located(locator: str) -> tuple[str, str]:
+    """Return the archive or path of a part's location, and the member, "" for none."""
+    name, _, member = locator.partition(":")
+    if is_own_file(name) and not ARCHIVE.search(name):
+        return locator, ""  # a colon in a path
+    return name, member
 
 
 class Generated(Strict):
@@ -174,7 +186,7 @@ class Corpus(Strict):
     def sources_of(self, split: str) -> list[str]:
         """Return archives and paths that a split is read from, without duplicates."""
         locators = [locator for part in self.parts(split) for locator in (part.source, part.target)]
-        return list(dict.fromkeys(locator.partition(":")[0] for locator in locators))
+        return list(dict.fromkeys(located(locator)[0] for locator in locators))
 
     @property
     def split_names(self) -> list[str]:

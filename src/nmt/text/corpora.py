@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.configuration import Corpus, is_own_file, lookup
+from nmt.configuration import Corpus, located, lookup
 from nmt.errors import UserError
 from nmt.provenance import REPOSITORY
 from nmt.text.readers import pair_lines, read_sentences, segment_pairs
@@ -58,8 +58,8 @@ def all_pairs(corpus: Corpus, split: str, archives: Path) -> Iterator[Pair]:
 
 def place(locator: str, archives: Path) -> tuple[Path, str]:
     """Return the path of an archive or of a file of the user's own, and the member, "" for none."""
-    name, _, member = locator.partition(":")
-    return (REPOSITORY if is_own_file(name) else archives) / name, member
+    name, member = located(locator)
+    return (REPOSITORY if "/" in name else archives) / name, member
 
 
 def held_out_keys(corpus: Corpus, archives: Path) -> dict[str, set[int]]:

@@ -1,23 +1,19 @@
 """Streaming readers of sentences from files and archives: lines, SGML segments or TSV columns."""
 
-import gzip
 import html
 import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, cast
 
+from nmt.configuration import ARCHIVE
 from nmt.errors import UserError, nearest
-from nmt.files import UNSAFE, bounded_lines, decode_lines, most_bytes
-
-# Errors of the libraries that read damaged archives
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
+from nmt.files import DAMAGE, UNSAFE, bounded_lines, damaged, decode_lines, most_bytes, opener
 
 # A document's beginning, or a segment up to its end, or up to the next one where it has none
 SEGMENT = re.compile(
@@ -25,7 +21,7 @@ SEGMENT = re.compile(
     r"|<seg\b(?P<attributes>[^>]*)>(?P<text>.*?)(?P<end></seg>|(?=<seg\b)|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-ID = re.compile(r"\b(?:doc)?id\s*=\s*[\"']?([^\"'>\s]*)", re.IGNORECASE)
+ID = re.compile(r"\b(?:doc)?id\s*=\s*([\"']?)(?P<id>.*?)\1(?:\s|$)", re.IGNORECASE)
 TAGGED = re.compile(r"<(\w+)[^>]*>(?:(.*)</\1>)?")
 ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|\w+);")
 
@@ -84,7 +80,7 @@ def read_segments(lines: Iterable[str], name: str) -> dict[str, str]:
 def identity(attributes: str) -> str:
     """Return the value of docid or id, "" without one."""
     match = ID.search(attributes)
-    return match[1] if match else ""
+    return match["id"] if match else ""
 
 
 def segment_pairs(source: tuple[Path, str], target: tuple[Path, str]) -> Iterator[tuple[str, str]]:
@@ -159,30 +155,27 @@ def pair_lines(
 
 @contextmanager
 def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """Yield a binary file: a file on disk, or a member of a .tar, .tgz, .tar.gz or .zip archive.
+    """Yield a binary file: a file on disk, or a member of a tar or zip archive.
 
-    It is decompressed when the name of the file or member ends in .gz.
+    It is unpacked when the name of the file or member says how.
     """
     if not path.is_file():
         raise UserError(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give a file.")
     with ExitStack() as stack:
         try:
-            if path.name.endswith((".tar", ".tgz", ".tar.gz")):
-                file = tar_member(stack.enter_context(tarfile.open(path, "r|*")), path, member)
-            elif path.suffix == ".zip":
+            unpack = opener(member or path.name)
+            if path.suffix.lower() == ".zip":
                 file = zip_member(stack.enter_context(zipfile.ZipFile(path)), path, member)
+            elif ARCHIVE.search(path.name):
+                file = tar_member(stack.enter_context(tarfile.open(path, "r|*")), path, member)
             elif member:
                 raise UserError(f"{path} has no member {member!r}: it is not an archive.")
             else:
                 file = open(path, "rb")  # noqa: SIM115 - the stack closes it
             stack.enter_context(file)
-            if (member or path.name).endswith(".gz"):
-                file = cast(IO[bytes], stack.enter_context(gzip.open(file)))
-            yield file
-        except DAMAGE as error:
-            raise UserError(
-                f"{path} is damaged or truncated ({error}): delete it and fetch it again."
-            ) from None
+            yield file if unpack is open else stack.enter_context(unpack(file))
+        except (*DAMAGE, tarfile.TarError, zipfile.BadZipFile) as error:
+            raise damaged(path, error) from None
 
 
 def tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:

@@ -1,14 +1,18 @@
 """Readers of sentences in files and archives."""
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 
 import pytest
 
 from nmt import files
+from nmt.configuration import located
 from nmt.errors import UserError
+from nmt.files import read_lines
 from nmt.text.readers import pair_lines, read_sentences, segment_pairs
 from tests.support.files import mirrored
 
@@ -21,7 +25,8 @@ def read(path, member="", form="lines", column=0):
 
 
 def make_tar(path, members):
-    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as archive:
+    pack = {".tar": "", ".xz": "xz"}.get(path.suffix, "gz")
+    with tarfile.open(path, f"w:{pack}") as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
@@ -44,7 +49,7 @@ def make_file(path, content):
 MEMBERS = {
     "readme": b"no\n",
     "in/text.en": TEXT,
-    "in/text.de.gz": gzip.compress(TEXT),
+    "in/text.de.GZ": gzip.compress(TEXT),
     "last": b"no\n",
 }
 
@@ -53,15 +58,36 @@ def make_archive(folder, kind, members):
     return (make_zip if kind == "zip" else make_tar)(folder / f"a.{kind}", members)
 
 
-@pytest.mark.parametrize("kind", ["tgz", "tar.gz", "tar", "zip"])
+@pytest.mark.parametrize("kind", ["tgz", "tar.gz", "TAR.xz", "tar", "zip"])
 def test_every_archive_yields_the_sentences_of_its_members(tmp_path, kind):
     path = make_archive(tmp_path, kind, MEMBERS)
-    assert read(path, "in/text.en") == read(path, "in/text.de.gz") == SENTENCES
+    assert read(path, "in/text.en") == read(path, "in/text.de.GZ") == SENTENCES
 
 
 def test_files_are_plain_or_compressed(tmp_path):
     assert read(make_file(tmp_path / "text", TEXT)) == SENTENCES
-    assert read(make_file(tmp_path / "text.gz", gzip.compress(TEXT))) == SENTENCES
+    for name, module in {"a.gz": gzip, "A.GZ": gzip, "a.bz2": bz2, "a.xz": lzma}.items():
+        packed = make_file(tmp_path / name, module.compress(TEXT))
+        assert read(packed) == list(read_lines(packed)) == SENTENCES
+        make_file(packed, TEXT)
+        for reader in (read, read_lines):
+            with pytest.raises(UserError, match=rf"{name} is damaged"):
+                list(reader(packed))
+    for reader in (read, read_lines):
+        with pytest.raises(UserError, match=r"text\.zst: \.zst cannot be read here"):
+            list(reader(make_file(tmp_path / "text.zst", b"\x28\xb5\x2f\xfd")))
+
+
+@pytest.mark.parametrize(
+    ("locator", "expected"),
+    [
+        ("data/a:b.en", ("data/a:b.en", "")),
+        ("data/a.tar.xz:b/c.en", ("data/a.tar.xz", "b/c.en")),
+        ("archive:b.en", ("archive", "b.en")),
+    ],
+)
+def test_a_colon_in_a_path_begins_no_member(locator, expected):
+    assert located(locator) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,16 +120,18 @@ def pair_sgml(tmp_path, source: bytes, target: bytes) -> list[tuple[str, str]]:
 
 def test_sgml_segments_are_paired_by_document_and_number_with_entities_replaced(tmp_path):
     source = (
-        b'<refset setid="x"><doc docid="1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
+        b'<refset setid="x"><doc docid="the 1">\n<hl>\n<seg id="1">AT&amp;T &lt;b&gt; &quot;q&quot;'
         b' &#233; R&D &copy</seg>\n</hl>\n<p>\n<SEG id="2"> two\nlines&#10;of it </SEG><seg'
-        b' id="3"></seg>\n</p></doc><doc docid=2><seg id="1">x</seg></doc></refset>\n'
+        b' id="3"></seg>\n</p></doc><doc docid=2><seg id="1">x</seg></doc>'
+        b'<doc docid="the 2"><seg id="1">y</seg></doc></refset>\n'
     )
-    target = sgml(("2", ["d"]), ("1", ["a", "b", "c"]))
+    target = sgml(("the 2", ["e"]), ("2", ["d"]), ("the 1", ["a", "b", "c"]))
     assert pair_sgml(tmp_path, source, target) == [
         ('AT&T <b> "q" é R&D &copy', "a"),
         ("two lines of it", "b"),
         ("", "c"),
         ("x", "d"),
+        ("y", "e"),
     ]
 
 
