@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt import command
+from nmt.configuration import lookup
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import check_scorable, scorers
@@ -36,7 +37,8 @@ def main(args: argparse.Namespace) -> None:
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     output = {}
     for metric in progress(args.metrics, "comparing", len(args.metrics), "metrics"):
-        comparisons, signatures = compare(systems, references, scorer_by_name[metric])
+        scorer = lookup(scorer_by_name, metric, f"metric of {args.target_language}")
+        comparisons, signatures = compare(systems, references, scorer)
         output[metric] = {
             "signatures": signatures,
             "systems": {name: asdict(comparison) for name, comparison in comparisons.items()},

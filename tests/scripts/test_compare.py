@@ -54,4 +54,6 @@ def test_it_tells_which_systems_may_be_the_best(arguments, run_script, tmp_path)
 def test_bad_input(arguments, run_failing, tmp_path):
     assert "49 against 50" in run_failing("compare", *arguments("right", "short"))
     assert "--names" in run_failing("compare", *arguments("right", "wrong", names=["one"]))
+    chinese = {"metrics": ["ter"], "target-language": ["zh"]}
+    assert "metric of zh 'ter'" in run_failing("compare", *arguments("right", "wrong", **chinese))
     assert not (tmp_path / "o.json").exists()

@@ -21,7 +21,7 @@ from nmt.configuration.strict import (
     validated,
 )
 from nmt.errors import UserError, nearest
-from nmt.evaluation.metrics import METRICS
+from nmt.evaluation.metrics import METRICS, metrics_for
 
 # Folders of results beside a reproduction's own
 RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
@@ -244,6 +244,8 @@ def overridden(
 def check_table(table: Table, corpus: Corpus, catalog: Catalog, where: str) -> None:
     """Raise UserError for a table that cannot be made."""
     lookup(dict.fromkeys({*corpus.split_names} - {"train"}), table.split, "split", where)
+    for metric in table.metrics:
+        lookup(metrics_for(corpus.target), metric, f"metric of {corpus.target}", where)
     for counterpart in table.counterparts.values():
         lookup(catalog.rows, counterpart, "experiment", f"{where}, counterparts")
     ensembles = catalog.ensembles.keys() & table.experiments

@@ -119,6 +119,14 @@ METRICS = {
         scorer=None,
     ),
 }
+# Languages that put no spaces between words, where words of Moses and TER mean nothing
+WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
+
+
+def metrics_for(target_language: str) -> dict[str, Metric]:
+    """Return those of METRICS that make sense for a language."""
+    names = ("bleu", "chrf", "perplexity") if target_language in WITHOUT_SPACES else METRICS
+    return {name: METRICS[name] for name in names}
 
 
 @dataclass(frozen=True)

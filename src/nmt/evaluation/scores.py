@@ -17,21 +17,18 @@ from sacrebleu.metrics.base import Metric as SacrebleuMetric
 from sacrebleu.metrics.base import Signature
 
 from nmt.errors import UserError
-from nmt.evaluation.metrics import METRICS, Metric
+from nmt.evaluation.metrics import METRICS, WITHOUT_SPACES, Metric, metrics_for
 from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized, quotes_mapped
 
-# Escapes of Moses's tokenizer, its joined hyphens, the marks of BPE and sentencepiece, and detached
-# full stops
-PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|▁| \.$")
+# Escapes of Moses's tokenizer, its joined hyphens, the marks of BPE and sentencepiece, detached
+# full stops, and what parts a score or a number from its translation
+PROCESSED = re.compile(r"&(?:amp|quot|apos|lt|gt|#91|#93|#124);| @-@ |@@(?: |$)|▁| \.$|\t")
 # The largest fraction of such lines, beyond those in the references, that a model may have learned
 # from its data.
 FEW_PROCESSED = 0.005
 
-# Languages that put no spaces between words, where words of Moses and TER mean nothing. sacreBLEU
-# has words for the first two; BLEU of the others is that of characters.
-WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
-OF_CHARACTERS = WITHOUT_SPACES[2:]
-# Their scripts: Thai to Burmese, Khmer, kana and Chinese characters
+OF_CHARACTERS = WITHOUT_SPACES[2:]  # BLEU's tokens; for the first two, sacreBLEU finds words
+# The scripts without spaces: Thai to Burmese, Khmer, kana and Chinese characters
 UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 
 References = Sequence[Sequence[str]]
@@ -128,14 +125,10 @@ def scorers(target_language: str) -> dict[str, Scorer]:
             f"the target language {target_language!r} is no language code: give one such as de."
         )
     by_name = {
-        name: Scorer(metric, target_language) for name, metric in METRICS.items() if metric.scorer
+        name: Scorer(METRICS[name], target_language)
+        for name in metrics_for(target_language)
+        if METRICS[name].scorer
     }
-    if target_language in WITHOUT_SPACES:
-        by_name = {
-            name: scorer
-            for name, scorer in by_name.items()
-            if scorer.metric.scorer == "CHRF" or name == "bleu"
-        }
     for scorer in by_name.values():
         scorer.sacrebleu_metric()
     return by_name
@@ -185,24 +178,13 @@ def by_source_length(
             if low <= length and (not high or length < high)
         ]
         if indices:
-            scores = bleu_of_subset(indices, translations, references, target_language)
-            buckets.append({"from": low, "to": high, **scores})
+            texts = [[lines[index] for index in indices] for lines in (translations, *references)]
+            bucket: dict = {"from": low, "to": high, "sentences": len(indices)}
+            for name in ("bleu", "lowercased_bleu"):
+                scorer = Scorer(METRICS[name], target_language)
+                bucket[name] = scorer.score(texts[0], texts[1:]).score
+            buckets.append(bucket)
     return buckets
-
-
-def bleu_of_subset(
-    indices: Sequence[int],
-    translations: list[str],
-    references: list[list[str]],
-    target_language: str,
-) -> dict:
-    """Return sacreBLEU of these sentences alone, with case and without."""
-    texts = [[lines[index] for index in indices] for lines in (translations, *references)]
-    scores = {
-        name: Scorer(METRICS[name], target_language).score(texts[0], texts[1:]).score
-        for name in ("bleu", "lowercased_bleu")
-    }
-    return {"sentences": len(indices), **scores}
 
 
 def check_scorable(
@@ -233,8 +215,8 @@ def check_scorable(
     if len(processed) - max(map(len, of_references)) > FEW_PROCESSED * len(translations):
         logging.warning(
             f"{names[0]}: {len(processed)} of {len(translations)} lines hold {processed[0]!r} or"
-            " the like, which the references have less of: undo escapes, tokens and subwords before"
-            " scoring, or the scores are too low."
+            " the like, which the references have less of: undo escapes, tokens and subwords, and"
+            " leave out other columns, before scoring, or the scores are too low."
         )
 
 

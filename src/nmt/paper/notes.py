@@ -142,7 +142,7 @@ def data_note(rows: pd.DataFrame, results: pd.DataFrame) -> str:
     first = rows.iloc[0]
     sentences = ""
     if results.sentences.notna().any():
-        sentences = f" ({results.sentences.max():.0f} sentences)"
+        sentences = f" ({join_distinct(results.sentences.dropna().astype(int))} sentences)"
     return f"Corpus: {first.corpus_title}. Split: {first.split}{sentences}."
 
 

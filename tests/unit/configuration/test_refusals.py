@@ -243,6 +243,18 @@ def test_a_table_is_refused_by_key(changes, named):
     assert named in str(refused.value)
 
 
+def test_a_metric_that_makes_no_sense_for_the_language_is_refused(tmp_path):
+    catalog(tmp_path, {"row": entry("transformer", vocabulary="joint")})
+    corpora = tmp_path / "config" / "corpora.yaml"
+    values = read_yaml(ROOT / "config" / "demo.yaml", dict) | {"catalog": str(corpora.parent)}
+    table = {"title": "T", "experiments": ["row"], "split": "test", "metrics": ["bleu", "ter"]}
+    values["tables"] = {"t": table}
+    load_reproduction(values)
+    corpora.write_text(corpora.read_text().replace("target: de", "target: zh"))
+    with pytest.raises(UserError, match="metric of zh 'ter'"):
+        load_reproduction(values)
+
+
 def test_two_rows_of_one_title_are_told(tmp_path):
     rows = {"row": entry("transformer", vocabulary="joint")}
     rows["again"] = {"base": "row", "dropout": 0.2}

@@ -255,7 +255,7 @@ def test_buckets_hold_each_sentence_once():
 
 
 @pytest.mark.parametrize(
-    "mark", ["&quot;", "schläft .", "&#91;", "E @-@ Mail", "Lei@@ ter", "▁Hund"]
+    "mark", ["\t0-0", "&quot;", "schläft .", "&#91;", "E @-@ Mail", "Lei@@ ter", "▁Hund"]
 )
 def test_text_that_is_not_plain_is_warned_of(mark, caplog):
     marked = [f"{line} {mark}" for line in GERMAN]

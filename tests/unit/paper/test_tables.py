@@ -121,6 +121,13 @@ def test_a_stale_row_is_marked(made):
     assert part(text, 0)[-1][0] == "Transformer †"
 
 
+def test_scores_of_different_numbers_of_sentences_show(made):
+    folder, reproduction, catalog = made()
+    path = folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json"
+    write_json(path, read_json(path) | {"sentences": 99})
+    assert "Split: test (250, 99 sentences)" in markdown(table((folder, reproduction, catalog)))
+
+
 def test_every_seed_has_its_score_beside_the_mean(made):
     folder, reproduction, catalog = made()
     systems = table((folder, reproduction, catalog))
