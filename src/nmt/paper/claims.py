@@ -13,7 +13,7 @@ from nmt.evaluation.metrics import METRICS
 from nmt.paper.markup import Sheet
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, find_runs
-from nmt.paper.tables import student_t
+from nmt.paper.tables import STUDENT_T
 
 VERDICTS = ("confirmed", "refuted", "not decided", "untested")
 
@@ -87,7 +87,7 @@ def half_width(groups: SeriesGroupBy, seeds: pd.Series) -> float:
     if not freedom or not seeds.all():
         return math.nan
     variance = (groups.var() * (groups.count() - 1)).sum() / freedom
-    return student_t(freedom) * math.sqrt(variance * (1 / seeds).sum())
+    return STUDENT_T.get(freedom + 1, STUDENT_T[10]) * math.sqrt(variance * (1 / seeds).sum())
 
 
 def verdict(claim: Claim, difference: float, lowest: float, highest: float) -> str:
