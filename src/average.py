@@ -6,11 +6,9 @@ OUTPUT becomes a model's folder, which translate.py and others use.
 import argparse
 from pathlib import Path
 
-from nmt import command
-
-# isort: split
 import torch
 
+from nmt import command
 from nmt.configuration import load_catalog
 from nmt.files import read_json
 from nmt.models.build import build_uninitialized

@@ -7,11 +7,9 @@ looked up; `which` says which of the two counts is published.
 import argparse
 from pathlib import Path
 
-from nmt import command
-
-# isort: split
 import pandas as pd
 
+from nmt import command
 from nmt.configuration import Catalog, load_catalog, lookup
 from nmt.models.size import size
 

@@ -3,11 +3,9 @@
 import argparse
 from pathlib import Path
 
-from nmt import command
-
-# isort: split
 import torch
 
+from nmt import command
 from nmt.data.tokens import ParallelTokens
 from nmt.device import set_threads
 from nmt.files import write_json

@@ -7,12 +7,10 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from nmt import command
-
-# isort: split
 import pandas as pd
 import torch
 
+from nmt import command
 from nmt.configuration import Catalog, Experiment, Reproduction, read_reproduction, read_yaml
 from nmt.data.tokens import ParallelTokens
 from nmt.device import choose_device, set_threads

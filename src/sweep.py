@@ -9,8 +9,6 @@ import argparse
 from pathlib import Path
 
 from nmt import command
-
-# isort: split
 from nmt.configuration import MOST_ALPHA
 from nmt.device import set_threads
 from nmt.evaluation.metrics import METRICS

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from nmt import command
-
-# isort: split
 from nmt.configuration import MOST_ALPHA, MOST_SEED
 from nmt.decoding.sampling import Sampling
 from nmt.decoding.translator import force_tokens, in_order, sample_tokens, translate_tokens
