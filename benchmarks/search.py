@@ -121,7 +121,7 @@ VERSIONS = ("this-bfloat16", "ctranslate2", "ctranslate2-int8", "transformers")
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    command.add_model(parser)
+    command.require(parser, "FOLDER", model="made by average.py")
     parser.add_argument(
         "--sources", type=Path, required=True, metavar="FILE", help="plain text, a sentence a line"
     )

@@ -103,5 +103,5 @@ if __name__ == "__main__":
     parser.add_argument("--vocabulary-size", type=command.whole_number(300), default=37_000)
     parser.add_argument("--folder", type=Path, required=True, help="for text and tokens")
     parser.add_argument("--output", type=Path, metavar="FILE", help="to write the table to, too")
-    command.add_jobs(parser, "processes")
+    command.add_jobs(parser)
     command.run(main, parser)

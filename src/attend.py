@@ -36,10 +36,9 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_model(parser)
-    parser.add_argument("--sentence", required=True, metavar="TEXT", help="in the source language")
+    command.require(parser, "FOLDER", model="made by average.py")
+    command.require(parser, "TEXT", sentence="in the source language")
+    command.require(parser, "FILE", output="JSON")
     parser.add_argument("--source", type=Path, metavar="FILE", help="more sentences, one a line")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.add_device(parser)
     command.run(main, parser)

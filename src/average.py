@@ -4,7 +4,6 @@ OUTPUT becomes a model's folder, which translate.py and others use.
 """
 
 import argparse
-from pathlib import Path
 
 import torch
 
@@ -40,14 +39,14 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_experiment(parser)
-    parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
-    parser.add_argument("--checkpoints", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument(
-        "--training", type=Path, required=True, metavar="FILE", help="training.json of the run"
+    command.add_catalog(parser)
+    command.require(parser, "NAME", corpus="of corpora.yaml", experiment="of experiments")
+    command.require(
+        parser,
+        "FOLDER",
+        checkpoints="of the run",
+        subwords="made by learn_vocabulary.py",
+        output="the model",
     )
-    parser.add_argument(
-        "--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py"
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    command.require(parser, "FILE", training="training.json of the run")
     command.run(main, parser)

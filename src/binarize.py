@@ -6,7 +6,6 @@ different lengths, are dropped.
 
 import argparse
 import logging
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog, lookup
@@ -35,22 +34,15 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--catalog",
-        type=Path,
-        required=True,
-        help="the folder of corpora.yaml and experiments/",
+    command.add_catalog(parser)
+    command.require(
+        parser,
+        "NAME",
+        corpus="of corpora.yaml",
+        vocabulary="of experiments",
+        split="train is cleaned, others are not",
     )
-    parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
-    parser.add_argument(
-        "--vocabulary", required=True, metavar="NAME", help="a vocabulary of experiments/"
-    )
-    parser.add_argument(
-        "--subwords", type=Path, required=True, metavar="FOLDER", help="made by learn_vocabulary.py"
-    )
-    parser.add_argument("--split", required=True, help="train is cleaned, others are not")
-    parser.add_argument("--source", type=Path, required=True, help="normalized source text")
-    parser.add_argument("--target", type=Path, required=True, help="normalized target text")
-    parser.add_argument("--output", type=Path, required=True, help="the folder to write")
-    command.add_jobs(parser, "processes")
+    command.require(parser, "FOLDER", subwords="made by learn_vocabulary.py", output="the tokens")
+    command.require(parser, "FILE", source="normalized text", target="parallel to it")
+    command.add_jobs(parser)
     command.run(main, parser)

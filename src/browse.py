@@ -27,7 +27,7 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
-    parser.add_argument("--table", required=True, metavar="NAME", help="one of its tables")
+    command.require(parser, "NAME", table="one of its tables")
     parser.add_argument(
         "--translations",
         type=Path,
@@ -36,7 +36,5 @@ if __name__ == "__main__":
         metavar="FILE",
         help="of each row of the table, in their order",
     )
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--references", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    command.require(parser, "FILE", source="text", references="parallel to it", output="the page")
     command.run(main, parser)

@@ -86,5 +86,5 @@ def write_bytes(path: Path, content: bytes) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_runs(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    command.require(parser, "FOLDER", output="of the compressed files")
     command.run(main, parser)

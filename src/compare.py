@@ -84,5 +84,5 @@ if __name__ == "__main__":
         default=["bleu"],
         choices=[name for name, metric in METRICS.items() if metric.scorer],
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    command.require(parser, "FILE", output="JSON")
     command.run(main, parser)

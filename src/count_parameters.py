@@ -5,7 +5,6 @@ looked up; `which` says which of the two counts is published.
 """
 
 import argparse
-from pathlib import Path
 
 import pandas as pd
 
@@ -61,18 +60,14 @@ def vocabulary(text: str) -> tuple[str, int]:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--catalog", type=Path, default=Path("config"), metavar="FOLDER", help="by default config"
-    )
+    command.add_catalog(parser)
     parser.add_argument(
         "--vocabulary",
         type=vocabulary,
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help=(
-            "count experiments that use NAME with SIZE subwords; AIAYN's counts imply"
-            " joint-bpe-37000=41000"
-        ),
+        help="count experiments that use NAME with SIZE subwords; AIAYN's counts imply"
+        " joint-bpe-37000=41000",
     )
     command.run(main, parser)

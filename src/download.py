@@ -18,10 +18,9 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml")
-    parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
-    parser.add_argument("--archive", required=True, help="an archive of the corpus")
-    parser.add_argument("--output", type=Path, required=True, help="the file to write")
+    command.add_catalog(parser)
+    command.require(parser, "NAME", corpus="of corpora.yaml", archive="of the corpus")
+    command.require(parser, "FILE", output="the archive")
     parser.add_argument(
         "--mirror",
         type=Path,

@@ -66,6 +66,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--title", default="Recorded sentences", help="of the page that is a file")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page that is a file")
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.add_device(parser)
     command.run(main, parser)

@@ -4,7 +4,6 @@ OUTPUT gets the weights, the subwords, and the model's card with a line on how t
 """
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.errors import UserError
@@ -30,10 +29,9 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_model(parser)
+    command.require(parser, "FOLDER", model="made by average.py", output="a new folder")
     parser.add_argument("--to", required=True, choices=["ctranslate2", "huggingface"])
     parser.add_argument(
         "--precision", choices=["float32", "float16", "bfloat16", "int8"], default="float32"
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new one")
     command.run(main, parser)

@@ -42,12 +42,10 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of corpora.yaml")
-    parser.add_argument("--corpus", required=True, help="an entry of corpora.yaml")
-    parser.add_argument("--split", required=True, help="a split of the corpus")
-    parser.add_argument("--archives", type=Path, required=True, help="the folder of the downloads")
-    parser.add_argument("--source", type=Path, required=True, help="the source text to write")
-    parser.add_argument("--target", type=Path, required=True, help="the target text to write")
+    command.add_catalog(parser)
+    command.require(parser, "NAME", corpus="of corpora.yaml", split="of the corpus")
+    command.require(parser, "FOLDER", archives="the downloads")
+    command.require(parser, "FILE", source="text to write", target="parallel to it")
     for name in ("--test-sources", "--test-targets"):
         parser.add_argument(
             name, type=Path, nargs="*", default=[], metavar="FILE", help="dev and test sets"

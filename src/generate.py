@@ -6,7 +6,6 @@ twice.
 
 import argparse
 import logging
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import MOST_SEED
@@ -28,17 +27,11 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--grammar", type=Path, required=True, help="YAML file with words, tables and rules"
-    )
+    command.require(parser, "FILE", grammar="YAML with words, tables and rules")
     parser.add_argument("--source-language", default="en", help="default: %(default)s")
     parser.add_argument("--target-language", default="de", help="default: %(default)s")
-    parser.add_argument(
-        "--seed",
-        type=command.whole_number(0, MOST_SEED),
-        required=True,
-        help="the same seed gives the same text",
-    )
+    seed = command.whole_number(0, MOST_SEED)
+    parser.add_argument("--seed", type=seed, required=True, help="the same gives the same text")
     for split in SPLITS:
         parser.add_argument(
             f"--{split}",
@@ -47,7 +40,5 @@ if __name__ == "__main__":
             metavar="N",
             help=f"number of pairs in the {split} split",
         )
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FOLDER", help="where the files go"
-    )
+    command.require(parser, "FOLDER", output="where the files go")
     command.run(main, parser)

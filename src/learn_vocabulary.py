@@ -5,7 +5,6 @@ are learned together, and FOLDER/SHA256SUMS.
 """
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog
@@ -24,16 +23,9 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--catalog", type=Path, required=True, help="the folder of experiments/")
-    parser.add_argument("--vocabulary", required=True, help="a vocabulary of experiments/")
-    parser.add_argument(
-        "--source", type=Path, required=True, metavar="FILE", help="normalized source text"
-    )
-    parser.add_argument(
-        "--target", type=Path, required=True, metavar="FILE", help="normalized target text"
-    )
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write"
-    )
-    command.add_jobs(parser, "processes")
+    command.add_catalog(parser)
+    command.require(parser, "NAME", vocabulary="of experiments")
+    command.require(parser, "FILE", source="normalized text", target="parallel to it")
+    command.require(parser, "FOLDER", output="the subwords")
+    command.add_jobs(parser)
     command.run(main, parser)

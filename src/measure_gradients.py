@@ -1,7 +1,6 @@
 """Measure the norm of each layer's gradient, of a model before its training and after it."""
 
 import argparse
-from pathlib import Path
 
 import torch
 
@@ -33,12 +32,8 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_model(parser)
-    parser.add_argument(
-        "--tokens", type=Path, required=True, metavar="FOLDER", help="the training set, binarized"
-    )
+    command.require(parser, "FOLDER", model="made by average.py", tokens="its training set's")
     parser.add_argument("--seed", type=command.whole_number(0), default=1, help="of the training")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="JSON")
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.require(parser, "FILE", output="JSON")
+    command.add_device(parser)
     command.run(main, parser)

@@ -41,7 +41,7 @@ def report_losses(preprocessing: Preprocessing, path: Path) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--language", required=True, help="of the text, such as en")
+    command.require(parser, "CODE", language="of the text, such as en")
     parser.add_argument(
         "--steps",
         nargs="*",
@@ -50,7 +50,6 @@ if __name__ == "__main__":
         metavar="STEP",
         help=f"any of {', '.join(STEPS)}, done in this order; white space is always normalized",
     )
-    parser.add_argument("--input", type=Path, required=True, help="raw text, plain or .gz")
-    parser.add_argument("--output", type=Path, required=True, help="the file to write")
-    command.add_jobs(parser, "processes")
+    command.require(parser, "FILE", input="raw text, plain or .gz", output="text")
+    command.add_jobs(parser)
     command.run(main, parser)

@@ -6,7 +6,6 @@ It is that per subword, with the end of sentence counted and without label smoot
 import argparse
 import logging
 import math
-from pathlib import Path
 
 from nmt import command
 from nmt.data.batches import Batches
@@ -43,17 +42,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_model(parser)
-    parser.add_argument(
-        "--tokens", type=Path, required=True, metavar="FOLDER", help="a split made by binarize.py"
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="perplexity, nll and tokens as JSON",
-    )
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.require(parser, "FOLDER", model="made by average.py", tokens="a split's")
+    command.require(parser, "FILE", output="perplexity, nll and tokens as JSON")
+    command.add_device(parser)
     command.run(main, parser)

@@ -25,7 +25,7 @@ def main(args: argparse.Namespace) -> None:
     """Time every row, and write a table with a line for each and one for all."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     set_threads(args.threads)
-    device = choose_device()
+    device = choose_device(args.gpus)
     file = args.catalog / "gpu-rates.yaml"
     gpus = read_yaml(file, dict) if file.exists() else {}
     lines = []
@@ -105,8 +105,8 @@ if __name__ == "__main__":
     parser.add_argument(
         "--corpora", type=Path, default=Path("results/corpora"), metavar="FOLDER", help="tokens"
     )
-    command.add_threads(parser)
     parser.add_argument(
         "--at-once", type=command.whole_number(1), default=1, help="trainings side by side"
     )
+    command.add_device(parser)
     command.run(main, parser)

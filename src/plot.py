@@ -1,7 +1,6 @@
 """Draw one figure of a table from the files of its runs, as PNG, PDF and CSV of its data."""
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import lookup, read_reproduction
@@ -25,9 +24,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
     command.add_runs(parser)
-    parser.add_argument("--table", required=True, metavar="NAME", help="whose rows are drawn")
+    command.require(parser, "NAME", table="whose rows are drawn")
     parser.add_argument("--figure", required=True, choices=FIGURES, metavar="NAME")
-    parser.add_argument("--png", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--pdf", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
+    command.require(parser, "FILE", png="picture", pdf="picture", csv="its data")
     command.run(main, parser)

@@ -1,7 +1,6 @@
 """Make one page of a reproduction's tables, figures and runs, with everything in it."""
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import read_reproduction
@@ -21,11 +20,5 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
     command.add_runs(parser)
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="index.html in the folder that has tables and figures",
-    )
+    command.require(parser, "FILE", output="index.html in the folder of tables and figures")
     command.run(main, parser)

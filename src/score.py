@@ -39,10 +39,8 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--translations", type=Path, required=True, metavar="FILE", help="one a line, plain or .gz"
-    )
-    command.add_references(parser, action="extend")
+    command.require(parser, "FILE", translations="one a line, plain or .gz")
+    command.add_references(parser)
     parser.add_argument(
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
     )

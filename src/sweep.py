@@ -6,7 +6,6 @@ varied is the model's own.
 """
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA
@@ -43,21 +42,11 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_model(parser)
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
-    parser.add_argument(
-        "--references", type=Path, required=True, metavar="FILE", help="parallel to it"
-    )
-    parser.add_argument(
-        "--beams", type=command.whole_number(1), nargs="+", default=[1, 2, 4, 8, 16]
-    )
-    parser.add_argument(
-        "--alphas",
-        type=command.number(0, MOST_ALPHA),
-        nargs="+",
-        default=[0, 0.3, 0.6, 1, 1.4, 1.8],
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.require(parser, "FOLDER", model="made by average.py")
+    command.require(parser, "FILE", source="text", references="parallel to it", output="JSON")
+    beam = command.whole_number(1)
+    parser.add_argument("--beams", type=beam, nargs="+", default=[1, 2, 4, 8, 16])
+    alpha = command.number(0, MOST_ALPHA)
+    parser.add_argument("--alphas", type=alpha, nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
+    command.add_device(parser)
     command.run(main, parser)

@@ -10,7 +10,6 @@ processes train together, each on a GPU of its own where there are GPUs.
 import argparse
 import logging
 from contextlib import nullcontext
-from pathlib import Path
 
 from nmt import command
 
@@ -89,19 +88,19 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.add_experiment(parser)
-    parser.add_argument("--corpus", required=True, metavar="NAME", help="an entry of corpora.yaml")
+    command.add_catalog(parser)
+    command.require(parser, "NAME", corpus="of corpora.yaml", experiment="of experiments")
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
-    for name, help in {
-        "--tokens": "the training set, binarized",
-        "--dev-tokens": "the dev set, binarized",
-        "--dev-reference": "the dev set's target text, a file",
-        "--subwords": "made by learn_vocabulary.py",
-        "--output": "the run's",
-    }.items():
-        parser.add_argument(name, type=Path, required=True, metavar="FOLDER", help=help)
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.require(
+        parser,
+        "FOLDER",
+        tokens="the training set, binarized",
+        dev_tokens="the dev set, binarized",
+        subwords="made by learn_vocabulary.py",
+        output="the run",
+    )
+    command.require(parser, "FILE", dev_reference="the dev set's target text")
+    command.add_device(parser)
     parser.add_argument(
         "--device-tokens",
         type=command.whole_number(0),

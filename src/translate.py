@@ -108,6 +108,5 @@ if __name__ == "__main__":
     probability = command.number(1e-9, 1)
     add("--top-p", type=probability, metavar="P", help="from the likeliest that make up P")
     add("--seed", type=command.whole_number(0, MOST_SEED), help="of sampling, default 1")
-    command.add_threads(parser)
-    command.add_gpus(parser)
+    command.add_device(parser)
     command.run(main, parser)

@@ -26,17 +26,13 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
     command.add_runs(parser)
-    parser.add_argument(
-        "--table", required=True, metavar="NAME", help=f"one of its tables, or {', '.join(SHEETS)}"
-    )
+    command.require(parser, "NAME", table=f"one of its tables, or {', '.join(SHEETS)}")
     parser.add_argument(
         "--significance",
         type=Path,
         metavar="FILE",
         help="the output of compare.py for the table's rows",
     )
-    parser.add_argument("--csv", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--markdown", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--html", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--latex", type=Path, required=True, metavar="FILE")
+    forms = {"csv": "CSV", "markdown": "Markdown", "html": "HTML", "latex": "LaTeX"}
+    command.require(parser, "FILE", **forms)
     command.run(main, parser)

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from nmt.errors import UserError
 from nmt.files import UNSAFE
@@ -22,28 +22,34 @@ class Plain(logging.Formatter):
         return "\n".join(UNSAFE.sub(" ", line) for line in super().format(record).split("\n"))
 
 
-Number = TypeVar("Number", int, float)
-
 
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser whose options must be spelled out: abbreviations are errors."""
     return argparse.ArgumentParser(description=description, allow_abbrev=False)
 
 
-def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """Add --catalog and --experiment."""
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument(
-        "--experiment", required=True, metavar="NAME", help="an entry of config/experiments"
-    )
+def require(parser: argparse.ArgumentParser, metavar: str, **helps: str) -> None:
+    """Add required arguments, each with its help.
+
+    metavar: FILE or FOLDER, which are paths, or another word for text.
+    `require(parser, "FILE", test_source="raw text")` adds --test-source FILE.
+    """
+    kind = Path if metavar in ("FILE", "FOLDER") else str
+    for name, help in helps.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=kind, required=True, metavar=metavar, help=help)
+
+
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Add --catalog."""
+    help = "corpora.yaml and experiments (default: %(default)s)"
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER", help=help)
 
 
 def add_reproduction(parser: argparse.ArgumentParser) -> None:
     """Add --catalog and --reproduction."""
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER")
-    parser.add_argument(
-        "--reproduction", type=Path, required=True, metavar="FILE", help="a YAML file with tables"
-    )
+    add_catalog(parser)
+    require(parser, "FILE", reproduction="a YAML file with tables")
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
@@ -51,47 +57,28 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), metavar="FOLDER")
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add --model, one folder."""
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="made by average.py"
-    )
-
-
-def add_references(parser: argparse.ArgumentParser, action: str = "store") -> None:
-    """Add --references, one file or several, and --target-language.
-
-    action: what becomes of --references that is given twice, as add_argument has it.
-    """
+def add_references(parser: argparse.ArgumentParser) -> None:
+    """Add --references, one file or several, and --target-language."""
     parser.add_argument(
         "--references",
         type=Path,
         required=True,
         nargs="+",
-        action=action,
+        action="extend",
         metavar="FILE",
-        help="references parallel to the translations",
+        help="parallel to the translations",
     )
-    parser.add_argument(
-        "--target-language",
-        required=True,
-        metavar="CODE",
-        help="the language to tokenize for, such as de",
-    )
+    require(parser, "CODE", target_language="the language to tokenize for, such as de")
 
 
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    """Add --threads, which is None when it is not given."""
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add --threads, which is None when it is not given, and --gpus, for scripts that compute."""
     parser.add_argument(
         "--threads",
         type=whole_number(1),
         help="CPU threads, all without it; no more than there are idle cores, as threads wait for"
         " each other: with one core taken, two threads are slower than one",
     )
-
-
-def add_gpus(parser: argparse.ArgumentParser) -> None:
-    """Add --gpus, for scripts that compute."""
     parser.add_argument(
         "--gpus",
         type=whole_number(0),
@@ -102,14 +89,9 @@ def add_gpus(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_jobs(parser: argparse.ArgumentParser, unit: str) -> None:
-    """Add --jobs, a number of units: threads or processes."""
-    parser.add_argument(
-        "--jobs",
-        type=whole_number(1),
-        default=1,
-        help=f"number of {unit} (default: %(default)s)",
-    )
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add --jobs, a number of processes."""
+    parser.add_argument("--jobs", type=whole_number(1), default=1, help="processes (default: 1)")
 
 
 def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.ArgumentParser) -> None:
@@ -183,18 +165,15 @@ def explain(error: OSError) -> str:
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     """Return a type for add_argument: an integer from `least` to `most`."""
-    return within(int, least, most)
+    return number(least, most, int)
 
 
-def number(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
+def number(
+    least: float, most: float = sys.float_info.max, kind: Callable[[str], Any] = float
+) -> Callable[[str], Any]:
     """Return a type for add_argument: a finite number from `least` to `most`."""
-    return within(float, least, most)
 
-
-def within(kind: Callable[[str], Number], least: Number, most: Number) -> Callable[[str], Number]:
-    """Return a function that reads a number and raises ArgumentTypeError outside the bounds."""
-
-    def number(text: str) -> Number:
+    def number(text: str) -> Any:
         value = kind(text)
         if not least <= value <= most:  # also true for NaN
             raise argparse.ArgumentTypeError(f"{value} is not from {least} to {most}")
