@@ -38,7 +38,6 @@ class Grammar:
         self.fitting_words: dict[tuple, list[Phrase]] = {}
         try:
             self.read(data)
-            self.check()
         except UserError as error:
             raise self.error(str(error)) from None
         except (KeyError, TypeError, AttributeError, ValueError, re.error) as error:
@@ -141,45 +140,21 @@ class Grammar:
             symbol: [Production(production) for production in rule]
             for symbol, rule in data["rules"].items()
         }
+        require(self.start, self.rules, "start")
         for language in self.languages:
             require(language, data["finish"], "finish")
+            for production in self.rules[self.start]:
+                require(language, production.yields, self.start)
+        for kind in self.once:
+            require(kind, self.words, "once")
+        for symbol, rule in self.rules.items():
+            for production in rule:
+                for called, _ in production.let.values():
+                    require(called, self.words.keys() | self.rules, symbol)
         self.replacements = {
             language: [(re.compile(pattern), replacement) for pattern, replacement in patterns]
             for language, patterns in data["finish"].items()
         }
-
-    def check(self) -> None:
-        """Raise UserError when a symbol, form or name is used that nothing has.
-
-        The words of a class must have the same forms, the productions of a symbol yield the same
-        names, and these refer only to features that some call passes, to tables, and to names in
-        their own `let`.
-        """
-        forms = {kind: words[0].keys() for kind, words in self.words.items()}
-        forms |= {symbol: rule[0].yields.keys() for symbol, rule in self.rules.items()}
-        for language in self.languages:
-            require(language, forms[self.start], self.start)
-        for kind, words in self.words.items():
-            for word in words:
-                if word.keys() != forms[kind]:
-                    raise UserError(f"{kind} {[*word.values()]} lacks forms, or has others")
-        passed: dict[str, set[str]] = {symbol: set() for symbol in forms}
-        for symbol in self.once:
-            require(symbol, forms, "once")
-        for symbol, rule in self.rules.items():
-            for production in rule:
-                for called, features in production.let.values():
-                    require(called, forms, symbol)
-                    passed[called] |= features.keys()
-        for symbol, rule in self.rules.items():
-            for number, production in enumerate(rule, start=1):
-                where = f"{symbol}, production {number}"
-                if production.yields.keys() != forms[symbol]:
-                    raise UserError(f"{where} and production 1 do not yield the same names")
-                for name, *keys in production.paths():
-                    require(name, {*passed[symbol], *self.tables, *production.let}, where)
-                    if name in production.let and keys:
-                        require(keys[0], forms[production.let[name][0]], f"{where}, {name}")
 
 
 def read_words(kind: str, group: dict) -> Iterator[Phrase]:

@@ -1,7 +1,6 @@
 """Productions of a grammar: templates, and the conditions under which they are used."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -96,16 +95,6 @@ class Production:
             if not agree(tags.fill(scope), allowed.fill(scope)):
                 return False
         return True
-
-    def paths(self) -> Iterator[list[str]]:
-        """Yield all paths that the templates of the production refer to."""
-        templates = [template for condition in self.when for template in condition]
-        for _, features in self.let.values():
-            templates += features.values()
-        templates += self.yields.values()
-        for template in templates:
-            for reference in template.references:
-                yield from reference
 
 
 def parse_call(text: str) -> tuple[str, dict[str, Template]]:
