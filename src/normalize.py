@@ -19,11 +19,11 @@ LINES_TRIED = 200
 
 def main(args: argparse.Namespace) -> None:
     """Preprocess the input file."""
-    chunks = chunked(read_lines(args.input))
-    done = in_processes(Preprocessing, (args.steps, args.language), chunks, args.jobs)
+    preprocessing = Preprocessing(args.steps, args.language)
+    done = in_processes(preprocessing, chunked(read_lines(args.input)), args.jobs)
     lines = chain.from_iterable(done)
     write_lines(args.output, progress(lines, f"normalize {args.input.name}", None, "lines"))
-    report_losses(Preprocessing(args.steps, args.language), args.input)
+    report_losses(preprocessing, args.input)
 
 
 def report_losses(preprocessing: Preprocessing, path: Path) -> None:

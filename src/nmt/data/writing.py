@@ -36,7 +36,7 @@ def write_tokens(
     folder.mkdir()
     dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
     lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
-    encoded = in_processes(partial, (encode_pairs, subwords, cleaning), chunked(lines), jobs)
+    encoded = in_processes(partial(encode_pairs, subwords, cleaning), chunked(lines), jobs)
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,

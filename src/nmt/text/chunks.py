@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
 from itertools import islice
 from multiprocessing import parent_process
 from typing import Any, TypeVar
@@ -28,20 +27,20 @@ def chunked(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def in_processes(
-    make: Callable[..., Callable[[Item], Any]], arguments: tuple, items: Iterable[Item], jobs: int
+    function: Callable[[Item], Any], items: Iterable[Item], jobs: int
 ) -> Iterator[Any]:
-    """Yield make(*arguments)(item) for each item, in order, computed by `jobs` processes.
+    """Yield function(item) for each item, in order, computed by `jobs` processes.
 
-    Each process makes its own function once. Few items are held in memory at a time. With one job
-    this process computes them itself.
+    Each process gets the function once. Few items are held in memory at a time. With one job this
+    process computes all itself.
 
     Raises UserError when a process is killed, as by lack of memory.
     """
     if jobs == 1:
-        yield from map(make(*arguments), items)
+        yield from map(function, items)
         return
     waiting: deque[Future] = deque()
-    pool = ProcessPoolExecutor(jobs, initializer=start_worker, initargs=(make, arguments))
+    pool = ProcessPoolExecutor(jobs, initializer=start_worker, initargs=(function,))
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
@@ -58,16 +57,16 @@ def in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-recipe: tuple[Callable[..., Callable], tuple]  # of a worker's function
+function_of_worker: Callable[[Any], Any]
 
 
-def start_worker(*recipe_of_function: Any) -> None:
-    """Tell a worker how its function is made.
+def start_worker(function: Callable[[Any], Any]) -> None:
+    """Give a worker its function.
 
     It leaves Ctrl-C to its parent, and ends with it, however that ends.
     """
-    global recipe
-    recipe = recipe_of_function
+    global function_of_worker
+    function_of_worker = function
     threading.Thread(target=end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -81,13 +80,6 @@ def end_with_parent() -> None:
         os._exit(1)
 
 
-@cache
-def worker_function() -> Callable[[Any], Any]:
-    """Return the function of this worker, made with its first item: its errors reach the parent."""
-    make, arguments = recipe
-    return make(*arguments)
-
-
 def work(item: Any) -> Any:
     """Return what the worker's function gives for an item."""
-    return worker_function()(item)
+    return function_of_worker(item)

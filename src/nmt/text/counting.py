@@ -27,7 +27,7 @@ def count_words(inputs: Sequence[Path], step: int, jobs: int) -> Counter[str]:
     """Return how often each word occurs in every `step`-th line of each file."""
     counts: Counter[str] = Counter()
     with Progress("count the words", jobs, "parts") as shown:
-        shares = in_processes(partial, (words_of_share, inputs, step, jobs), range(jobs), jobs)
+        shares = in_processes(partial(words_of_share, inputs, step, jobs), range(jobs), jobs)
         for words in shares:
             counts.update(words)
             shown.update()
