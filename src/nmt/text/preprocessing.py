@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Collection
 
-STEPS = ("lowercase", "normalize", "normalize_except_quotes", "tokenize")
+STEPS = ("lowercase", "normalize", "tokenize")
 # Not printed, and yet a part of words (Persian, Hindi) and emoji
 JOINERS = "\u200c\u200d"
 # What sentencepiece uses itself: "▁" marks spaces, and text with "▅" is refused
@@ -15,11 +15,10 @@ class Preprocessing:
 
     The steps and their order are those of the recipe behind Multi30k's published numbers (Wu et al.
     2021): lower-casing; Moses punctuation normalization, with non-printing characters but joiners
-    replaced by spaces as remove-non-printing-char.perl does, where `normalize_except_quotes` leaves
-    typographic quotes and apostrophes alone; Moses tokenization, without escaping. First of all,
-    always: Unicode's form NFC. Before tokenization, always: characters that sentencepiece uses
-    become similar ones, and every run of white space (no-break spaces and line separators too)
-    becomes one space.
+    replaced by spaces as remove-non-printing-char.perl does; Moses tokenization, without escaping.
+    First of all, always: Unicode's form NFC. Before tokenization, always: characters that
+    sentencepiece uses become similar ones, and every run of white space (no-break spaces and line
+    separators too) becomes one space.
     """
 
     def __init__(self, steps: Collection[str], language: str):
@@ -29,16 +28,14 @@ class Preprocessing:
         self.tokenizer = None
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
-        if not {"normalize", "normalize_except_quotes"}.isdisjoint(steps):
+        if "normalize" in steps:
             from nmt.text.moses import Normalizer
 
-            self.normalizer = Normalizer(language, quotes_kept="normalize" not in steps)
+            self.normalizer = Normalizer(language)
         if "tokenize" in steps:
-            from sacremoses import MosesDetokenizer
+            from sacremoses import MosesDetokenizer, MosesTokenizer
 
-            from nmt.text.moses import Tokenizer
-
-            self.tokenizer = Tokenizer(language)
+            self.tokenizer = MosesTokenizer(language)
             self.detokenizer = MosesDetokenizer(language)
 
     def __call__(self, lines: list[str]) -> list[str]:

@@ -1,11 +1,11 @@
-"""Moses normalization and tokenization behind guards, against sacremoses by itself."""
+"""Moses normalization behind guards, against sacremoses by itself."""
 
 import random
 
 import pytest
 import sacremoses
 
-from nmt.text.moses import Normalizer, Tokenizer
+from nmt.text.moses import Normalizer
 
 LANGUAGES = ["en", "de", "fr", "cs", "it"]
 
@@ -42,13 +42,3 @@ def test_normalization_is_that_of_sacremoses(language):
     ours = Normalizer(language)
     for line in adversarial_lines(1000):
         assert ours.normalize(line) == expected.normalize(line)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_tokenization_is_that_of_sacremoses(language):
-    expected = sacremoses.MosesTokenizer(language)
-    ours = Tokenizer(language)
-    for line in adversarial_lines(500):
-        for escape in (True, False):
-            tokens = expected.tokenize(line, escape=escape)
-            assert ours.tokenize(line, escape=escape) == tokens

@@ -53,14 +53,10 @@ def test_letters_and_their_marks_are_one_character():
     assert Preprocessing([], "de").apply("fu\u0308r") == "für"
 
 
-def test_typographic_quotes_may_be_kept():
+def test_typographic_quotes_become_plain_ones():
     line = "„Er sagt’s“ – ‚so‘ «\u00a0mots\u00a0» ´… (yes )no"
-    kept = Preprocessing(["normalize_except_quotes"], "de").apply(line)
-    assert kept == "„Er sagt’s“ - ‚so‘ « mots » '... (yes) no"
-    assert (
-        Preprocessing(["normalize"], "de").apply(line)
-        == "\"Er sagt's\" - 'so' \"mots\" '... (yes) no"
-    )
+    normalized = Preprocessing(["normalize"], "de").apply(line)
+    assert normalized == "\"Er sagt's\" - 'so' \"mots\" '... (yes) no"
 
 
 def test_the_multi30k_recipe_lowercases_normalizes_and_tokenizes_unescaped():
