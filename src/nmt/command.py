@@ -22,7 +22,6 @@ class Plain(logging.Formatter):
         return "\n".join(UNSAFE.sub(" ", line) for line in super().format(record).split("\n"))
 
 
-
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser whose options must be spelled out: abbreviations are errors."""
     return argparse.ArgumentParser(description=description, allow_abbrev=False)

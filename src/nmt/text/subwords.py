@@ -16,7 +16,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.files import MOST_LINE_BYTES, read_lines, sha256
+from nmt.files import MOST_LINE_BYTES, read_lines
 from nmt.text.counting import count_characters, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
@@ -48,22 +48,6 @@ class Subwords:
         self.size: int = self.processor.get_piece_size()
         self.pieces(list(range(self.size)))  # raises ValueError where one is not UTF-8
 
-    @classmethod
-    def load(cls, path: str | Path) -> "Segmenter":
-        """Read a vocabulary: a sentencepiece model, or word-pieces.
-
-        Raises UserError when the file is missing or is no such model.
-        """
-        try:
-            model = Path(path).read_bytes()
-            return WordPieces(model) if model.startswith(b"{") else cls(model)
-        except FileNotFoundError:
-            raise UserError(f"{path} is not there: learn the vocabulary first.") from None
-        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(
-                f"{path} is no vocabulary of subwords: delete it and learn the vocabulary again."
-            ) from None
-
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return the ids of each line, none for an empty line."""
         return self.processor.encode(lines, num_threads=1)
@@ -87,6 +71,11 @@ class Subwords:
 Segmenter = Subwords | WordPieces
 
 
+def segmenter(model: bytes) -> Segmenter:
+    """Return the vocabulary of a sentencepiece model, or of word-pieces, which are JSON."""
+    return WordPieces(model) if model.startswith(b"{") else Subwords(model)
+
+
 @dataclass(frozen=True)
 class SubwordPair:
     """The vocabularies of source and target, the same where they are learned jointly."""
@@ -103,10 +92,21 @@ class SubwordPair:
     def load(cls, folder: Path) -> "SubwordPair":
         """Read source.model and target.model.
 
-        Raises UserError when they are damaged, and as Subwords.load does.
+        Raises UserError when one is missing or is not the one of the folder's checksums.
         """
-        check_subwords(folder, REMEDY.format(folder=folder))
-        source, target = (Subwords.load(folder / name) for name in SUBWORD_FILES)
+        remedy = REMEDY.format(folder=folder)
+        try:
+            models = [(folder / name).read_bytes() for name in SUBWORD_FILES]
+            sums = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError as error:
+            raise UserError(f"{error.filename} is not there: {remedy}.") from None
+        for name, model in zip(SUBWORD_FILES, models, strict=True):
+            if f"{hashlib.sha256(model).hexdigest()}  {name}" not in sums:
+                raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
+        try:
+            source, target = map(segmenter, models)
+        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError):
+            raise UserError(f"{folder} has no vocabularies of subwords: {remedy}.") from None
         return cls(source, source if target.checksum == source.checksum else target)
 
 
@@ -122,19 +122,6 @@ def write_subwords(folder: Path, models: list[bytes]) -> None:
 def copy_subwords(source: Path, folder: Path) -> None:
     """Write the models of the folder `source` into another folder, with their checksums."""
     write_subwords(folder, [(source / name).read_bytes() for name in SUBWORD_FILES])
-
-
-def check_subwords(folder: Path, remedy: str) -> None:
-    """Raise UserError when a model is not the one of the folder's checksums.
-
-    remedy: what brings the model back.
-    """
-    for name in SUBWORD_FILES:
-        if not (folder / name).exists():
-            raise UserError(f"{folder / name} is not there: {remedy}.")
-        sums = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-        if f"{sha256(folder / name)}  {name}" not in sums:
-            raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
 
 
 def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int) -> list[bytes]:

@@ -7,7 +7,7 @@ from nmt.configuration import Vocabulary
 from nmt.decoding.word_alignment import align, word_links, word_numbers
 from nmt.errors import UserError
 from nmt.files import write_lines
-from nmt.text.subwords import Subwords, learn
+from nmt.text.subwords import learn, segmenter
 from tests.support.families import random_model, random_sentences
 
 
@@ -41,8 +41,7 @@ def test_vocabularies_say_what_their_unknown_symbol_is(tmp_path, kind, expected)
     text = tmp_path / "text"
     write_lines(text, ["the old man sees a dog", "the dog sees the man"])
     vocabulary = Vocabulary(size=12 if kind == "word" else 37, kind=kind)
-    (tmp_path / "model").write_bytes(learn(vocabulary, [text], jobs=1))
-    subwords = Subwords.load(tmp_path / "model")
+    subwords = segmenter(learn(vocabulary, [text], jobs=1))
     (tokens,) = subwords.encode(["the ÜÄ sees"])
     assert subwords.unknown_is_a_word == expected
     assert word_numbers(tokens, subwords)[-1] == 2
