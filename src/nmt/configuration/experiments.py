@@ -210,22 +210,17 @@ class Experiment(Strict):
     @property
     def peak_learning_rate(self) -> float:
         """The rate at the end of the warm-up: the experiment's own, or else the paper's."""
-        if self.training.peak_learning_rate is not None:
-            return self.training.peak_learning_rate
-        rate = self.model.paper_rate(self.training.warmup)
-        assert rate is not None  # `check` has made sure
+        rate = self.training.peak_learning_rate or self.model.paper_rate(self.training.warmup)
+        if rate is None:
+            raise ValueError(
+                "peak_learning_rate is missing: the paper's needs a d_model and a warmup"
+            )
         return rate
 
     @model_validator(mode="after")
     def check(self) -> "Experiment":
         """Refuse a training that the model cannot have."""
         training = self.training
-        if training.peak_learning_rate is None and not (
-            training.warmup and self.model.paper_rate(training.warmup)
-        ):
-            raise ValueError(
-                "peak_learning_rate is missing: the paper's needs a d_model and a warmup"
-            )
         if (training.final_learning_rate or 0) > self.peak_learning_rate:
             raise ValueError(
                 f"final_learning_rate {training.final_learning_rate} is above the peak,"

@@ -21,10 +21,12 @@ LEARNED_POSITIONS = 1024
 class Architecture(Strict):
     """What all families have in common.
 
-    implementation: the model's module and class in nmt.models.
+    implementation: the model's module and class in nmt.models. can_be_packed: whether sentences may
+    share a row, because only attention connects tokens.
     """
 
     implementation: ClassVar[str]
+    can_be_packed: ClassVar[bool] = False
 
     @property
     def reach(self) -> int | None:
@@ -32,7 +34,7 @@ class Architecture(Strict):
         return None
 
     def paper_rate(self, warmup: int) -> float | None:
-        """Return the largest learning rate of AIAYN equation 3; None without a d_model."""
+        """Return the largest learning rate of AIAYN equation 3; None without d_model or warmup."""
         return None
 
     @property
@@ -46,11 +48,6 @@ class Architecture(Strict):
         return False
 
     @property
-    def can_be_packed(self) -> bool:
-        """Whether sentences may share a row, because only attention connects tokens."""
-        return False
-
-    @property
     def needs_joint_vocabulary(self) -> bool:
         """Whether both sides must have one vocabulary."""
         return False
@@ -59,6 +56,7 @@ class Architecture(Strict):
 class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two."""
 
+    can_be_packed = True
     layers: Depth
     """Number of layers N of the stack, or of each of the two stacks."""
     d_model: Width
@@ -103,17 +101,12 @@ class SelfAttention(Architecture):
         """The subwords of a side that there are positions for, beside BOS or EOS."""
         return LEARNED_POSITIONS - 1 if self.positions == "learned" else None
 
-    @property
-    def can_be_packed(self) -> bool:
-        """Whether sentences may share a row."""
-        return True
-
-    def paper_rate(self, warmup: int) -> float:
+    def paper_rate(self, warmup: int) -> float | None:
         """Return the largest learning rate of AIAYN equation 3.
 
         It is that of d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) at update `warmup`.
         """
-        return (self.d_model * warmup) ** -0.5
+        return (self.d_model * warmup) ** -0.5 if warmup else None
 
     @property
     def key_width(self) -> int:
