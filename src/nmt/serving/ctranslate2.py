@@ -14,14 +14,13 @@ from ctranslate2.specs.transformer_spec import (
 from torch import Tensor, nn
 
 from nmt import configuration
+from nmt.configuration import LEARNED_POSITIONS
 from nmt.errors import UserError
-from nmt.models.positions import LearnedPositions, NoPositions, sinusoids
 from nmt.models.transformer import Transformer
 from nmt.models.transformer_layers import DecoderLayer, EncoderLayer
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import Subwords
 
-MAX_POSITIONS = 1024  # tokens of a side
 LOADING = (
     'Load `source = SentencePieceProcessor("source.model")` and'
     ' `target = SentencePieceProcessor("target.model")`; translate with `results ='
@@ -74,19 +73,22 @@ def specification(config: configuration.Transformer, model: Transformer) -> Tran
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5
-    for stack in (spec.encoder, spec.decoder):
-        stack.scale_embeddings = True
     spec.encoder.embeddings[0].weight = to_array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = to_array(model.target_embedding.weight)
-    spec.encoder.position_encodings.encodings = table(model.source_positions, config.d_model)
-    spec.decoder.position_encodings.encodings = table(model.target_positions, config.d_model)
+    numbers = torch.arange(LEARNED_POSITIONS, device=model.output.weight.device)
+    zeros = torch.zeros(len(numbers), config.d_model, device=numbers.device)
+    for stack, positions, norm in (
+        (spec.encoder, model.source_positions, model.encoder_norm),
+        (spec.decoder, model.target_positions, model.decoder_norm),
+    ):
+        stack.scale_embeddings = True
+        stack.position_encodings.encodings = to_array(positions(zeros, numbers, len(numbers)))
+        if isinstance(norm, nn.LayerNorm):
+            fill(stack.layer_norm, norm)
     for encoder_spec, encoder_layer in zip(spec.encoder.layer, model.encoder, strict=True):
         fill_encoder_layer(encoder_spec, encoder_layer)
     for decoder_spec, decoder_layer in zip(spec.decoder.layer, model.decoder, strict=True):
         fill_decoder_layer(decoder_spec, decoder_layer)
-    for stack, norm in ((spec.encoder, model.encoder_norm), (spec.decoder, model.decoder_norm)):
-        if isinstance(norm, nn.LayerNorm):
-            fill(stack.layer_norm, norm)
     fill(spec.decoder.projection, model.output)
     return spec
 
@@ -131,12 +133,3 @@ def fill(spec: LinearSpec | LayerNormSpec, module: nn.Linear | nn.LayerNorm) -> 
 def to_array(tensor: Tensor) -> np.ndarray:
     """Return a copy in float32: quantization is in place."""
     return tensor.detach().float().cpu().clone(memory_format=torch.contiguous_format).numpy()
-
-
-def table(positions: nn.Module, d_model: int) -> np.ndarray:
-    """Return the vectors added to embeddings: (positions, d_model)."""
-    if isinstance(positions, LearnedPositions):
-        return to_array(positions.table)
-    if isinstance(positions, NoPositions):
-        return np.zeros((MAX_POSITIONS, d_model), np.float32)
-    return to_array(sinusoids(MAX_POSITIONS, d_model))
