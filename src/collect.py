@@ -8,9 +8,7 @@ typeset.py and plot.py read OUTPUT as they read the folder of runs itself.
 
 import argparse
 import gzip
-import io
 import json
-import lzma
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -31,21 +29,20 @@ CURVES = (
 
 def main(args: argparse.Namespace) -> None:
     """Write all files."""
-    content = io.BytesIO()
-    with gzip.GzipFile(fileobj=content, mode="wb", mtime=0) as file:
-        for folder in sorted(path for path in args.runs.glob("*/*/*") if path.is_dir()):
-            files = files_of(folder)
-            if files:
-                line = {"run": folder.relative_to(args.runs).as_posix(), "files": files}
-                text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-                file.write(f"{text}\n".encode())
-    write_bytes(args.output / COLLECTED, content.getvalue())
+    lines = []
+    for folder in sorted(path for path in args.runs.glob("*/*/*") if path.is_dir()):
+        files = files_of(folder)
+        if files:
+            line = {"run": folder.relative_to(args.runs).as_posix(), "files": files}
+            lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+    with atomic_write(args.output / COLLECTED) as temporary:
+        temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
     for corpus in sorted(path for path in args.runs.iterdir() if path.is_dir()):
         paths = sorted(corpus.glob("*/*/*.translations.txt"))
         names = {path.relative_to(corpus).as_posix(): path for path in paths}
         declared = {name: path for name, path in names.items() if "+" not in name}
         if declared:
-            write_bytes(args.output / f"{corpus.name}.tar.xz", lzma.compress(archive(declared)))
+            write_archive(args.output / f"{corpus.name}.tar.xz", declared)
 
 
 def files_of(folder: Path) -> dict[str, Any]:
@@ -66,21 +63,14 @@ def rounded(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
-def archive(paths: dict[str, Path]) -> bytes:
-    """Return a tar archive of the files, by their names in it."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as tar:
-        for name, path in paths.items():
+def write_archive(path: Path, files: dict[str, Path]) -> None:
+    """Write an archive of files by their names in it, the same whenever and by whomever."""
+    with atomic_write(path) as temporary, tarfile.open(temporary, "w:xz") as tar:
+        for name, file in files.items():
             member = tarfile.TarInfo(name)
-            member.size = path.stat().st_size
-            tar.addfile(member, io.BytesIO(path.read_bytes()))
-    return content.getvalue()
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file."""
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
+            member.size = file.stat().st_size
+            with open(file, "rb") as content:
+                tar.addfile(member, content)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import cast
 
 from nmt.errors import UserError
 from nmt.files import MOST_LINE_BYTES, decode_lines, read_lines, write_lines
+from nmt.text.chunks import chunked
 
 LINES = 4000  # of a file's block, which are sorted by length among each other
 BYTES = 2**18  # about as many, of standard input
@@ -25,7 +26,7 @@ def read_blocks(
     uneven = UserError(f"the source and {given} differ in their number of lines.")
     given_lines = read_lines(given) if given else repeat("")
     first = 0
-    for lines in blocks_of(source) if source else blocks_as_they_come():
+    for lines in chunked(read_lines(source), LINES) if source else blocks_as_they_come():
         beside = list(islice(given_lines, len(lines)))
         if len(beside) < len(lines):
             raise uneven
@@ -33,13 +34,6 @@ def read_blocks(
         first += len(lines)
     if given and next(given_lines, None) is not None:
         raise uneven
-
-
-def blocks_of(path: Path) -> Iterator[list[str]]:
-    """Yield the lines of a file in blocks of LINES."""
-    lines = read_lines(path)
-    while block := list(islice(lines, LINES)):
-        yield block
 
 
 def blocks_as_they_come() -> Iterator[list[str]]:

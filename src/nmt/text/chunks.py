@@ -19,10 +19,10 @@ WAITING_PER_PROCESS = 2  # chunks that are held in memory for each process
 Item = TypeVar("Item")
 
 
-def chunked(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the items in lists of CHUNK, the last of which may be shorter."""
+def chunked(items: Iterable[Item], size: int = 0) -> Iterator[list[Item]]:
+    """Yield the items in lists of `size`, without it of CHUNK; the last may be shorter."""
     iterator = iter(items)
-    while chunk := list(islice(iterator, CHUNK)):
+    while chunk := list(islice(iterator, size or CHUNK)):
         yield chunk
 
 

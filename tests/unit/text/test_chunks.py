@@ -6,13 +6,11 @@ import signal
 import pytest
 
 from nmt.errors import UserError
-from nmt.text import chunks as module
 from nmt.text.chunks import chunked, in_processes
 
 
-def test_chunks_hold_all_items_in_order(monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 4)
-    assert list(chunked(range(10))) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+def test_chunks_hold_all_items_in_order():
+    assert list(chunked(range(10), 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert list(chunked([])) == []
 
 
