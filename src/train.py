@@ -11,11 +11,9 @@ import argparse
 import logging
 from contextlib import nullcontext
 
-from nmt import command
-
-# isort: split
 import torch
 
+from nmt import command
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens

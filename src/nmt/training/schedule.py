@@ -23,14 +23,10 @@ def learning_rate(update: int, training: Training, peak: float) -> float:
             assert final is not None  # the configuration sees to that
             return final + (peak - final) * (1 + math.cos(math.pi * progress)) / 2
         case "halving":
-            first = training.halve_from
-            interval = training.halve_every
+            first, interval = training.halve_from, training.halve_every
             assert first is not None  # the configuration sees to both
             assert interval is not None
-            if update < first:
-                return peak
-            halvings = 1 + (update - first) // interval
-            return peak * 0.5**halvings
+            return peak * 0.5 ** max(0, 1 + (update - first) // interval)
         case "constant":
             return peak
 
