@@ -30,10 +30,7 @@ def main(args: argparse.Namespace) -> None:
     model = build_uninitialized(experiment.model, *sizes, torch.device("meta"))
     require_same_parameters(model, weights)
     vocabulary = catalog.vocabulary(experiment.vocabulary)
-    provenance = {
-        "checkpoints": [path.name for path in checkpoints],
-        "training": training,
-    }
+    provenance = {"checkpoints": [path.name for path in checkpoints], "training": training}
     save_model(args.output, weights, args.subwords, experiment, vocabulary, corpus, provenance)
 
 

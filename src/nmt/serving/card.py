@@ -9,6 +9,7 @@ CARD = """\
 |:--|:--|
 | Family | {family} |
 | Corpus | {corpus} |
+| License of the data, which binds the model | {license} |
 | Vocabulary | {vocabulary} |
 | Parameters | {parameters:,} |
 | Training | {updates:,} updates, seed {seed}; weights of {checkpoints} |
@@ -19,9 +20,6 @@ Translate with
 
     python src/translate.py --model FOLDER < source.txt > translations.txt
 """
-LICENSE = """
-License of the data: {license}. What may be done with the model follows from it.
-"""
 
 
 def model_card(configuration: dict) -> str:
@@ -30,12 +28,13 @@ def model_card(configuration: dict) -> str:
     vocabulary = Vocabulary(**configuration["vocabulary"])
     steps = ", ".join(vocabulary.preprocessing)
     made_by = training["made_by"][-1]
-    card = CARD.format(
+    return CARD.format(
         title=configuration["experiment"]["title"],
         source=configuration["source"],
         target=configuration["target"],
         family=configuration["experiment"]["model"]["family"],
         corpus=configuration["corpus"],
+        license=configuration["license"],
         vocabulary=f"{vocabulary.kind}, {vocabulary.size:,} subwords"
         + (f" of text after: {steps} (Moses)" if steps else ""),
         parameters=training["parameters"],
@@ -47,6 +46,3 @@ def model_card(configuration: dict) -> str:
         flops=training["flops"],
         commit=made_by["commit"],
     )
-    if configuration["license"]:
-        card += LICENSE.format(license=configuration["license"])
-    return card
