@@ -199,9 +199,7 @@ def load_reproduction(
     overrides = {key: value for key, value in values.items() if key in known}
     own = {key: value for key, value in values.items() if key not in overrides}
     for key in own:
-        if key not in Reproduction.model_fields:
-            hint = nearest(str(key), [*Reproduction.model_fields, *known])
-            raise UserError(f"{where}: unknown key {key!r}: {hint}")
+        lookup(dict.fromkeys([*Reproduction.model_fields, *known]), key, "key", where)
     reproduction = validated(Reproduction, own, where)
     for row in reproduction.only:
         lookup(dict.fromkeys(reproduction.experiments), row, "row", f"{where}, only")

@@ -13,7 +13,7 @@ import yaml
 from nmt.configuration.experiments import CHECKPOINT_KEYS, Decoding, Ensemble, Experiment, Training
 from nmt.configuration.models import FAMILIES
 from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
-from nmt.errors import UserError, nearest
+from nmt.errors import UserError
 
 OWN_KEYS = ("title", "vocabulary", "trained_as")
 FAMILY_KEYS = {key for cls in FAMILIES.values() for key in cls.model_fields}
@@ -91,8 +91,7 @@ def experiment(name: str, entries: Entries) -> Experiment | None:
     known = {*OWN_KEYS, *Training.model_fields, *Decoding.model_fields}
     known |= FAMILIES[family].model_fields.keys() if family else FAMILY_KEYS
     for key in flat:
-        if key not in known:
-            raise UserError(f"{where}: unknown key {key!r}: {nearest(str(key), known)}")
+        lookup(dict.fromkeys(known), key, "key", where)
     if family is None:
         return None
 

@@ -9,12 +9,12 @@ are reordered.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from nmt.configuration import read_yaml
-from nmt.errors import UserError, nearest
+from nmt.configuration import lookup, read_yaml
+from nmt.errors import UserError
 from nmt.progress import progress
 from nmt.text.productions import Phrase, Production, agree
 
@@ -140,17 +140,17 @@ class Grammar:
             symbol: [Production(production) for production in rule]
             for symbol, rule in data["rules"].items()
         }
-        require(self.start, self.rules, "start")
+        lookup(self.rules, self.start, "rule", "start")
         for language in self.languages:
-            require(language, data["finish"], "finish")
+            lookup(data["finish"], language, "language", "finish")
             for production in self.rules[self.start]:
-                require(language, production.yields, self.start)
+                lookup(production.yields, language, "language", self.start)
         for kind in self.once:
-            require(kind, self.words, "once")
+            lookup(self.words, kind, "class", "once")
         for symbol, rule in self.rules.items():
             for production in rule:
                 for called, _ in production.let.values():
-                    require(called, self.words.keys() | self.rules, symbol)
+                    lookup(self.words | self.rules, called, "class or rule", symbol)
         self.replacements = {
             language: [(re.compile(pattern), replacement) for pattern, replacement in patterns]
             for language, patterns in data["finish"].items()
@@ -168,12 +168,6 @@ def read_words(kind: str, group: dict) -> Iterator[Phrase]:
                 " no and on in quotes"
             )
         yield word
-
-
-def require(name: str, known: Collection[str], where: str) -> None:
-    """Raise UserError, with the nearest name, when a name is not known."""
-    if name not in known:
-        raise UserError(f"{where}: there is no {name!r}; {nearest(name, known)}")
 
 
 def generate(

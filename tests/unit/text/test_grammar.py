@@ -101,8 +101,8 @@ def changed(path, value):
     ("path", "value", "message"),
     [
         (["words"], None, "'words'"),
-        (["once"], ["nuon"], "'nuon'; did you mean 'noun'"),
-        (["rules", "NP", 0, "let", "n"], "noum kind={kind}", "'noum'; did you mean 'noun'"),
+        (["once"], ["nuon"], "'nuon': did you mean 'noun'"),
+        (["rules", "NP", 0, "let", "n"], "noum kind={kind}", "'noum': did you mean 'noun'"),
         (["rules", "NP", 0, "en"], "the {n.eng}", "rule NP looks for 'eng'"),
         (["rules", "NP", 0, "en"], "the {m.en}", "rule NP looks for 'm'"),
         (["rules", "NP", 0, "de"], None, "rule Sentence looks for 'de'"),
