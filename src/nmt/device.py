@@ -51,7 +51,7 @@ def choose_device(gpus: int = 0) -> torch.device:
         logging.warning(f"every GPU here has work already: GPU {index} gets more.")
     device = torch.device("cuda", index)
     torch.cuda.set_device(device)
-    allow_tf32("float32")  # torch allows it to cuDNN
+    torch.backends.cudnn.allow_tf32 = False  # float32 is float32
     # cuDNN's attention, which torch prefers on an H100, is planned anew for each shape, in about a
     # second: see fused_attention.
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -88,13 +88,6 @@ def claim(names: Sequence[str]) -> int | None:
             return index
         file.close()
     return None
-
-
-def allow_tf32(precision: str) -> None:
-    """Let a GPU compute products of float32 in TF32 for the precision tf32, and for no other."""
-    allowed = precision == "tf32"
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def rows_per_chunk(device: torch.device, row_bytes: int) -> int:

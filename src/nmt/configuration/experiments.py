@@ -116,11 +116,10 @@ class Training(Strict):
     """Label smoothing eps_ls (AIAYN section 5.4)."""
     gradient_clip: Positive | None = None
     """Largest norm of the gradient, to which it is clipped; null does not clip."""
-    precision: Literal["float32", "tf32", "bfloat16", "float16"] = "float32"
-    """Precision: float32; tf32, the same with matrix products in TF32 on a GPU; or bfloat16 or
-    float16 (with the loss scaled) in matrix products, attention and the output's probabilities,
-    with weights in float32. On a GPU LSTMs and GRUs that run over all positions at once stay in
-    float32."""
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Precision: float32; or bfloat16 or float16 (with the loss scaled) in matrix products,
+    attention and the output's probabilities, with weights in float32. On a GPU LSTMs and GRUs that
+    run over all positions at once stay in float32."""
     interval: Count
     """Number of updates between checkpoints; the loss on the dev set is measured at each."""
     bleu_interval: Whole = 0

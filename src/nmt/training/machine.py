@@ -12,7 +12,6 @@ from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
-from nmt.device import allow_tf32
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit
@@ -21,7 +20,7 @@ from nmt.training.distributed import ProcessGroup
 # Tokens of both sides for which a GPU takes about as long as for fewer. A compromise: larger groups
 # have more padding, smaller ones more kernels, for which an H200 waited.
 GPU_LEAST_TOKENS = 16384
-AUTOCAST = {"float32": None, "tf32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,6 @@ class Machine:
     def of(cls, device: torch.device, experiment: Experiment, model: Model) -> "Machine":
         """Measure the device's peak, and count the products of a model on the CPU."""
         training = experiment.training
-        allow_tf32(training.precision)
         dtype = AUTOCAST[training.precision] or torch.get_default_dtype()
         counted = {False: multiply_adds(model)}
         if training.source_loss:

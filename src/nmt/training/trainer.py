@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
-from nmt.device import allow_tf32, autocast, fused_attention
+from nmt.device import autocast, fused_attention
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
@@ -39,7 +39,6 @@ class Trainer:
         seed: int,
         one_shape: bool = False,
     ):
-        allow_tf32(settings.precision)
         device = group.device
         self.model = model
         self.settings = settings

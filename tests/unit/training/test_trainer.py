@@ -208,10 +208,3 @@ def test_equal_sums_are_equal_updates(family, kind, batches):
     assert sorted(part.sentences) == sorted(batch.sentences)
     divided.train_step(part, learning_rate=1.0, update=1)
     torch.testing.assert_close(weights(divided), weights(whole), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
-def test_tf32_is_used_where_it_is_named(precision):
-    make_trainer("transformer", settings(precision=precision))
-    backends = torch.backends.cuda.matmul, torch.backends.cudnn
-    assert all(backend.allow_tf32 == (precision == "tf32") for backend in backends)
