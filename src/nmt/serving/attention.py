@@ -1,7 +1,6 @@
 """A sentence's translations and all attention that a model pays when it writes the best one."""
 
 import torch
-from torch import Tensor
 
 from nmt.data.batch import pad_sources
 from nmt.data.sequences import Sequences
@@ -49,13 +48,11 @@ def attend(model: TranslationModel, sentence: str) -> dict:
             for hypothesis in hypotheses
         ],
         "maps": {
-            kind: {layer: thousandths(weights[0]) for layer, weights in maps.items()}
+            kind: {
+                layer: (weights[0].float() * SCALE).round().int().tolist()
+                for layer, weights in maps.items()
+            }
             for kind, maps in kinds.items()
             if maps
         },
     }
-
-
-def thousandths(weights: Tensor) -> list[list[list[int]]]:
-    """Return the weights (heads, queries, keys) as whole numbers."""
-    return (weights.float() * SCALE).round().int().tolist()

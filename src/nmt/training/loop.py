@@ -143,7 +143,8 @@ class TrainingLoop:
         """Count the time since the last call."""
         before, self.clock = self.clock, time.monotonic()
         for counter in counters:
-            counter.spend(self.clock - before, self.group.world_size)
+            counter.seconds += self.clock - before
+            counter.device_seconds += (self.clock - before) * self.group.world_size
 
     def spend_beside_training(self) -> None:
         """Count the time since the last call as paid for, but not as slower training."""

@@ -43,11 +43,6 @@ class Counters:
         self.update_in_epoch = batch.update_in_epoch
         self.target_tokens += batch.target_tokens
 
-    def spend(self, seconds: float, world_size: int) -> None:
-        """Count time of the wall clock."""
-        self.seconds += seconds
-        self.device_seconds += seconds * world_size
-
     def count_skipped(self, gradient_norms: list[float]) -> None:
         """Count the updates that were skipped, of the last ones with these norms.
 
