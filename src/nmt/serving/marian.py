@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import torch
-from torch import nn
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 from transformers.models.marian.modeling_marian import (
     MarianAttention,
-    MarianDecoderLayer,
-    MarianEncoderLayer,
 )
 
 from nmt import configuration
@@ -17,11 +14,18 @@ from nmt.files import write_json
 from nmt.models.attention import MultiHeadAttention
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.transformer import Transformer
-from nmt.models.transformer_layers import DecoderLayer, EncoderLayer
+from nmt.models.transformer_layers import DecoderLayer
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import Subwords
 
 MAX_POSITIONS = 1024  # tokens of a side
+# Parts of a layer whose outputs change places: Marian's names and ours
+REORDERED = {
+    "self_attn_layer_norm": "after_self.norm",
+    "encoder_attn_layer_norm": "after_cross.norm",
+    "fc2": "feed_forward.outer",
+    "final_layer_norm": "after_feed_forward.norm",
+}
 LOADING = (
     'Load `tokenizer = MarianTokenizer.from_pretrained(".")`; translate with `outputs ='
     ' MarianMTModel.from_pretrained(".").generate(**tokenizer(TEXT, return_tensors="pt"))` and'
@@ -129,26 +133,17 @@ def marian_model(
         marian_layers = (*marian.model.encoder.layers, *marian.model.decoder.layers)
         layers = (*model.encoder, *model.decoder)
         for marian_layer, layer in zip(marian_layers, layers, strict=True):
-            copy_layer(marian_layer, layer, order)
+            copy_attention(marian_layer.self_attn, layer.self_attention, order)
+            if isinstance(layer, DecoderLayer):
+                copy_attention(marian_layer.encoder_attn, layer.cross_attention, order)
+            marian_layer.fc1.weight.copy_(layer.feed_forward.inner.weight[:, order])
+            marian_layer.fc1.bias.copy_(layer.feed_forward.inner.bias)
+            for name, ours in REORDERED.items():
+                if hasattr(marian_layer, name):
+                    part = layer.get_submodule(ours)
+                    getattr(marian_layer, name).weight.copy_(part.weight[order])
+                    getattr(marian_layer, name).bias.copy_(part.bias[order])
     return marian.eval()
-
-
-def copy_layer(
-    marian_layer: MarianEncoderLayer | MarianDecoderLayer,
-    layer: EncoderLayer | DecoderLayer,
-    order: list[int],
-) -> None:
-    """Copy a layer of the encoder, or of the decoder, which has cross-attention too."""
-    copy_attention(marian_layer.self_attn, layer.self_attention, order)
-    copy_norm(marian_layer.self_attn_layer_norm, layer.after_self.norm, order)
-    if isinstance(layer, DecoderLayer):
-        copy_attention(marian_layer.encoder_attn, layer.cross_attention, order)
-        copy_norm(marian_layer.encoder_attn_layer_norm, layer.after_cross.norm, order)
-    marian_layer.fc1.weight.copy_(layer.feed_forward.inner.weight[:, order])
-    marian_layer.fc1.bias.copy_(layer.feed_forward.inner.bias)
-    marian_layer.fc2.weight.copy_(layer.feed_forward.outer.weight[order])
-    marian_layer.fc2.bias.copy_(layer.feed_forward.outer.bias[order])
-    copy_norm(marian_layer.final_layer_norm, layer.after_feed_forward.norm, order)
 
 
 def copy_attention(
@@ -160,9 +155,3 @@ def copy_attention(
     marian_attention.k_proj.weight.copy_(keys[:, order])
     marian_attention.v_proj.weight.copy_(values[:, order])
     marian_attention.out_proj.weight.copy_(attention.out.weight[order])
-
-
-def copy_norm(marian_norm: nn.LayerNorm, norm: nn.LayerNorm, order: list[int]) -> None:
-    """Copy gain and bias."""
-    marian_norm.weight.copy_(norm.weight[order])
-    marian_norm.bias.copy_(norm.bias[order])
