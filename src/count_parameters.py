@@ -9,7 +9,7 @@ import argparse
 import pandas as pd
 
 from nmt import command
-from nmt.configuration import Catalog, load_catalog, lookup
+from nmt.configuration import Catalog, load_catalog
 from nmt.models.size import size
 
 # The column that holds our count of each published cost.
@@ -19,9 +19,8 @@ COLUMNS = {"parameters": "all", "parameters_without_embeddings": "without embedd
 def main(args: argparse.Namespace) -> None:
     """Print the counts as a Markdown table."""
     catalog = load_catalog(args.catalog)
-    for name, vocabulary_size in args.vocabulary:
-        vocabulary = lookup(catalog.vocabularies, name, "vocabulary")
-        catalog.vocabularies[name] = vocabulary.model_copy(update={"size": vocabulary_size})
+    for name, _, asked in (text.partition("=") for text in args.vocabulary):
+        catalog.vocabularies[name] = catalog.vocabulary(f"{name}+size-{asked}")
     cells = pd.DataFrame([row(catalog, name) for name in catalog.experiments], dtype=object)
     print(cells.to_markdown(index=False, floatfmt=".2f", missingval=""))
 
@@ -50,20 +49,11 @@ def row(catalog: Catalog, name: str) -> dict:
     return cells | {"published": None, "which": "", "difference %": None}
 
 
-def vocabulary(text: str) -> tuple[str, int]:
-    """Parse NAME=SIZE, as --vocabulary takes it."""
-    name, _, vocabulary_size = text.partition("=")
-    if not vocabulary_size.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is not NAME=SIZE, as joint-bpe-37000=41000")
-    return name, int(vocabulary_size)
-
-
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_catalog(parser)
     parser.add_argument(
         "--vocabulary",
-        type=vocabulary,
         action="append",
         default=[],
         metavar="NAME=SIZE",
