@@ -1,27 +1,14 @@
 """A bag of words: the next word from the last one and the mean of the source's words."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 
 # B sentences, S source length, T target length, D model width, V vocabulary, R = B * beam rows
-
-
-@dataclass
-class State:
-    """What is carried from step to step."""
-
-    bag: Tensor  # (R, D)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.bag = self.bag[rows.flatten()]
 
 
 class Bag(Model):
@@ -48,14 +35,10 @@ class Bag(Model):
         real = ~source.padding[..., None]
         return (self.source(source.tokens) * real).sum(1) / real.sum(1)
 
-    def start(self, encoded: Tensor) -> State:
-        """Return the state before the first step."""
-        return State(encoded)
+    def start(self, source: Source) -> State:
+        """Return the state before the first step: each row has a bag, (R, D)."""
+        return State(len(source.tokens), (), self.encode(source))
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Decode one position: last words (R,) -> hidden states (R, D), and the state."""
-        return self.hidden(state.bag, tokens), state
-
-    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
-        """Return no maps: there is no attention."""
-        return {}
+    def step(self, tokens: Tensor, state: State) -> Tensor:
+        """Decode one position: last words (R,) -> hidden states (R, D)."""
+        return self.hidden(state.own, tokens)

@@ -1,7 +1,6 @@
 """Several models that translate as one: the ensembles of AIAYN Table 2."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,11 +13,11 @@ from nmt.models.protocol import Model, State, StepModel
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
 
 
-@dataclass
-class EnsembleState:
+class EnsembleState(State):
     """The members' states, one after the other."""
 
-    states: list[State]
+    def __init__(self, states: list[State]):
+        self.states = states
 
     def reorder(self, rows: Tensor) -> None:
         """Keep rows (B', beam') of the R present, in every member's state."""
@@ -36,21 +35,14 @@ class Ensemble(StepModel):
         super().__init__()
         self.members = Layers(members)
 
-    def encode(self, source: Source) -> list[object]:
-        """Return what each member encodes the sources as."""
-        return [model.encode(source) for model in self.members]
-
-    def start(self, encoded: list[object]) -> EnsembleState:
+    def start(self, source: Source) -> EnsembleState:
         """Return the members' states before the first step."""
-        pairs = zip(self.members, encoded, strict=True)
-        return EnsembleState([model.start(member_encoded) for model, member_encoded in pairs])
+        return EnsembleState([model.start(source) for model in self.members])
 
-    def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
+    def step(self, tokens: Tensor, state: EnsembleState) -> Tensor:
         """Return the members' hidden states (R, D), side by side, after tokens (R,)."""
-        pairs = zip(self.members, state.states, strict=True)
-        steps = [model.step(tokens, member_state) for model, member_state in pairs]
-        hidden = torch.cat([member_hidden for member_hidden, _ in steps], -1)
-        return hidden, EnsembleState([member_state for _, member_state in steps])
+        members = zip(self.members, state.states, strict=True)
+        return torch.cat([model.step(tokens, member_state) for model, member_state in members], -1)
 
     def output(self, hidden: Tensor) -> Tensor:
         """Return logits (R, V) of states (R, D); they are log probabilities already."""

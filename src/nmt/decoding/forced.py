@@ -25,11 +25,11 @@ def force(
     search works with, ensembles too. Raises UserError where log probabilities are NaN.
     """
     target_out = pad([[*target, EOS] for target in targets]).to(source.device)  # (B, T)
-    state = model.start(model.encode(source))
+    state = model.start(source)
     last_tokens = torch.full_like(target_out[:, 0], BOS)
     totals = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
     for next_tokens in target_out.unbind(1):
-        hidden, state = model.step(last_tokens, state)
+        hidden = model.step(last_tokens, state)
         step_log_probs = [
             log_probs.gather(1, tokens[:, None])[:, 0]  # (R, V) -> (R,)
             for log_probs, tokens in log_prob_chunks(model.output, hidden, next_tokens)

@@ -53,7 +53,7 @@ def sample(
     """
     device = source.device
     generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
-    state = model.start(model.encode(source))
+    state = model.start(source)
     sentences = torch.arange(len(limits), device=device)  # (B,): the index of each open sentence
     state.reorder(sentences[:, None].expand(-1, samples))
     limit = torch.tensor(limits, device=device)
@@ -64,7 +64,7 @@ def sample(
 
     length = 0
     while len(sentences):
-        hidden, state = model.step(tokens, state)
+        hidden = model.step(tokens, state)
         uniform = [generators[sentence].random(samples) for sentence in sentences.tolist()]
         draws = torch.tensor(np.concatenate(uniform), device=device)
         at_limit = (limit == length).repeat_interleave(samples)

@@ -70,13 +70,13 @@ def search(
     probabilities are NaN.
     """
     beam = decoding.beam
-    state = model.start(model.encode(source))
+    state = model.start(source)
     sentences = OpenSentences.begin(limits, decoding, source.device)
     finished = Finished(len(limits), n_best, source.device)
 
     length = 0
     while len(sentences.sentence_ids):
-        hidden, state = model.step(sentences.prefixes[..., -1].flatten(), state)
+        hidden = model.step(sentences.prefixes[..., -1].flatten(), state)
         at_limit = (sentences.limit == length).repeat_interleave(sentences.log_probs.size(1))
         next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
         length += 1

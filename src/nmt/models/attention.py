@@ -132,13 +132,13 @@ def by_layer(maps: list[Tensor]) -> dict[str, Tensor]:
 class KeyValueCache:
     """One layer's keys (R, H, t, d_k) and values (R, H, t, d_v) of the t positions so far.
 
-    `reorder` copies them into tensors that have room for one more position. After `append` has
+    Indexing copies them into tensors that have room for one more position. After `append` has
     filled it they are contiguous, as attention's matrix products need them, without another copy.
     """
 
-    def __init__(self, past: tuple[Tensor, ...] = ()):
+    def __init__(self, past: tuple[Tensor, ...] = (), length: int = 0):
         self.past = past
-        self.length = past[0].size(2) if past else 0
+        self.length = length
 
     def append(self, *new: Tensor) -> tuple[Tensor, ...]:
         """Append the keys and values of n positions; return those of all positions.
@@ -160,15 +160,15 @@ class KeyValueCache:
         return self.past
 
     @torch.no_grad()
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the rows with these indices (R',), in this order."""
+    def __getitem__(self, rows: Tensor) -> "KeyValueCache":
+        """Return the cache of the rows with these indices (R',), in this order."""
         kept = []
         for past in self.past:
             _, heads, _, width = past.shape
             copy = past.new_empty(len(rows), heads, self.length + 1, width)
             torch.index_select(past[:, :, : self.length], 0, rows, out=copy[:, :, : self.length])
             kept.append(copy)
-        self.past = tuple(kept)
+        return KeyValueCache(tuple(kept), self.length)
 
 
 def apply_self_attention(

@@ -4,7 +4,6 @@ Kalchbrenner et al. 2016.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +14,7 @@ from nmt.data.sequences import Sequences, Source
 from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
 # sums, V vocabulary, R = B * beam rows
@@ -78,27 +77,6 @@ class Block(nn.Module):
         return self.after_convolution(x, self.convolution(window)), window[:, 1:]
 
 
-@dataclass
-class State:
-    """The decoder's state between two steps.
-
-    encoded: columns (B, U, 2D). windows: of each block, (R, reach, D).
-    """
-
-    encoded: Tensor
-    windows: list[Tensor]
-    position: int = 0
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        sentences = rows[:, 0] // self.beam
-        self.beam = rows.size(1)
-        self.windows = [window[rows.flatten()] for window in self.windows]
-        if len(sentences) != len(self.encoded):
-            self.encoded = self.encoded[sentences]
-
-
 class ByteNet(Model):
     """Two stacks of convolutions, where column t of the encoder enters the decoder at step t.
 
@@ -159,28 +137,29 @@ class ByteNet(Model):
             x = block(x)
         return HiddenStates(self.last_layer(x))
 
-    def start(self, encoded: Tensor) -> State:
-        """Return the state before the first step, with windows of zeros."""
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
+
+        Shared are the columns. Each row has the last inputs of each block's convolution, zeros at
+        first: (R, reach, D).
+        """
+        encoded = self.encode(source)
         windows = [
             encoded.new_zeros(len(encoded), block.reach, block.convolution.in_channels)
             for block in self.decoder
         ]
-        return State(encoded, windows)
+        return State(len(encoded), encoded, windows)
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, 2D) -> (R, 2D)."""
         x = self.target_embedding(tokens[:, None])
-        if state.position < state.encoded.size(1):
-            column = state.encoded[:, state.position]  # (B, 2D)
+        if state.length < state.shared.size(1):
+            column = state.shared[:, state.length]  # (B, 2D)
             x = x + column.repeat_interleave(state.beam, 0)[:, None]
         for number, block in enumerate(self.decoder):
-            x, state.windows[number] = block.step(x, state.windows[number])
-        state.position += 1
-        return self.last_layer(x[:, 0]), state
-
-    def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
-        """Return {}: there is no attention."""
-        return {}
+            x, state.own[number] = block.step(x, state.own[number])
+        state.length += 1
+        return self.last_layer(x[:, 0])
 
 
 def block_stack(config: configuration.ByteNet, causal: bool) -> "Layers[Block]":

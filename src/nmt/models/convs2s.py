@@ -1,7 +1,6 @@
 """Convolutional sequence to sequence learning: Gehring et al. 2017."""
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -16,7 +15,7 @@ from nmt.models.convolution import Convolution
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
 
 # B sentences, S source length, T target length, E embedding width, C channels, C' channels of the
@@ -117,26 +116,6 @@ class MultiStepAttention(nn.Module):
         return (h + self.out(context)) * SQRT_HALF, weights
 
 
-@dataclass
-class State:
-    """The decoder's state between two steps.
-
-    windows: of each layer the last kernel - 1 inputs, (R, kernel - 1, C').
-    """
-
-    memory: Memory
-    windows: list[Tensor]
-    position: int = 0
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.memory = self.memory.select(rows, self.beam)
-        self.beam = rows.size(1)
-        rows = rows.flatten()
-        self.windows = [window[rows] for window in self.windows]
-
-
 class ConvS2S(Model):
     """A convolutional encoder and decoder with attention in every decoder layer (section 3).
 
@@ -203,36 +182,41 @@ class ConvS2S(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
         return HiddenStates(self.decode(self.encode(source), target)[0])
 
-    def start(self, encoded: Memory) -> State:
-        """Return the state before the first step, with windows of zeros."""
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
+
+        Shared is the memory. Each row has the last kernel - 1 inputs of each layer, zeros at first.
+        """
+        memory = self.encode(source)
         windows = [
-            encoded.encoder_states.new_zeros(
-                len(encoded.padding), convolution.before, convolution.convolution.in_channels
+            memory.keys.new_zeros(
+                len(memory.keys), convolution.before, convolution.convolution.in_channels
             )
             for convolution in self.decoder.convolutions
         ]
-        return State(encoded, windows)
+        return State(len(memory.keys), memory, windows)
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""
-        position = torch.arange(state.position, state.position + 1, device=tokens.device)
-        last = Sequences(tokens[:, None], position, None, state.position + 1)
+        windows = state.own
+        position = torch.arange(state.length, state.length + 1, device=tokens.device)
+        state.length += 1
+        last = Sequences(tokens[:, None], position, None, state.length)
         embedded = self.embed(last, self.target_embedding, self.target_positions)
         # The beams of a sentence are the queries of one batch entry: (R, 1, E) -> (B, beam, E).
-        beams = embedded.view(len(state.memory.padding), state.beam, -1)
+        beams = embedded.view(state.sentences, state.beam, -1)
         x = self.decoder.enter(embedded)
         layers = zip(
             self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
         )
         for number, (convolution, project, attention) in enumerate(layers):
-            window = torch.cat([state.windows[number], x], 1)
-            state.windows[number] = window[:, 1:]
+            window = torch.cat([windows[number], x], 1)
+            windows[number] = window[:, 1:]
             convolved = convolution.step(window)  # (R, 1, C)
             queries = convolved.view(*beams.shape[:2], -1)
-            attended, _ = attention(queries, beams, state.memory)
+            attended, _ = attention(queries, beams, state.shared)
             x = (attended.view(convolved.shape) + project(x)) * SQRT_HALF
-        state.position += 1
-        return self.leave_decoder(x[:, 0]), state
+        return self.leave_decoder(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""

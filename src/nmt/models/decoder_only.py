@@ -4,7 +4,6 @@ Wang et al. 2021, "Language Models are Good Translators".
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -15,36 +14,13 @@ from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import KeyValueCache, by_layer
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.layout import Layout, layout
+from nmt.models.layout import Layout, layout, mask_of
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import BOS, PAD, HiddenStates, Model
+from nmt.models.protocol import BOS, PAD, HiddenStates, Model, State
 from nmt.models.transformer_layers import EncoderLayer, final_norm, token_embedding
 
 # B rows, K the most sentences of a row (1 unless they are packed), S source length, P = K + S with
 # the tags, T target length, D d_model, H heads, R = B * beam rows
-
-
-@dataclass
-class State:
-    """The stack's state between two steps.
-
-    caches: for each layer the keys and values of the source and of the target so far.
-    mask: (R, 1, 1, P), hides the source's padding.
-    source_positions: (P,). first: (R, 1), the position of BOS.
-    """
-
-    caches: list[KeyValueCache]
-    mask: Tensor
-    source_positions: Tensor
-    first: Tensor
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        rows = rows.flatten()
-        self.mask = self.mask[rows]
-        self.first = self.first[rows]
-        for cache in self.caches:
-            cache.reorder(rows)
 
 
 class DecoderOnly(Model):
@@ -79,16 +55,6 @@ class DecoderOnly(Model):
         x = torch.cat([self.source_tag.expand(len(x), tags, -1), x], 1) * self.scale
         return self.dropout(self.positions(x, rows.positions, rows.end))
 
-    def encode(self, source: Source) -> tuple[list[KeyValueCache], Sequences]:
-        """Return keys and values of each layer, of the source (B, P) with its tag."""
-        rows = with_tags(source)
-        x = self.embed(rows, tags=1)
-        where = layout(rows, rows, x.dtype, causal=not self.prefix)
-        caches = [KeyValueCache() for _ in self.layers]
-        for layer, cache in zip(self.layers, caches, strict=True):
-            x = layer(x, where, cache)
-        return caches, rows
-
     def decode(
         self, source: Source, target: Sequences, maps: list[Tensor] | None = None
     ) -> tuple[Tensor, int]:
@@ -115,28 +81,36 @@ class DecoderOnly(Model):
         of_source = None if self.prefix else (hidden[:, :columns], predicted(source))
         return HiddenStates(hidden[:, columns:], of_source)
 
-    def start(self, encoded: tuple[list[KeyValueCache], Sequences]) -> State:
-        """Return the state before the first step, with the source's keys and values."""
-        caches, rows = encoded
-        first = Sequences.of(rows.tokens[:, :1])
-        mask = layout(first, rows, self.source_tag.dtype).mask
-        lengths = (segments_of(rows) == 0).sum(1, keepdim=True)
-        copies = [KeyValueCache(cache.past) for cache in caches]
-        if mask is None:
-            mask = self.source_tag.new_zeros(*rows.tokens.shape)[:, None, None]
-        return State(copies, mask, rows.positions, lengths)
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        columns = state.mask.size(-1)
-        steps = state.caches[0].length + 1 - columns
-        target = state.first + torch.arange(steps, device=tokens.device)  # (R, steps)
-        keys = torch.cat([state.source_positions.expand(len(target), -1), target], 1)
-        where = Layout(F.pad(state.mask, (0, steps)), target[:, -1:], keys)
-        x = self.embed(Sequences(tokens[:, None], where.queries, None, columns + steps), tags=0)
-        for layer, cache in zip(self.layers, state.caches, strict=True):
+        Each row has caches of the source and the target so far, one a layer; the mask that hides
+        the source's padding, (R, 1, 1, P); and the position of BOS, (R, 1).
+        """
+        rows = with_tags(source)
+        x = self.embed(rows, tags=1)
+        where = layout(rows, rows, x.dtype, causal=not self.prefix)
+        caches = [KeyValueCache() for _ in self.layers]
+        for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, where, cache)
-        return self.norm(x[:, 0]), state
+        visible = segments_of(rows) == 0
+        mask = mask_of(visible[:, None, None], x.dtype)
+        return State(len(rows.tokens), (), (caches, mask, visible.sum(1, keepdim=True)))
+
+    def step(self, tokens: Tensor, state: State) -> Tensor:
+        """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
+        caches, mask, first = state.own
+        columns = mask.size(-1)
+        state.length += 1
+        source = torch.arange(columns, device=tokens.device).expand(len(tokens), -1)
+        target = first + torch.arange(state.length, device=tokens.device)  # (R, steps)
+        keys = torch.cat([source, target], 1)
+        where = Layout(F.pad(mask, (0, state.length)), target[:, -1:], keys)
+        last = Sequences(tokens[:, None], where.queries, None, columns + state.length)
+        x = self.embed(last, tags=0)
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer(x, where, cache)
+        return self.norm(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return attention (B, H, T, S) to the source's tokens, of each layer.

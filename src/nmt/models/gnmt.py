@@ -17,11 +17,10 @@ from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
 from nmt.models.layers import Layers
-from nmt.models.protocol import PAD, HiddenStates, Model
+from nmt.models.protocol import PAD, HiddenStates, Model, State
 from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
 from nmt.models.recurrent_attention import (
     AdditiveScore,
-    LSTMState,
     Memory,
     TanhProductScore,
     attend,
@@ -205,27 +204,31 @@ class GNMT(Model):
             return HiddenStates(hidden)
         return HiddenStates(hidden, penalty=penalty + source_penalty)
 
-    def start(self, encoded: tuple[Memory, list[LayerState], Tensor]) -> LSTMState:
-        """Return the state before the first step; its context is that of the bottom layer."""
-        memory, last, _ = encoded
-        context, _ = self.context(last[0][0][:, None], memory)
-        return LSTMState(memory, list(last), context[:, 0])
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
 
-    def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+        Shared is the memory. Each row has the states of the layers and the bottom layer's context.
+        """
+        memory, layers, _ = self.encode(source)
+        context, _ = self.context(layers[0][0][:, None], memory)
+        return State(len(source.tokens), memory, (layers, context[:, 0]))
+
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, D)."""
+        layers, context = state.own
         embedded = self.target_embedding(tokens)
-        state.layers[0] = self.bottom_layer(embedded, state.context, state.layers[0])
-        bottom, _ = state.layers[0]
+        layers[0] = self.bottom_layer(embedded, context, layers[0])
+        bottom, _ = layers[0]
         beams = bottom.unflatten(0, (-1, state.beam))  # (R, D) -> (B, beam, D)
-        contexts, _ = self.context(beams, state.memory)
+        contexts, _ = self.context(beams, state.shared)
         next_context = contexts.flatten(0, 1)
-        context = next_context if self.current else state.context
-        state.context = next_context
+        upper_context = next_context if self.current else context
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
         top, _ = self.upper_layers(
-            embedded[:, None], bottom[:, None], context[:, None], real, state.layers
+            embedded[:, None], bottom[:, None], upper_context[:, None], real, layers
         )
-        return top[:, 0], state
+        state.own = layers, next_context
+        return top[:, 0]
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S)."""

@@ -32,7 +32,7 @@ class Layout:
         distances = self.keys[..., None, :] - self.queries[..., :, None]
         return distances if distances.dim() == 2 else distances[:, None]
 
-    def of_rows(self, rows: Tensor) -> "Layout":
+    def __getitem__(self, rows: Tensor) -> "Layout":
         """Return that of some rows, whose mask each row has for itself; positions stay."""
         return self if self.mask is None else replace(self, mask=self.mask[rows])
 

@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from nmt.data.sequences import Sequences, Source
 from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocabularies are learned
@@ -30,17 +31,32 @@ class HiddenStates:
     penalty: Tensor | None = None
 
 
-class State(Protocol):
+@dataclass
+class State:
     """What a model carries from step to step for B sentences of `beam` rows each.
 
     At the start each sentence has one row. The rows of one sentence are adjacent.
+
+    shared: what the rows of a sentence share. own: what each row has for itself. Both are tensors,
+    or anything else that can be indexed with rows, in lists and tuples. length: the steps taken.
     """
+
+    sentences: int
+    shared: Any
+    own: Any
+    length: int = 0
+    beam: int = 1
 
     def reorder(self, rows: Tensor) -> None:
         """Keep rows (B', beam') of the R present: the hypotheses of the sentences still open.
 
         All rows of one line come from one sentence; the same row may be kept several times.
         """
+        if len(rows) != self.sentences:
+            kept = rows[:, 0] // self.beam
+            self.shared = tree_map(lambda part: part[kept], self.shared)
+        self.own = tree_map(lambda part: part[rows.flatten()], self.own)
+        self.sentences, self.beam = rows.shape
 
 
 class StepModel(nn.Module, ABC):
@@ -52,19 +68,12 @@ class StepModel(nn.Module, ABC):
     output: Callable[[Tensor], Tensor]
 
     @abstractmethod
-    def encode(self, source: Source) -> Any:
-        """Return all that the decoder needs of the sources, in a form of the family's own."""
+    def start(self, source: Source) -> State:
+        """Encode the sources; return the state before the first step, a row for each sentence."""
 
     @abstractmethod
-    def start(self, encoded: Any) -> State:
-        """Return the state before the first step, one row for each sentence.
-
-        encoded: what `encode` returned.
-        """
-
-    @abstractmethod
-    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, State]:
-        """Decode one position: last tokens (R,) -> hidden states (R, D), and the next state."""
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
+        """Decode one position, and change the state: last tokens (R,) -> hidden states (R, D)."""
 
 
 class Model(StepModel):
@@ -80,12 +89,12 @@ class Model(StepModel):
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> hidden states (B, T, D)."""
 
-    @abstractmethod
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
-        """Return named attention maps (B, heads, T, S), or {} of a model without attention.
+        """Return named attention maps (B, heads, T, S), {} without attention.
 
         Each holds the weights of every target position over the source.
         """
+        return {}
 
     def self_attention(self, source: Source, target: Sequences) -> dict[str, dict[str, Tensor]]:
         """Return named self-attention maps of "encoder" and "decoder", {} without self-attention.

@@ -5,19 +5,16 @@ weights, and the sum of encoder states with these weights is the context vector.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-
-from nmt.models.recurrent import LayerState
 
 # B sentences, S source length, T target length, H width of decoder states, M width of encoder
 # states, A width of keys
 
 
-@dataclass
-class Memory:
+class Memory(NamedTuple):
     """The encoded source, computed once per sentence.
 
     encoder_states: (B, S, M), whose weighted sums are contexts.
@@ -28,35 +25,6 @@ class Memory:
     encoder_states: Tensor
     keys: Tensor
     padding: Tensor
-
-    def select(self, rows: Tensor, beam: int) -> "Memory":
-        """Return the memory of the sentences still open, whose beams are the rows (B', beam)."""
-        if len(rows) == len(self.padding):
-            return self
-        sentences = rows[:, 0] // beam
-        return Memory(self.encoder_states[sentences], self.keys[sentences], self.padding[sentences])
-
-
-@dataclass
-class LSTMState:
-    """A decoder's state between two steps, of R = B * beam rows.
-
-    layers: the hidden and the cell state of each layer, (R, H) or with a projection as wide as
-    that. context: (R, C), what the next step is given beside its token.
-    """
-
-    memory: Memory
-    layers: list[LayerState]
-    context: Tensor
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.memory = self.memory.select(rows, self.beam)
-        self.beam = rows.size(1)
-        rows = rows.flatten()
-        self.layers = [(hidden[rows], cell[rows]) for hidden, cell in self.layers]
-        self.context = self.context[rows]
 
 
 class ScoreFunction(nn.Module, ABC):

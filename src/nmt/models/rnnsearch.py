@@ -3,35 +3,18 @@
 Bahdanau et al. 2015; Cho et al. 2014.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent import init_orthogonal, run, run_packed
 from nmt.models.recurrent_attention import AdditiveScore, Memory, attend
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width,
 # V vocabulary, R = B * beam rows
-
-
-@dataclass
-class State:
-    """The decoder's state between two steps; hidden: (R, H)."""
-
-    memory: Memory
-    hidden: Tensor
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        self.memory = self.memory.select(rows, self.beam)
-        self.beam = rows.size(1)
-        self.hidden = self.hidden[rows.flatten()]
 
 
 class RNNSearch(Model):
@@ -136,19 +119,19 @@ class RNNSearch(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
         return HiddenStates(self.decode(source, target.tokens)[0])
 
-    def start(self, encoded: tuple[Memory, Tensor]) -> State:
-        """Return the state before the first step."""
-        return State(*encoded)
+    def start(self, source: Source) -> State:
+        """Return the state before the first step: the memory, and each row's hidden state."""
+        return State(len(source.tokens), *self.encode(source))
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H/2)."""
         embedded = self.target_embedding(tokens)
-        beams = state.hidden.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
-        contexts, _ = self.attend(beams, state.memory)
+        beams = state.own.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
+        contexts, _ = self.attend(beams, state.shared)
         context = contexts.flatten(0, 1)
-        maxout = self.deep_output(state.hidden, embedded, context)
-        state.hidden = self.next_hidden(embedded, context, state.hidden)
-        return maxout, state
+        maxout = self.deep_output(state.own, embedded, context)
+        state.own = self.next_hidden(embedded, context, state.own)
+        return maxout
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention."""

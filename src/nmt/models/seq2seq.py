@@ -7,7 +7,7 @@ from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
 from nmt.models.order import reverse_before_eos
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent import (
     LayerState,
     init_orthogonal_lstm,
@@ -17,7 +17,6 @@ from nmt.models.recurrent import (
 )
 from nmt.models.recurrent_attention import (
     SCORE_FUNCTIONS,
-    LSTMState,
     Memory,
     context_vectors,
     masked_softmax,
@@ -156,20 +155,24 @@ class Seq2Seq(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
         return HiddenStates(self.decode(source, target.tokens)[0])
 
-    def start(self, encoded: tuple[Memory, list[LayerState]]) -> LSTMState:
-        """Return the state before the first step; its context is an attentional state."""
-        memory, layers = encoded
-        return LSTMState(memory, layers, torch.zeros_like(layers[0][0]))
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
 
-    def step(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+        Shared is the memory. Each row has the states of the layers and the attentional state.
+        """
+        memory, layers = self.encode(source)
+        return State(len(source.tokens), memory, (layers, torch.zeros_like(layers[0][0])))
+
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H)."""
-        embedded = self.target_embedding(tokens)
-        state.layers = self.next_layers(embedded, state.context, state.layers)
-        top, _ = state.layers[-1]
+        layers, attentional = state.own
+        layers = self.next_layers(self.target_embedding(tokens), attentional, layers)
+        top, _ = layers[-1]
         beams = top.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
-        states, _ = self.attentional_states(beams, state.memory)
-        state.context = states.flatten(0, 1)
-        return state.context, state
+        states, _ = self.attentional_states(beams, state.shared)
+        attentional = states.flatten(0, 1)
+        state.own = layers, attentional
+        return attentional
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention.

@@ -1,7 +1,6 @@
 """The Transformer of AIAYN section 3, and what later work changed in it."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -13,40 +12,11 @@ from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.layout import Layout, layout
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import HiddenStates, Model
+from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.transformer_layers import DecoderLayer, EncoderLayer, final_norm, token_embedding
 
 # B sentences, S source length, T target length, D d_model, H heads, d_k width of a head's queries
 # and keys, d_v of its values, V vocabulary, R = B * beam rows
-
-
-@dataclass
-class State:
-    """The decoder's state between two steps.
-
-    caches: for each layer the keys and values of the target positions so far.
-    source_keys_values: for each layer the source's projected keys (B, H, S, d_k) and values
-      (B, H, S, d_v).
-    where_in_source: of cross-attention; a mask is (B, 1, 1, S).
-    beam: rows of each sentence.
-    """
-
-    caches: list[KeyValueCache]
-    source_keys_values: list[tuple[Tensor, Tensor]]
-    where_in_source: Layout
-    beam: int = 1
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep rows (B', beam') of the R."""
-        sentences = rows[:, 0] // self.beam
-        self.beam = rows.size(1)
-        for cache in self.caches:
-            cache.reorder(rows.flatten())
-        if len(rows) < len(self.source_keys_values[0][0]):
-            self.source_keys_values = [
-                (keys[sentences], values[sentences]) for keys, values in self.source_keys_values
-            ]
-            self.where_in_source = self.where_in_source.of_rows(sentences)
 
 
 class Transformer(Model):
@@ -125,27 +95,33 @@ class Transformer(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         return HiddenStates(self.decode(self.encode(source), target))
 
-    def start(self, encoded: tuple[Tensor, Source]) -> State:
-        """Return the state before the first step, with the source's projected keys and values."""
-        encoder_states, source = encoded
+    def start(self, source: Source) -> State:
+        """Return the state before the first step.
+
+        Shared are for each layer the source's projected keys (B, H, S, d_k) and values
+        (B, H, S, d_v), and the layout of cross-attention. Each row has a cache for each layer.
+        """
+        encoder_states, _ = self.encode(source)
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
         caches = [KeyValueCache() for _ in self.decoder]
         first = Sequences.of(source.tokens[:, :1])
-        return State(caches, contiguous, layout(first, source, encoder_states.dtype))
+        where_in_source = layout(first, source, encoder_states.dtype)
+        return State(len(source.tokens), (contiguous, where_in_source), caches)
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        length = state.caches[0].length
-        positions = torch.arange(length + 1, device=tokens.device)
-        where = Layout(None, positions[length:], positions)
-        last = Sequences(tokens[:, None], where.queries, None, end=length + 1)
+        all_keys_values, where_in_source = state.shared
+        state.length += 1
+        positions = torch.arange(state.length, device=tokens.device)
+        where = Layout(None, positions[-1:], positions)
+        last = Sequences(tokens[:, None], where.queries, None, state.length)
         x = self.embed(last, self.target_embedding, self.target_positions)
-        layers = zip(self.decoder, state.caches, state.source_keys_values, strict=True)
+        layers = zip(self.decoder, state.own, all_keys_values, strict=True)
         for layer, cache, source_keys_values in layers:
-            x = layer.step(x, where, cache, source_keys_values, state.where_in_source)
-        return self.decoder_norm(x[:, 0]), state
+            x = layer.step(x, where, cache, source_keys_values, where_in_source)
+        return self.decoder_norm(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights of cross-attention (B, H, T, S) of each decoder layer.

@@ -124,7 +124,6 @@ class ThreeWords:
 
     def __init__(self, family: str, seed: int):
         self.model = random_model(family, seed)
-        self.encode = self.model.encode
         self.start = self.model.start
         self.step = self.model.step
         self.source = sources(random_sentences([4], seed))

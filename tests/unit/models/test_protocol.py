@@ -39,9 +39,9 @@ def test_each_cached_step_equals_the_full_forward_pass(model):
     source = sources(random_sentences(LENGTHS))
     target = target_inputs(random_sentences([6] * 4, seed=1))
     full = logits(model, source, target).log_softmax(-1)
-    state = model.start(model.encode(source))
+    state = model.start(source)
     for position, tokens in enumerate(target.tokens.unbind(1)):
-        step, state = model.step(tokens, state)
+        step = model.step(tokens, state)
         torch.testing.assert_close(model.output(step).log_softmax(-1), full[:, position], **EXACT)
 
 
@@ -50,14 +50,14 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     tokens = torch.tensor(random_sentences([6] * 12, seed=1))
     sentences = torch.arange(4)
     prefixes = torch.full((4, 1), BOS)
-    state = model.start(model.encode(source))
+    state = model.start(source)
     # Three beams of each sentence change places; then sentences 2 and 0 go on, in this order, and
     # at last 0 alone, with two beams.
     first = [[0, 0, 0], [1, 1, 1], [2, 2, 2], [3, 3, 3]]
     second = [[0, 2, 1], [5, 4, 3], [6, 6, 7], [9, 10, 11]]
     orders = [first, second, [[8, 6, 6], [2, 1, 0]], [[0, 1, 1], [5, 5, 3]], [[4, 3]], [[0, 1]]]
     for position, order in enumerate(orders):
-        step, state = model.step(prefixes[:, -1], state)
+        step = model.step(prefixes[:, -1], state)
         beam = len(prefixes) // len(sentences)
         repeated = select(source, sentences.repeat_interleave(beam))
         full = logits(model, repeated, Sequences.of(prefixes))

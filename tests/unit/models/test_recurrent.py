@@ -118,8 +118,8 @@ def test_gnmt_s_decoder_starts_where_the_encoder_ended():
     for layer in model.encoder[1 : len(model.decoder)]:
         x, _ = layer(x)
         expected.append(x[:, -1])
-    state = model.start(model.encode(sentence))
-    hidden = [hidden for hidden, _ in state.layers]
+    state = model.start(sentence)
+    hidden = [hidden for hidden, _ in state.own[0]]
     torch.testing.assert_close(hidden, expected, **EXACT)
 
 
