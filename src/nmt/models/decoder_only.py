@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.attention import KeyValueCache, by_layer
+from nmt.models.attention import KeyValueCache, by_layer, recorded
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.layout import Layout, layout, mask_of
@@ -55,13 +55,8 @@ class DecoderOnly(Model):
         x = torch.cat([self.source_tag.expand(len(x), tags, -1), x], 1) * self.scale
         return self.dropout(self.positions(x, rows.positions, rows.end))
 
-    def decode(
-        self, source: Source, target: Sequences, maps: list[Tensor] | None = None
-    ) -> tuple[Tensor, int]:
-        """Run teacher forcing; return states of source and target (B, P + T, D), and P.
-
-        Attention's weights (B, H, P + T, P + T) are appended to `maps`, layer by layer.
-        """
+    def decode(self, source: Source, target: Sequences) -> tuple[Tensor, int]:
+        """Run teacher forcing; return states of source and target (B, P + T, D), and P."""
         before = with_tags(source)
         rows = followed_by(before, target)
         columns = before.tokens.size(1)
@@ -69,7 +64,7 @@ class DecoderOnly(Model):
         prefix = columns if self.prefix else 0
         where = layout(rows, rows, x.dtype, causal=True, prefix=prefix)
         for layer in self.layers:
-            x = layer(x, where, maps=maps)
+            x = layer(x, where)
         return self.norm(x), columns
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
@@ -117,8 +112,8 @@ class DecoderOnly(Model):
 
         Weights are normalized over these tokens: the tag and the target have their share too.
         """
-        maps: list[Tensor] = []
-        _, columns = self.decode(source, target, maps)
+        with recorded(layer.self_attention for layer in self.layers) as maps:
+            _, columns = self.decode(source, target)
         to_source = [weights[:, :, columns:, 1:columns] for weights in maps]
         return by_layer([weights / weights.sum(-1, keepdim=True) for weights in to_source])
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.attention import KeyValueCache, by_layer
+from nmt.models.attention import KeyValueCache, by_layer, recorded
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.layout import Layout, layout
@@ -57,43 +57,24 @@ class Transformer(Model):
         x = embedding(rows.tokens) * self.scale
         return self.dropout(positions(x, rows.positions, rows.end))
 
-    def encode(self, source: Source, maps: list[Tensor] | None = None) -> tuple[Tensor, Source]:
-        """Return encoder states (B, S, D), and the source, which says what to attend to.
-
-        maps: a list to which the weights of self-attention (B, H, S, S) are appended, layer by
-        layer.
-        """
+    def encode(self, source: Source) -> Tensor:
+        """Return encoder states: (B, S) -> (B, S, D)."""
         x = self.embed(source, self.source_embedding, self.source_positions)
         where = layout(source, source, x.dtype)
         for layer in self.encoder:
-            x = layer(x, where, maps=maps)
-        return self.encoder_norm(x), source
+            x = layer(x, where)
+        return self.encoder_norm(x)
 
-    def decode(
-        self,
-        encoded: tuple[Tensor, Source],
-        target: Sequences,
-        maps: list[Tensor] | None = None,
-        self_maps: list[Tensor] | None = None,
-    ) -> Tensor:
-        """Run teacher forcing: (B, T) -> (B, T, D).
-
-        encoded: what `encode` returned. maps, self_maps: lists to which the weights of
-        cross-attention (B, H, T, S) and of self-attention (B, H, T, T) are appended, layer by
-        layer.
-        """
-        encoder_states, source = encoded
+    def forward(self, source: Source, target: Sequences) -> HiddenStates:
+        """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
+        encoder_states = self.encode(source)
         x = self.embed(target, self.target_embedding, self.target_positions)
         where = layout(target, target, x.dtype, causal=True)
         where_in_source = layout(target, source, x.dtype)
         for layer in self.decoder:
-            source_keys_values = layer.cross_attention.keys_values(encoder_states)
-            x = layer(x, where, source_keys_values, where_in_source, maps, self_maps)
-        return self.decoder_norm(x)
-
-    def forward(self, source: Source, target: Sequences) -> HiddenStates:
-        """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
-        return HiddenStates(self.decode(self.encode(source), target))
+            keys_values = layer.cross_attention.keys_values(encoder_states)
+            x = layer(x, where, keys_values, where_in_source)
+        return HiddenStates(self.decoder_norm(x))
 
     def start(self, source: Source) -> State:
         """Return the state before the first step.
@@ -101,7 +82,7 @@ class Transformer(Model):
         Shared are for each layer the source's projected keys (B, H, S, d_k) and values
         (B, H, S, d_v), and the layout of cross-attention. Each row has a cache for each layer.
         """
-        encoder_states, _ = self.encode(source)
+        encoder_states = self.encode(source)
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
@@ -118,9 +99,9 @@ class Transformer(Model):
         where = Layout(None, positions[-1:], positions)
         last = Sequences(tokens[:, None], where.queries, None, state.length)
         x = self.embed(last, self.target_embedding, self.target_positions)
-        layers = zip(self.decoder, state.own, all_keys_values, strict=True)
-        for layer, cache, source_keys_values in layers:
-            x = layer.step(x, where, cache, source_keys_values, where_in_source)
+        layers = zip(self.decoder, all_keys_values, state.own, strict=True)
+        for layer, keys_values, cache in layers:
+            x = layer(x, where, keys_values, where_in_source, cache)
         return self.decoder_norm(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
@@ -128,13 +109,15 @@ class Transformer(Model):
 
         They are named "layer 1" and so on.
         """
-        maps: list[Tensor] = []
-        self.decode(self.encode(source), target, maps)
+        with recorded(layer.cross_attention for layer in self.decoder) as maps:
+            self(source, target)
         return by_layer(maps)
 
     def self_attention(self, source: Source, target: Sequences) -> dict[str, dict[str, Tensor]]:
         """Return the encoder's self-attention (B, H, S, S) and the decoder's (B, H, T, T)."""
-        encoder_maps: list[Tensor] = []
-        decoder_maps: list[Tensor] = []
-        self.decode(self.encode(source, encoder_maps), target, self_maps=decoder_maps)
+        with (
+            recorded(layer.self_attention for layer in self.encoder) as encoder_maps,
+            recorded(layer.self_attention for layer in self.decoder) as decoder_maps,
+        ):
+            self(source, target)
         return {"encoder": by_layer(encoder_maps), "decoder": by_layer(decoder_maps)}

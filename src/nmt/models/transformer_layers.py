@@ -8,13 +8,8 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.configuration import SelfAttention
-from nmt.models.attention import (
-    KeyValueCache,
-    apply_self_attention,
-    cross_attention,
-    self_attention,
-)
+from nmt import configuration
+from nmt.models.attention import CrossAttention, KeyValueCache, SelfAttention
 from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
 
@@ -28,7 +23,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.
 class FeedForward(nn.Module):
     """max(0, x W1 + b1) W2 + b2: AIAYN equation 2, or with GELU (Hendrycks and Gimpel 2016)."""
 
-    def __init__(self, config: SelfAttention):
+    def __init__(self, config: configuration.SelfAttention):
         super().__init__()
         self.inner = nn.Linear(config.d_model, config.d_ff)
         self.outer = nn.Linear(config.d_ff, config.d_model)
@@ -52,7 +47,7 @@ class Residual(nn.Module):
     cross-attention, `after_feed_forward`. Checkpoints use these names.
     """
 
-    def __init__(self, config: SelfAttention):
+    def __init__(self, config: configuration.SelfAttention):
         super().__init__()
         self.norm = nn.LayerNorm(config.d_model)
         self.dropout = Dropout(config.dropout)
@@ -65,7 +60,7 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-def final_norm(config: SelfAttention) -> nn.LayerNorm | nn.Identity:
+def final_norm(config: configuration.SelfAttention) -> nn.LayerNorm | nn.Identity:
     """Return the norm at the end of a stack.
 
     With Pre-LN the sum of all layers has not been normalized, so a LayerNorm follows (Xiong et al.
@@ -88,40 +83,30 @@ def token_embedding(size: int, d_model: int) -> nn.Embedding:
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward network: AIAYN section 3.1, left side of figure 1."""
 
-    def __init__(self, config: SelfAttention):
+    def __init__(self, config: configuration.SelfAttention):
         super().__init__()
-        self.self_attention = self_attention(config)
+        self.self_attention = SelfAttention(config)
         self.after_self = Residual(config)
         self.feed_forward = FeedForward(config)
         self.after_feed_forward = Residual(config)
 
-    def forward(
-        self,
-        x: Tensor,
-        where: Layout,
-        cache: KeyValueCache | None = None,
-        maps: list[Tensor] | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, where: Layout, cache: KeyValueCache | None = None) -> Tensor:
         """Transform hidden states: (B, S, D) -> (B, S, D).
 
-        cache, maps: as apply_self_attention has them.
+        where, cache: those of self-attention.
         """
-
-        def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, where, cache, maps)
-
-        x = self.after_self(x, attend)
+        x = self.after_self(x, lambda y: self.self_attention(y, where, cache))
         return self.after_feed_forward(x, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
     """Self-attention, cross-attention and feed-forward network: AIAYN section 3.1, figure 1."""
 
-    def __init__(self, config: SelfAttention):
+    def __init__(self, config: configuration.SelfAttention):
         super().__init__()
-        self.self_attention = self_attention(config)
+        self.self_attention = SelfAttention(config)
         self.after_self = Residual(config)
-        self.cross_attention = cross_attention(config)
+        self.cross_attention = CrossAttention(config)
         self.after_cross = Residual(config)
         self.feed_forward = FeedForward(config)
         self.after_feed_forward = Residual(config)
@@ -132,56 +117,15 @@ class DecoderLayer(nn.Module):
         where: Layout,
         source_keys_values: tuple[Tensor, Tensor],
         where_in_source: Layout,
-        maps: list[Tensor] | None,
-        self_maps: list[Tensor] | None = None,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Transform the hidden states of all target positions: (B, T, D) -> (B, T, D).
+        """Transform the hidden states of some target positions: (R, T, D) -> (R, T, D).
 
-        where, where_in_source: of self-attention, which is causal, and of cross-attention.
-        source_keys_values: the source's projected keys (B, H, S, d_k) and values (B, H, S, d_v).
-        maps, self_maps: lists to which the weights of cross-attention (B, H, T, S) and of
-        self-attention (B, H, T, T) are appended.
+        where, cache: those of self-attention. source_keys_values, where_in_source: those of
+        cross-attention, (B, H, S, d_k) and (B, H, S, d_v).
         """
-
-        def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, where, maps=self_maps)
-
-        def attend_to_source(y: Tensor) -> Tensor:
-            queries = self.cross_attention.queries(y)
-            return self.cross_attention(queries, *source_keys_values, where_in_source, maps)
-
-        x = self.after_self(x, attend)
-        x = self.after_cross(x, attend_to_source)
-        return self.after_feed_forward(x, self.feed_forward)
-
-    def step(
-        self,
-        x: Tensor,
-        where: Layout,
-        cache: KeyValueCache,
-        source_keys_values: tuple[Tensor, Tensor],
-        where_in_source: Layout,
-    ) -> Tensor:
-        """Transform the hidden states of one position: (R, 1, D) -> (R, 1, D).
-
-        cache: keys and values of the target positions before; those of this one are appended.
-        source_keys_values, where_in_source: as `forward` has them, once for all beams of a
-        sentence.
-        """
-
-        def attend(y: Tensor) -> Tensor:
-            return apply_self_attention(self.self_attention, y, where, cache)
-
-        def attend_to_source(y: Tensor) -> Tensor:
-            # The beams of a sentence are the queries of one batch entry: they share one copy of the
-            # source's keys and values.
-            beams = y.view(
-                source_keys_values[0].size(0), -1, y.size(-1)
-            )  # (R, 1, D) -> (B, beam, D)
-            queries = self.cross_attention.queries(beams)
-            context = self.cross_attention(queries, *source_keys_values, where_in_source)
-            return context.view(y.shape)
-
-        x = self.after_self(x, attend)
-        x = self.after_cross(x, attend_to_source)
+        x = self.after_self(x, lambda y: self.self_attention(y, where, cache))
+        x = self.after_cross(
+            x, lambda y: self.cross_attention(y, *source_keys_values, where_in_source)
+        )
         return self.after_feed_forward(x, self.feed_forward)

@@ -33,12 +33,7 @@ from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2Ber
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import search
-from nmt.models.attention import (
-    KeyValueCache,
-    MultiHeadAttention,
-    apply_self_attention,
-    self_attention,
-)
+from nmt.models.attention import KeyValueCache, MultiHeadAttention, SelfAttention
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.models.layout import Layout
@@ -180,8 +175,7 @@ def test_stacks_of_layers(agrees_at_tokens, norm, activation):
         norms = weights_and_biases(model.encoder_norm, model.decoder_norm)
         copy(weights_and_biases(encoder.norm, decoder.norm), norms)
 
-    encoded = model.encode(SOURCE)
-    states, _ = encoded
+    states = model.encode(SOURCE)
     embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
     agrees_at_tokens(f"Encoder, {norm} norm, {activation}", "torch.nn", states, expected_states)
@@ -193,7 +187,7 @@ def test_stacks_of_layers(agrees_at_tokens, norm, activation):
         tgt_key_padding_mask=~TARGET_TOKENS,
         memory_key_padding_mask=SOURCE_PADDING,
     )
-    decoded = model.decode(encoded, TARGET)
+    decoded = model(SOURCE, TARGET).target
     agrees_at_tokens(f"Decoder, {norm} norm, {activation}", "torch.nn", decoded, expected)
 
 
@@ -260,18 +254,17 @@ def test_rotary_positions(agrees_at_tokens):
             copy([*weights(*projections), *others], parameters(ours))
 
     padding = score_mask(SOURCE_PADDING)[:, None, None]
-    encoded = model.encode(SOURCE)
-    states, _ = encoded
+    states = model.encode(SOURCE)
     expected_states = encoder(model.source_embedding(SOURCE.tokens) * 4, padding).last_hidden_state
     agrees_at_tokens("Rotary positions, encoder", "RoFormer", states, expected_states)
     embedded = model.target_embedding(TARGET.tokens) * 4
     expected = decoder(embedded, score_mask(FUTURE), expected_states, padding).last_hidden_state
-    decoded = model.decode(encoded, TARGET)
+    decoded = model(SOURCE, TARGET).target
     agrees_at_tokens("Rotary positions, decoder", "RoFormer", decoded, expected)
 
 
 def test_rotary_positions_step_by_step(agrees):
-    ours = randomize(self_attention(transformer(positions="rotary")))
+    ours = randomize(SelfAttention(transformer(positions="rotary")))
     config = GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64)
     theirs = zero_biases(GPTJAttention(config, layer_idx=0))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
@@ -279,9 +272,7 @@ def test_rotary_positions_step_by_step(agrees):
     cache = KeyValueCache()
     positions = torch.arange(9)
     steps = [
-        apply_self_attention(
-            ours, x[:, [t]], Layout(None, positions[t : t + 1], positions[: t + 1]), cache
-        )
+        ours(x[:, [t]], Layout(None, positions[t : t + 1], positions[: t + 1]), cache)
         for t in range(9)
     ]
     expected, _ = theirs(x, attention_mask=score_mask(FUTURE), position_ids=torch.arange(9)[None])
@@ -291,7 +282,7 @@ def test_rotary_positions_step_by_step(agrees):
 @pytest.mark.parametrize("heads", [4, 6])
 def test_alibi(agrees_at_tokens, heads):
     width = 4 * heads
-    ours = randomize(self_attention(transformer(positions="alibi", d_model=width, heads=heads)))
+    ours = randomize(SelfAttention(transformer(positions="alibi", d_model=width, heads=heads)))
     config = BloomConfig(hidden_size=width, n_head=heads)
     theirs = zero_biases(BloomAttention(config, layer_idx=0))
     # One matrix holds query, key and value of the first head, then those of the second, and so on.
@@ -300,7 +291,7 @@ def test_alibi(agrees_at_tokens, heads):
     by_head = [weight.view(heads, 4, width) for weight in inputs]
     copy([*ordered, theirs.dense.weight], [*by_head, out])
     x = torch.randn(4, 9, width, dtype=torch.float64)
-    attended = apply_self_attention(ours, x, in_rows(x, score_mask(FUTURE)))
+    attended = ours(x, in_rows(x, score_mask(FUTURE)))
     alibi = build_alibi_tensor(TARGET_TOKENS.long(), heads, torch.float64)
     expected, _ = theirs(x, torch.zeros_like(x), alibi, score_mask(FUTURE))
     agrees_at_tokens(f"ALiBi, {heads} heads", "Bloom", attended, expected)
@@ -318,7 +309,7 @@ def share_among_heads(*tensors: Tensor) -> list[Tensor]:
 
 def test_relative_positions(agrees_at_tokens):
     # VITS sees no greater distance than its window.
-    ours = randomize(self_attention(transformer(positions="relative")))
+    ours = randomize(SelfAttention(transformer(positions="relative")))
     config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=16)
     theirs = zero_biases(VitsAttention(config))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
@@ -328,14 +319,14 @@ def test_relative_positions(agrees_at_tokens):
     )
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
-    attended = apply_self_attention(ours, x, in_rows(x, mask))
+    attended = ours(x, in_rows(x, mask))
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
     agrees_at_tokens("Relative positions, keys and values", "VITS", attended, expected)
 
 
 def test_relative_positions_that_are_clipped(agrees_at_tokens, monkeypatch):
     monkeypatch.setattr(RelativePositions, "max_distance", 2)
-    ours = randomize(self_attention(transformer(positions="relative")))
+    ours = randomize(SelfAttention(transformer(positions="relative")))
     ours.position_bias.values.zero_()  # Wav2Vec2-BERT has none
     config = Wav2Vec2BertConfig(
         hidden_size=16,
@@ -351,7 +342,7 @@ def test_relative_positions_that_are_clipped(agrees_at_tokens, monkeypatch):
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
     expected, _ = theirs(x, attention_mask=mask)
-    attended = apply_self_attention(ours, x, in_rows(x, mask))
+    attended = ours(x, in_rows(x, mask))
     agrees_at_tokens("Relative positions, clipped, keys", "Wav2Vec2-BERT", attended, expected)
 
 

@@ -51,7 +51,8 @@ def test_self_attention_is_that_of_the_layers(tmp_path):
     source = pad_sources(model.encode([SENTENCE]))
     with torch.inference_mode():
         x = transformer.embed(source, transformer.source_embedding, transformer.source_positions)
-        q, k, _ = transformer.encoder[0].self_attention.project(x, source.positions)
+        attention = transformer.encoder[0].self_attention
+        q, k, _ = map(attention.split_heads, attention.qkv(x).split(attention.widths, -1))
         expected = (q @ k.transpose(-1, -2) / q.size(-1) ** 0.5).softmax(-1)[0]
     assert (recorded / 1000 - expected).abs().max() <= 0.0006
 
