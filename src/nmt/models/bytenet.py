@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.convolution import Convolution
+from nmt.models.convolution import Convolution, Window
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.protocol import HiddenStates, Model, State
@@ -30,16 +30,13 @@ class Block(nn.Module):
     The convolutions are 1 x 1 from 2D to D, 1 x k dilated, and 1 x 1 from D to 2D.
     """
 
-    def __init__(self, width: int, dilation: int, dropout: float, causal: bool):
+    def __init__(self, width: int, dilation: int, dropout: float):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(n) for n in (2 * width, width, width))
         self.narrow = nn.Linear(2 * width, width)
         self.widen = nn.Linear(width, 2 * width)
         self.convolution = Convolution(width, width, KERNEL, dilation=dilation)
         self.dropout = Dropout(dropout)
-        # Positions that the convolution sees besides its own, and how many of these are before it
-        self.reach = (KERNEL - 1) * dilation
-        self.before = self.reach if causal else self.reach // 2
         for layer in (self.narrow, self.convolution, self.widen):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             assert layer.bias is not None
@@ -48,33 +45,19 @@ class Block(nn.Module):
         # to add to it.
         nn.init.zeros_(self.widen.weight)
 
-    def before_convolution(self, x: Tensor) -> Tensor:
-        """Return the input of the dilated convolution: (B, T, 2D) -> (B, T, D)."""
-        narrow = self.narrow(F.relu(self.norms[0](x)))
-        return F.relu(self.norms[1](narrow))
+    def forward(
+        self, x: Tensor, real: Tensor | None = None, window: Window | None = None
+    ) -> Tensor:
+        """Transform positions: (B, T, 2D) -> (B, T, 2D).
 
-    def after_convolution(self, x: Tensor, convolved: Tensor) -> Tensor:
-        """Return x + f(x) from the dilated convolution's output: (B, T, D) -> (B, T, 2D)."""
-        return x + self.dropout(self.widen(F.relu(self.norms[2](convolved))))
-
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
-        """Transform all positions: (B, T, 2D) -> (B, T, 2D).
-
-        real: (B, T, 1), false where the convolution is to see zeros.
+        real: (B, T, 1), false where the convolution is to see zeros. window: see Convolution.
         """
-        inputs = self.before_convolution(x)
+        narrow = self.narrow(F.relu(self.norms[0](x)))
+        inputs = F.relu(self.norms[1](narrow))  # (B, T, D)
         if real is not None:
             inputs = inputs * real
-        padded = F.pad(inputs, (0, 0, self.before, self.reach - self.before))
-        return self.after_convolution(x, self.convolution(padded))
-
-    def step(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
-        """Transform one position: (R, 1, 2D) -> (R, 1, 2D), and the next window.
-
-        window: the last `reach` inputs of the convolution, (R, reach, D).
-        """
-        window = torch.cat([window, self.before_convolution(x)], 1)
-        return self.after_convolution(x, self.convolution(window)), window[:, 1:]
+        convolved = self.convolution(inputs, window)
+        return x + self.dropout(self.widen(F.relu(self.norms[2](convolved))))
 
 
 class ByteNet(Model):
@@ -92,8 +75,8 @@ class ByteNet(Model):
         width = 2 * config.d_hidden
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        self.encoder = block_stack(config, causal=False)
-        self.decoder = block_stack(config, causal=True)
+        self.encoder = block_stack(config)
+        self.decoder = block_stack(config)
         self.bridge = nn.Linear(width, width)
         self.last = nn.Linear(width, width)
         # Blocks add to a sum that nothing bounds: there is a norm at the end of each stack, as
@@ -126,45 +109,34 @@ class ByteNet(Model):
         """
         return self.dropout(F.relu(self.last_norm(self.last(self.decoder_norm(x)))))
 
+    def start(self, source: Source) -> State:
+        """Return the state before the first step: the columns, and each row's windows."""
+        encoded = self.encode(source)
+        windows = [block.convolution.window(encoded) for block in self.decoder]
+        return State(len(encoded), encoded, windows)
+
+    def decode(self, tokens: Tensor, state: State) -> Tensor:
+        """Run the decoder over T positions behind those of the state: (R, T) -> (R, T, 2D)."""
+        begin = state.length
+        state.length += tokens.size(1)
+        columns = state.shared[:, begin : state.length]
+        columns = F.pad(columns, (0, 0, 0, tokens.size(1) - columns.size(1)))
+        x = self.target_embedding(tokens) + columns.repeat_interleave(state.beam, 0)
+        for block, window in zip(self.decoder, state.own, strict=True):
+            x = block(x, window=window)
+        return self.last_layer(x)
+
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, 2D)."""
-        encoded = self.encode(source)
-        length = target.tokens.size(1)
-        missing = max(0, length - encoded.size(1))
-        columns = F.pad(encoded[:, :length], (0, 0, 0, missing))  # (B, T, 2D)
-        x = self.target_embedding(target.tokens) + columns
-        for block in self.decoder:
-            x = block(x)
-        return HiddenStates(self.last_layer(x))
-
-    def start(self, source: Source) -> State:
-        """Return the state before the first step.
-
-        Shared are the columns. Each row has the last inputs of each block's convolution, zeros at
-        first: (R, reach, D).
-        """
-        encoded = self.encode(source)
-        windows = [
-            encoded.new_zeros(len(encoded), block.reach, block.convolution.in_channels)
-            for block in self.decoder
-        ]
-        return State(len(encoded), encoded, windows)
+        return HiddenStates(self.decode(target.tokens, self.start(source)))
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, 2D) -> (R, 2D)."""
-        x = self.target_embedding(tokens[:, None])
-        if state.length < state.shared.size(1):
-            column = state.shared[:, state.length]  # (B, 2D)
-            x = x + column.repeat_interleave(state.beam, 0)[:, None]
-        for number, block in enumerate(self.decoder):
-            x, state.own[number] = block.step(x, state.own[number])
-        state.length += 1
-        return self.last_layer(x[:, 0])
+        return self.decode(tokens[:, None], state)[:, 0]
 
 
-def block_stack(config: configuration.ByteNet, causal: bool) -> "Layers[Block]":
-    """Return the blocks of the encoder, or with `causal` of the decoder."""
+def block_stack(config: configuration.ByteNet) -> "Layers[Block]":
+    """Return the blocks of the encoder or of the decoder."""
     return Layers(
-        Block(config.d_hidden, dilation, config.dropout, causal)
-        for dilation in DILATIONS * config.sets
+        Block(config.d_hidden, dilation, config.dropout) for dilation in DILATIONS * config.sets
     )

@@ -11,7 +11,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import by_layer
-from nmt.models.convolution import Convolution
+from nmt.models.convolution import Convolution, Window
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
 from nmt.models.positions import LearnedPositions
@@ -36,12 +36,9 @@ def linear(inputs: int, outputs: int, dropout: float = 0.0) -> nn.Linear:
 
 
 class GatedConvolution(nn.Module):
-    """Dropout, convolution to 2C, and the gated linear unit A * sigmoid(B) (section 3.2).
+    """Dropout, convolution to 2C, and the gated linear unit A * sigmoid(B) (section 3.2)."""
 
-    It is causal in the decoder.
-    """
-
-    def __init__(self, inputs: int, channels: int, kernel: int, dropout: float, causal: bool):
+    def __init__(self, inputs: int, channels: int, kernel: int, dropout: float):
         super().__init__()
         convolution = Convolution(inputs, 2 * channels, kernel)
         # The gate halves a variance twice: the factor 4 makes up for it (appendix A.1).
@@ -50,17 +47,10 @@ class GatedConvolution(nn.Module):
         nn.init.zeros_(convolution.bias)
         self.convolution = weight_norm(convolution)
         self.dropout = Dropout(dropout)
-        self.before = kernel - 1 if causal else (kernel - 1) // 2
-        self.after = kernel - 1 - self.before
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Convolve all positions: (B, T, C') -> (B, T, 2C) -> (B, T, C)."""
-        padded = F.pad(self.dropout(x), (0, 0, self.before, self.after))
-        return F.glu(self.convolution(padded))
-
-    def step(self, window: Tensor) -> Tensor:
-        """Convolve the last `kernel` inputs: (R, kernel, C') -> (R, 1, C)."""
-        return F.glu(self.convolution(window))
+    def forward(self, x: Tensor, window: Window | None = None) -> Tensor:
+        """Convolve: (B, T, C') -> (B, T, 2C) -> (B, T, C). window: see Convolution."""
+        return F.glu(self.convolution(self.dropout(x), window))
 
 
 class Stack(nn.Module):
@@ -69,9 +59,7 @@ class Stack(nn.Module):
     `projections` map the residual sum where the channels change.
     """
 
-    def __init__(
-        self, config: configuration.ConvS2S, layers: list[tuple[int, int, int]], causal: bool
-    ):
+    def __init__(self, config: configuration.ConvS2S, layers: list[tuple[int, int, int]]):
         super().__init__()
         channels = [width for width, _, count in layers for _ in range(count)]
         kernels = [kernel for _, kernel, count in layers for _ in range(count)]
@@ -79,7 +67,7 @@ class Stack(nn.Module):
         in_and_out = list(pairwise([channels[0], *channels]))
         self.enter = linear(config.d_embedding, channels[0], config.dropout)
         self.convolutions = Layers(
-            GatedConvolution(inputs, outputs, kernel, config.dropout, causal)
+            GatedConvolution(inputs, outputs, kernel, config.dropout)
             for (inputs, outputs), kernel in zip(in_and_out, kernels, strict=True)
         )
         self.projections = nn.ModuleList(
@@ -134,8 +122,8 @@ class ConvS2S(Model):
         for table in (self.source_embedding.weight, self.target_embedding.weight):
             nn.init.normal_(table, std=0.1)
         self.dropout = Dropout(config.dropout)
-        self.encoder = Stack(config, config.encoder, causal=False)
-        self.decoder = Stack(config, config.decoder, causal=True)
+        self.encoder = Stack(config, config.encoder)
+        self.decoder = Stack(config, config.decoder)
         self.leave_encoder = linear(self.encoder.widths[-1], width)
         self.attentions = Layers(
             MultiStepAttention(channels, width) for channels in self.decoder.widths
@@ -164,63 +152,45 @@ class ConvS2S(Model):
         z = scale_gradient(self.leave_encoder(x), 1 / (2 * len(self.decoder)))
         return Memory((z + embedded) * SQRT_HALF, z, padding)
 
-    def decode(self, encoded: Memory, target: Sequences) -> tuple[Tensor, list[Tensor]]:
-        """Run teacher forcing: (B, T) -> (B, T, d_output), weights (B, T, S) of each layer."""
+    def start(self, source: Source) -> State:
+        """Return the state before the first step: the memory, and each row's windows."""
+        memory = self.encode(source)
+        windows = [layer.convolution.window(memory.keys) for layer in self.decoder.convolutions]
+        return State(len(memory.keys), memory, windows)
+
+    def decode(self, target: Sequences, state: State) -> tuple[Tensor, list[Tensor]]:
+        """Run the decoder over T positions behind those of the state, which goes on.
+
+        (R, T) -> (R, T, d_output), weights (B, beam * T, S) of each layer.
+        """
         embedded = self.embed(target, self.target_embedding, self.target_positions)
+        # The beams of a sentence are the queries of one batch entry: (R, T, E) -> (B, beam * T, E).
+        beams = embedded.view(state.sentences, -1, embedded.size(-1))
         x = self.decoder.enter(embedded)
         maps = []
-        layers = zip(
-            self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
-        )
-        for convolution, project, attention in layers:
-            attended, weights = attention(convolution(x), embedded, encoded)
-            x = (attended + project(x)) * SQRT_HALF
+        stack = (self.decoder.convolutions, self.decoder.projections, self.attentions, state.own)
+        for convolution, project, attention, window in zip(*stack, strict=True):
+            convolved = convolution(x, window)  # (R, T, C)
+            queries = convolved.view(*beams.shape[:2], -1)
+            attended, weights = attention(queries, beams, state.shared)
+            x = (attended.view(convolved.shape) + project(x)) * SQRT_HALF
             maps.append(weights)
+        state.length += target.tokens.size(1)
         return self.dropout(self.leave_decoder(x)), maps
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, d_output)."""
-        return HiddenStates(self.decode(self.encode(source), target)[0])
-
-    def start(self, source: Source) -> State:
-        """Return the state before the first step.
-
-        Shared is the memory. Each row has the last kernel - 1 inputs of each layer, zeros at first.
-        """
-        memory = self.encode(source)
-        windows = [
-            memory.keys.new_zeros(
-                len(memory.keys), convolution.before, convolution.convolution.in_channels
-            )
-            for convolution in self.decoder.convolutions
-        ]
-        return State(len(memory.keys), memory, windows)
+        return HiddenStates(self.decode(target, self.start(source))[0])
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
-        """Decode one position: (R,) -> (R, 1, C) -> (R, d_output)."""
-        windows = state.own
+        """Decode one position: (R,) -> (R, 1, d_output) -> (R, d_output)."""
         position = torch.arange(state.length, state.length + 1, device=tokens.device)
-        state.length += 1
-        last = Sequences(tokens[:, None], position, None, state.length)
-        embedded = self.embed(last, self.target_embedding, self.target_positions)
-        # The beams of a sentence are the queries of one batch entry: (R, 1, E) -> (B, beam, E).
-        beams = embedded.view(state.sentences, state.beam, -1)
-        x = self.decoder.enter(embedded)
-        layers = zip(
-            self.decoder.convolutions, self.decoder.projections, self.attentions, strict=True
-        )
-        for number, (convolution, project, attention) in enumerate(layers):
-            window = torch.cat([windows[number], x], 1)
-            windows[number] = window[:, 1:]
-            convolved = convolution.step(window)  # (R, 1, C)
-            queries = convolved.view(*beams.shape[:2], -1)
-            attended, _ = attention(queries, beams, state.shared)
-            x = (attended.view(convolved.shape) + project(x)) * SQRT_HALF
-        return self.leave_decoder(x[:, 0])
+        last = Sequences(tokens[:, None], position, None, state.length + 1)
+        return self.decode(last, state)[0][:, 0]
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S) of each decoder layer: "layer 1" and so on."""
-        maps = self.decode(self.encode(source), target)[1]
+        maps = self.decode(target, self.start(source))[1]
         return by_layer([weights[:, None] for weights in maps])
 
 

@@ -13,10 +13,10 @@ from tests.support.families import random_model, random_sentences, sources, targ
 
 def test_a_gated_convolution_is_the_paper_s_sum():
     torch.manual_seed(0)
-    layer = GatedConvolution(3, 4, kernel=3, dropout=0.0, causal=True)
+    layer = GatedConvolution(3, 4, kernel=3, dropout=0.0)
     x = torch.randn(1, 5, 3)
     weight, bias = layer.convolution.weight, layer.convolution.bias
-    window = x[0, 1:4]  # what position 3 sees
+    window = x[0, 2:5]  # what position 3 sees
     convolved = torch.stack([(weight[c] * window.T).sum() + bias[c] for c in range(8)])
     expected = convolved[:4] * torch.sigmoid(convolved[4:])
     torch.testing.assert_close(layer(x)[0, 3], expected)
@@ -103,5 +103,7 @@ def test_bytenet_sees_as_far_as_its_dilations_reach():
 def test_a_convolution_is_torch_s(kernel, dilation):
     ours = Convolution(5, 7, kernel, dilation=dilation).double()
     x = torch.randn(2, 9, 5, dtype=torch.float64)
-    expected = torch.conv1d(x.mT, ours.weight, ours.bias, dilation=dilation).mT
-    torch.testing.assert_close(ours(x), expected)
+    for window, before in ((None, ours.reach // 2), (ours.window(x), ours.reach)):
+        padded = nn.functional.pad(x, (0, 0, before, ours.reach - before))
+        expected = torch.conv1d(padded.mT, ours.weight, ours.bias, dilation=dilation).mT
+        torch.testing.assert_close(ours(x, window), expected)
