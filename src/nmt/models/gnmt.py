@@ -23,7 +23,6 @@ from nmt.models.recurrent_attention import (
     AdditiveScore,
     Memory,
     TanhProductScore,
-    attend,
 )
 
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
@@ -104,7 +103,7 @@ class GNMT(Model):
             lstm(config, double if layer else 2 * width) for layer in range(config.layers)
         )
         score = TanhProductScore if config.experts else AdditiveScore
-        self.alignment = score(width, width, width)
+        self.alignment = score(width, width)
         self.output = nn.Linear(width, target_size)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init_range, config.init_range)
@@ -128,19 +127,21 @@ class GNMT(Model):
                 states = states.unflatten(-1, (2, -1)).sum(-2)
             x = x + states if number >= self.residual_from else states
         x = self.dropout(x)
-        return Memory(x, self.alignment.key(x), padding), last, penalty
+        return self.alignment.memory(x, padding), last, penalty
 
-    def context(self, bottom: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """Return context (B, beam, D) and weights (B, beam, S) of the bottom layer's last output.
+    def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        """Run the bottom decoder layer over one word behind those of the state, which goes on.
 
-        bottom: (B, beam, D).
+        (R, D) -> its output (R, D), the context from this output (R, D), and weights (R, S).
         """
-        return attend(self.alignment, bottom, memory)
-
-    def bottom_layer(self, embedded: Tensor, context: Tensor, state: LayerState) -> LayerState:
-        """Run the bottom decoder layer over one position: (R, D), (R, D), the state before it."""
+        layers, context = state.own
         x = torch.cat([embedded, context], -1)
-        return lstm_step(self.decoder[0], x, [state], self.dropout)[0]
+        layers[:1] = lstm_step(self.decoder[0], x, layers[:1], self.dropout)
+        bottom, _ = layers[0]
+        beams = bottom.unflatten(0, (-1, state.beam))  # (R, D) -> (B, beam, D)
+        contexts, weights = self.alignment.attend(beams, state.shared)
+        state.own = layers, contexts.flatten(0, 1)
+        return bottom, state.own[1], weights.flatten(0, 1)
 
     def upper_layers(
         self,
@@ -169,68 +170,54 @@ class GNMT(Model):
             x = x + layer_output if number >= self.residual_from else layer_output
         return self.dropout(x), penalty
 
-    def decode(
-        self, memory: Memory, first: list[LayerState], target_in: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Run teacher forcing: (B, T) -> (B, T, D), the experts' penalty, weights (B, T, S).
-
-        first: the state that each layer starts from, (B, D) and (B, H).
-        """
-        embedded = self.target_embedding(target_in)
-        state = first[0]
-        outputs = []
-        context, weights = self.context(state[0][:, None], memory)
-        contexts = [context]
-        maps = [weights]
-        for embedded_word in self.dropout(embedded).unbind(1):
-            state = self.bottom_layer(embedded_word, contexts[-1][:, 0], state)
-            outputs.append(state[0])
-            context, weights = self.context(state[0][:, None], memory)
-            contexts.append(context)
-            maps.append(weights)
-        # Upper layers get the contexts of the step before, or of the same step.
-        seen = slice(1, None) if self.current else slice(-1)
-        upper_context = torch.cat(contexts[seen], 1)
-        bottom = torch.stack(outputs, 1)
-        real = target_in != PAD
-        top, penalty = self.upper_layers(embedded, bottom, upper_context, real, list(first))
-        return top, penalty, torch.cat(maps[seen], 1)
+    def decode(self, source: Source, target: Sequences) -> tuple[Tensor, Tensor, Tensor]:
+        """Run teacher forcing: (B, T) -> (B, T, D), the experts' penalty, weights (B, T, S)."""
+        memory, layers, source_penalty = self.encode(source)
+        state, first_weights = self.first_state(memory, layers)
+        context = state.own[1]
+        embedded = self.target_embedding(target.tokens)
+        words = self.dropout(embedded).unbind(1)
+        steps = [self.advance(word, state) for word in words]
+        outputs, contexts, maps = zip(*steps, strict=True)
+        if not self.current:  # the upper layers get the contexts of the step before
+            contexts, maps = (context, *contexts[:-1]), (first_weights, *maps[:-1])
+        bottom, upper_context, weights = (
+            torch.stack(parts, 1) for parts in (outputs, contexts, maps)
+        )
+        real = target.tokens != PAD
+        top, penalty = self.upper_layers(embedded, bottom, upper_context, real, layers)
+        return top, penalty + source_penalty, weights
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D), and with experts their penalty."""
-        memory, first, source_penalty = self.encode(source)
-        hidden, penalty, _ = self.decode(memory, first, target.tokens)
-        if self.target_mixture is None:
-            return HiddenStates(hidden)
-        return HiddenStates(hidden, penalty=penalty + source_penalty)
+        hidden, penalty, _ = self.decode(source, target)
+        return HiddenStates(hidden, penalty=penalty if self.narrow else None)
 
-    def start(self, source: Source) -> State:
-        """Return the state before the first step.
+    def first_state(self, memory: Memory, layers: list[LayerState]) -> tuple[State, Tensor]:
+        """Return the state before the first step, and the weights (B, S) of its context.
 
         Shared is the memory. Each row has the states of the layers and the bottom layer's context.
         """
+        contexts, weights = self.alignment.attend(layers[0][0][:, None], memory)
+        return State(len(memory.keys), memory, (layers, contexts[:, 0])), weights[:, 0]
+
+    def start(self, source: Source) -> State:
+        """Return the state before the first step."""
         memory, layers, _ = self.encode(source)
-        context, _ = self.context(layers[0][0][:, None], memory)
-        return State(len(source.tokens), memory, (layers, context[:, 0]))
+        return self.first_state(memory, layers)[0]
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, D)."""
         layers, context = state.own
         embedded = self.target_embedding(tokens)
-        layers[0] = self.bottom_layer(embedded, context, layers[0])
-        bottom, _ = layers[0]
-        beams = bottom.unflatten(0, (-1, state.beam))  # (R, D) -> (B, beam, D)
-        contexts, _ = self.context(beams, state.shared)
-        next_context = contexts.flatten(0, 1)
+        bottom, next_context, _ = self.advance(embedded, state)
         upper_context = next_context if self.current else context
         real = torch.ones_like(tokens, dtype=torch.bool)[:, None]
         top, _ = self.upper_layers(
             embedded[:, None], bottom[:, None], upper_context[:, None], real, layers
         )
-        state.own = layers, next_context
         return top[:, 0]
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S)."""
-        memory, first, _ = self.encode(source)
-        return {"attention": self.decode(memory, first, target.tokens)[2][:, None]}
+        return {"attention": self.decode(source, target)[2][:, None]}

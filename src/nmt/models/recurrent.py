@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.utils._pytree import tree_map
 
 from nmt.data.sequences import copy_to
 from nmt.device import autocast
@@ -29,10 +30,8 @@ def run(
     weight = rnn.get_parameter("weight_ih_l0")
     if not autocast_halves_rnns(weight.device):
         return rnn(x, state)
-    if isinstance(state, Tensor):
-        state = state.to(weight.dtype)
-    elif state is not None:
-        state = tuple(part.to(weight.dtype) for part in state)
+    if state is not None:
+        state = tree_map(lambda part: part.to(weight.dtype), state)
     with autocast(weight.device, None):
         return rnn(x.to(weight.dtype), state)
 
@@ -53,11 +52,7 @@ def run_packed(rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor) -> tuple[Tens
     x = embedded.index_select(0, copy_to(order, embedded.device))
     packed_states, last = run(rnn, pack_padded_sequence(x, sorted_lengths, batch_first=True))
     states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=embedded.size(1))
-    if isinstance(last, tuple):
-        hidden, cell = last
-        last = hidden.index_select(1, inverse), cell.index_select(1, inverse)
-    else:
-        last = last.index_select(1, inverse)
+    last = tree_map(lambda part: part.index_select(1, inverse), last)
     return states.index_select(0, inverse), last
 
 

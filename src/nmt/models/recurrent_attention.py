@@ -4,7 +4,7 @@ A score function compares decoder states with encoder states; their softmax over
 weights, and the sum of encoder states with these weights is the context vector.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -27,29 +27,55 @@ class Memory(NamedTuple):
     padding: Tensor
 
 
-class ScoreFunction(nn.Module, ABC):
-    """A comparison of decoder states with encoder states, of which `key` makes (B, S, A)."""
+class ScoreFunction(nn.Module):
+    """A comparison of decoder states s with encoder states h, of which `key` makes (B, S, A)."""
 
     key: nn.Module
 
-    @abstractmethod
     def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
-        """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S)."""
+        """Compare all pairs of states by dot products: (B, T, A), (B, S, A) -> (B, T, S)."""
+        return decoder_states @ keys.mT
+
+    def memory(self, encoder_states: Tensor, padding: Tensor) -> Memory:
+        """Return what decoder states are compared with: (B, S, M), (B, S)."""
+        return Memory(encoder_states, self.key(encoder_states), padding)
+
+    def attend(self, decoder_states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Return the contexts (B, T, M) and weights (B, T, S) of decoder states (B, T, H)."""
+        scores = self.scores(decoder_states, memory.keys)
+        weights = masked_softmax(scores, memory.padding[:, None])
+        return context_vectors(weights, memory), weights
+
+
+class DotScore(ScoreFunction):
+    """s^T h, for states of the same width: Luong et al. 2015, equation 8."""
+
+    def __init__(self, decoder_width: int, encoder_width: int):
+        super().__init__()
+        self.key = nn.Identity()
+
+
+class GeneralScore(ScoreFunction):
+    """s^T W h: Luong et al. 2015, equation 8."""
+
+    def __init__(self, decoder_width: int, encoder_width: int):
+        super().__init__()
+        self.key = nn.Linear(encoder_width, decoder_width, bias=False)
 
 
 class AdditiveScore(ScoreFunction):
-    """v^T tanh(W s + U h), with decoder states s and encoder states h.
+    """v^T tanh(W s + U h): Bahdanau et al. 2015, appendix A.1.2.
 
-    Bahdanau et al. 2015, appendix A.1.2; Luong et al. 2015 call it concat.
+    Luong et al. 2015 call it concat.
     """
 
     key: nn.Linear
 
-    def __init__(self, decoder_width: int, encoder_width: int, width: int):
+    def __init__(self, decoder_width: int, encoder_width: int):
         super().__init__()
-        self.query = nn.Linear(decoder_width, width, bias=False)
-        self.key = nn.Linear(encoder_width, width)
-        self.energy = nn.Linear(width, 1, bias=False)
+        self.query = nn.Linear(decoder_width, decoder_width, bias=False)
+        self.key = nn.Linear(encoder_width, decoder_width)
+        self.energy = nn.Linear(decoder_width, 1, bias=False)
 
     def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
         """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S, A) -> (B, T, S)."""
@@ -63,53 +89,22 @@ class TanhProductScore(ScoreFunction):
     Shazeer et al. 2017, appendix G.
     """
 
-    def __init__(self, decoder_width: int, encoder_width: int, width: int):
+    def __init__(self, decoder_width: int, encoder_width: int):
         super().__init__()
-        self.query = nn.Linear(decoder_width, width, bias=False)
-        self.key = nn.Sequential(nn.Linear(encoder_width, width, bias=False), nn.Tanh())
-        self.energy = nn.Linear(width, 1, bias=False)
+        self.query = nn.Linear(decoder_width, decoder_width, bias=False)
+        self.key = nn.Sequential(nn.Linear(encoder_width, decoder_width, bias=False), nn.Tanh())
+        self.energy = nn.Linear(decoder_width, 1, bias=False)
 
     def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
         """Compare all pairs of states: (B, T, H), (B, S, A) -> (B, T, S)."""
         return (torch.tanh(self.query(decoder_states)) * self.energy.weight[0]) @ keys.mT
 
 
-class DotScore(ScoreFunction):
-    """s^T h, for states of the same width: Luong et al. 2015, equation 8."""
-
-    def __init__(self, decoder_width: int, encoder_width: int, width: int):
-        super().__init__()
-        self.key = nn.Identity()
-
-    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
-        """Compare all pairs of states: (B, T, H), (B, S, H) -> (B, T, S)."""
-        return decoder_states @ keys.mT
-
-
-class GeneralScore(ScoreFunction):
-    """s^T W h: Luong et al. 2015, equation 8."""
-
-    def __init__(self, decoder_width: int, encoder_width: int, width: int):
-        super().__init__()
-        self.key = nn.Linear(encoder_width, decoder_width, bias=False)
-
-    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
-        """Compare all pairs of states: (B, T, H), (B, S, H) -> (B, T, S)."""
-        return decoder_states @ keys.mT
-
-
-SCORE_FUNCTIONS: dict[str, type[ScoreFunction]] = {
+SCORE_FUNCTIONS: dict[str, Callable[[int, int], ScoreFunction]] = {
     "concat": AdditiveScore,
     "general": GeneralScore,
     "dot": DotScore,
 }
-
-
-def attend(score: ScoreFunction, decoder_states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-    """Return the contexts (B, T, M) and weights (B, T, S) of decoder states (B, T, H)."""
-    scores = score.scores(decoder_states, memory.keys)
-    weights = masked_softmax(scores, memory.padding[:, None])
-    return context_vectors(weights, memory), weights
 
 
 def context_vectors(weights: Tensor, memory: Memory) -> Tensor:

@@ -11,7 +11,7 @@ from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent import init_orthogonal, run, run_packed
-from nmt.models.recurrent_attention import AdditiveScore, Memory, attend
+from nmt.models.recurrent_attention import AdditiveScore, Memory
 
 # B sentences, S source length, T target length, E embedding width, H hidden width, C context width,
 # V vocabulary, R = B * beam rows
@@ -39,7 +39,7 @@ class RNNSearch(Model):
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.GRU(width, hidden, batch_first=True, bidirectional=attention)
         self.initial = nn.Linear(hidden, hidden)
-        self.alignment = AdditiveScore(hidden, context, hidden) if attention else None
+        self.alignment = AdditiveScore(hidden, context) if attention else None
         self.decoder = nn.GRU(width + context, hidden, batch_first=True)
         # Deep output: t_i = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i)
         self.maxout = nn.Linear(hidden + width + context, 2 * (hidden // 2))
@@ -78,14 +78,14 @@ class RNNSearch(Model):
             context = self.dropout(last[0])[:, None]
             return Memory(context, context, torch.zeros_like(padding[:, :1])), first
         encoder_states = self.dropout(encoder_states)
-        return Memory(encoder_states, self.alignment.key(encoder_states), padding), first
+        return self.alignment.memory(encoder_states, padding), first
 
     def attend(self, hidden: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Return contexts (B, beam, C) and weights (B, beam, S) of decoder states (B, beam, H)."""
         if self.alignment is None:
             contexts = memory.encoder_states.expand(-1, hidden.size(1), -1)
             return contexts, hidden.new_ones(*hidden.shape[:2], 1)
-        return attend(self.alignment, hidden, memory)
+        return self.alignment.attend(hidden, memory)
 
     def next_hidden(self, embedded: Tensor, context: Tensor, hidden: Tensor) -> Tensor:
         """Return s_i = f(s_{i-1}, y_{i-1}, c_i), a GRU: (R, H), (R, E), (R, C) -> (R, H)."""
@@ -97,27 +97,36 @@ class RNNSearch(Model):
         both = self.maxout(torch.cat([hidden, embedded, context], -1))
         return both.unflatten(-1, (-1, 2)).amax(-1)
 
-    def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        """Run the decoder over one word behind those of the state, which goes on: (R, E).
+
+        Returns the hidden state before the word (R, H), the context (R, C), and weights (R, S).
+        """
+        hidden = state.own
+        beams = hidden.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
+        contexts, weights = self.attend(beams, state.shared)
+        context = contexts.flatten(0, 1)
+        state.own = self.next_hidden(embedded, context, hidden)
+        return hidden, context, weights.flatten(0, 1)
+
+    def decode(self, source: Source, target: Sequences) -> tuple[Tensor, Tensor]:
         """Run teacher forcing: (B, S), (B, T) -> maxout (B, T, H/2), attention (B, T, S)."""
-        memory, hidden = self.encode(source)
-        embedded = self.dropout(self.target_embedding(target_in))
+        state = self.start(source)
+        embedded = self.dropout(self.target_embedding(target.tokens))
         if self.alignment is None:
             # No context depends on the step before: one fused call computes all states.
-            contexts, maps = self.attend(embedded, memory)
-            states, _ = run(self.decoder, torch.cat([embedded, contexts], -1), hidden[None])
-            hiddens = torch.cat([hidden[:, None], states[:, :-1]], 1)
+            contexts, maps = self.attend(embedded, state.shared)
+            first = state.own
+            states, _ = run(self.decoder, torch.cat([embedded, contexts], -1), first[None])
+            hiddens = torch.cat([first[:, None], states[:, :-1]], 1)
         else:
-            steps = []
-            for embedded_word in embedded.unbind(1):
-                context, weights = self.attend(hidden[:, None], memory)
-                steps.append((hidden, context[:, 0], weights[:, 0]))
-                hidden = self.next_hidden(embedded_word, context[:, 0], hidden)
+            steps = [self.advance(word, state) for word in embedded.unbind(1)]
             hiddens, contexts, maps = (torch.stack(parts, 1) for parts in zip(*steps, strict=True))
         return self.dropout(self.deep_output(hiddens, embedded, contexts)), maps
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H/2)."""
-        return HiddenStates(self.decode(source, target.tokens)[0])
+        return HiddenStates(self.decode(source, target)[0])
 
     def start(self, source: Source) -> State:
         """Return the state before the first step: the memory, and each row's hidden state."""
@@ -126,15 +135,11 @@ class RNNSearch(Model):
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H/2)."""
         embedded = self.target_embedding(tokens)
-        beams = state.own.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
-        contexts, _ = self.attend(beams, state.shared)
-        context = contexts.flatten(0, 1)
-        maxout = self.deep_output(state.own, embedded, context)
-        state.own = self.next_hidden(embedded, context, state.own)
-        return maxout
+        hidden, context, _ = self.advance(embedded, state)
+        return self.deep_output(hidden, embedded, context)
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention."""
         if self.alignment is None:
             return {}
-        return {"attention": self.decode(source, target.tokens)[1][:, None]}
+        return {"attention": self.decode(source, target)[1][:, None]}

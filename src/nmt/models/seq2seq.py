@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.dropout import Dropout
-from nmt.models.order import reverse_before_eos
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent import (
     LayerState,
@@ -57,7 +56,7 @@ class Seq2Seq(Model):
         fed = hidden if config.input_feeding else 0
         self.decoder = nn.LSTM(width + fed, hidden, **stack)
         if config.score:  # as with every attention
-            self.alignment = SCORE_FUNCTIONS[config.score](hidden, hidden, hidden)
+            self.alignment = SCORE_FUNCTIONS[config.score](hidden, hidden)
             self.combine = nn.Linear(2 * hidden, hidden, bias=False)
         if config.attention == "local-p":
             self.place = nn.Sequential(
@@ -91,7 +90,7 @@ class Seq2Seq(Model):
         if reverse:
             encoder_states = reverse_before_eos(encoder_states, lengths)
         encoder_states = self.dropout(encoder_states)
-        return Memory(encoder_states, self.alignment.key(encoder_states), padding), layers
+        return self.alignment.memory(encoder_states, padding), layers
 
     def attention_weights(self, top: Tensor, memory: Memory) -> Tensor:
         """Return the weights of the source for states of the top layer: (B, T, H) -> (B, T, S)."""
@@ -122,38 +121,36 @@ class Seq2Seq(Model):
         attentional = torch.tanh(self.combine(torch.cat([context, top], -1)))
         return self.dropout(attentional), weights
 
-    def next_layers(
-        self, embedded: Tensor, attentional: Tensor, layers: list[LayerState]
-    ) -> list[LayerState]:
-        """Run the decoder's layers over one position: (R, E), (R, H), the states before it."""
-        fed = [attentional] if self.config.input_feeding else []
-        x = torch.cat([embedded, *fed], -1)
-        return lstm_step(self.decoder, x, layers, self.dropout)
+    def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, Tensor | None]:
+        """Run the decoder over one word behind those of the state, which goes on: (R, E).
 
-    def decode(self, source: Source, target_in: Tensor) -> tuple[Tensor, Tensor | None]:
+        Returns the attentional state (R, H), and weights (B, beam, S).
+        """
+        layers, attentional = state.own
+        fed = [attentional] if self.config.input_feeding else []
+        layers = lstm_step(self.decoder, torch.cat([embedded, *fed], -1), layers, self.dropout)
+        top, _ = layers[-1]
+        beams = top.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
+        states, weights = self.attentional_states(beams, state.shared)
+        state.own = layers, states.flatten(0, 1)
+        return state.own[1], weights
+
+    def decode(self, source: Source, target: Sequences) -> tuple[Tensor, Tensor | None]:
         """Run teacher forcing: (B, S), (B, T) -> states (B, T, H), weights (B, T, S)."""
-        memory, layers = self.encode(source)
-        embedded = self.dropout(self.target_embedding(target_in))
+        state = self.start(source)
+        embedded = self.dropout(self.target_embedding(target.tokens))
         if not self.config.input_feeding:
+            layers, _ = state.own
             hidden, cell = map(torch.stack, zip(*layers, strict=True))
             top, _ = run(self.decoder, embedded, (hidden, cell))
-            return self.attentional_states(top, memory)
-        attentional = torch.zeros_like(layers[0][0])
-        outputs = []
-        maps = []
-        for embedded_word in embedded.unbind(1):
-            layers = self.next_layers(embedded_word, attentional, layers)
-            top, _ = layers[-1]
-            states, weights = self.attentional_states(top[:, None], memory)
-            attentional = states[:, 0]
-            outputs.append(attentional)
-            assert weights is not None  # input feeding needs attention
-            maps.append(weights[:, 0])
-        return torch.stack(outputs, 1), torch.stack(maps, 1)
+            return self.attentional_states(top, state.shared)
+        steps = [self.advance(word, state) for word in embedded.unbind(1)]
+        outputs, maps = zip(*steps, strict=True)
+        return torch.stack(outputs, 1), torch.cat(maps, 1)
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
         """Run teacher forcing: (B, S), (B, T) -> (B, T, H)."""
-        return HiddenStates(self.decode(source, target.tokens)[0])
+        return HiddenStates(self.decode(source, target)[0])
 
     def start(self, source: Source) -> State:
         """Return the state before the first step.
@@ -165,21 +162,25 @@ class Seq2Seq(Model):
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H)."""
-        layers, attentional = state.own
-        layers = self.next_layers(self.target_embedding(tokens), attentional, layers)
-        top, _ = layers[-1]
-        beams = top.unflatten(0, (-1, state.beam))  # (R, H) -> (B, beam, H)
-        states, _ = self.attentional_states(beams, state.shared)
-        attentional = states.flatten(0, 1)
-        state.own = layers, attentional
-        return attentional
+        return self.advance(self.target_embedding(tokens), state)[0]
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return the weights (B, 1, T, S), or {} without attention.
 
         Local-p's, which sum to less than one, are normalized.
         """
-        weights = self.decode(source, target.tokens)[1]
+        weights = self.decode(source, target)[1]
         if weights is None:
             return {}
         return {"attention": (weights / weights.sum(-1, keepdim=True))[:, None]}
+
+
+def reverse_before_eos(sequence: Tensor, lengths: Tensor) -> Tensor:
+    """Reverse each row but for EOS and padding, which stay where they are: a b c EOS -> c b a EOS.
+
+    (B, S) or (B, S, D), lengths (B,) with EOS counted. Applied twice it changes nothing.
+    """
+    position = torch.arange(sequence.size(1), device=sequence.device)[None]
+    mirrored = lengths[:, None] - 2 - position
+    order = torch.where(mirrored >= 0, mirrored, position)
+    return torch.take_along_dim(sequence, order if sequence.dim() == 2 else order[..., None], 1)

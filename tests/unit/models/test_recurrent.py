@@ -13,9 +13,9 @@ from nmt.device import autocast
 from nmt.models import recurrent
 from nmt.models.build import build
 from nmt.models.experts import Experts, squared_variation
-from nmt.models.order import reverse_before_eos
 from nmt.models.protocol import EOS, PAD
 from nmt.models.recurrent_attention import SCORE_FUNCTIONS, Memory
+from nmt.models.seq2seq import reverse_before_eos
 from tests.support.families import (
     FAMILIES,
     VOCABULARY,
@@ -56,9 +56,9 @@ def test_gnmt_is_a_stack_of_residual_layers_over_x_and_a_context(family):
     source = sources(random_sentences([4, 7]))
     target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, last, target.tokens)
+    hidden, _, maps = model.decode(source, target)
     upper = maps @ memory.encoder_states
-    before_the_first, _ = model.context(last[0][0][:, None], memory)
+    before_the_first, _ = model.alignment.attend(last[0][0][:, None], memory)
     shifted = torch.cat([before_the_first, upper[:, :-1]], 1)
     bottom = shifted if family == "gnmt-current" else upper
     x = model.target_embedding(target.tokens)
@@ -66,7 +66,7 @@ def test_gnmt_is_a_stack_of_residual_layers_over_x_and_a_context(family):
         first = [state[None] for state in last[number]]
         output, _ = layer(torch.cat([x, upper if number else bottom], -1), first)
         if number == 0:
-            current, _ = model.context(output, memory)
+            current, _ = model.alignment.attend(output, memory)
             previous = torch.cat([before_the_first, current[:, :-1]], 1)
             expected = current if family == "gnmt-current" else previous
             torch.testing.assert_close(upper, expected, **EXACT)
@@ -80,7 +80,7 @@ def test_moe_s_layers_are_residual_and_its_experts_pass_a_sigmoid():
     source = sources(random_sentences([4, 7]))
     target = target_inputs(random_sentences([5, 5], seed=1))
     memory, last, _ = model.encode(source)
-    hidden, _, maps = model.decode(memory, last, target.tokens)
+    hidden, _, maps = model.decode(source, target)
     first, second = ([state[None] for state in layer_states] for layer_states in last)
     embedded = model.target_embedding(target.tokens)
     bottom, _ = model.decoder[0](torch.cat([embedded, maps @ memory.encoder_states], -1), first)
@@ -159,7 +159,7 @@ def test_luong_s_scores_are_the_paper_s():
     decoder_states = torch.randn(2, 3, 8)
     encoder_states = torch.randn(2, 5, 8)
     for name, formula in {"dot": dot, "general": general, "concat": concat}.items():
-        score = SCORE_FUNCTIONS[name](8, 8, 8)
+        score = SCORE_FUNCTIONS[name](8, 8)
         scores = score.scores(decoder_states, score.key(encoder_states))
         expected = formula(score, decoder_states[1, 2], encoder_states[1, 4])
         torch.testing.assert_close(scores[1, 2, 4], expected)
