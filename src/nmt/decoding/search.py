@@ -12,7 +12,7 @@ from nmt.configuration import Decoding
 from nmt.data.sequences import Source, copy_to
 from nmt.device import rows_per_chunk
 from nmt.errors import UserError
-from nmt.models.protocol import BOS, EOS, PAD, StepModel
+from nmt.models.protocol import BOS, EOS, PAD, State, StepModel
 
 # B sentences still open (active), K beam, R = B * K rows (one for each open hypothesis), N n_best,
 # D width of hidden states, V vocabulary, M continuations of each sentence (2K, or K once those with
@@ -60,8 +60,7 @@ def search(
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
-    limits: the most tokens each translation may have, EOS not counted. n_best: at
-    most the beam.
+    limits: the most tokens each translation may have, EOS not counted. n_best: at most the beam.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
     sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
@@ -69,151 +68,76 @@ def search(
     A beam of 1 is greedy search, which ends with the first EOS. Raises UserError where log
     probabilities are NaN.
     """
-    beam = decoding.beam
+    beam, device = decoding.beam, source.device
     state = model.start(source)
-    sentences = OpenSentences.begin(limits, decoding, source.device)
-    finished = Finished(len(limits), n_best, source.device)
+    finished: list[list[Hypothesis]] = [[] for _ in limits]
+    # Of each open sentence: its number, its limit, the length penalty there
+    limit = copy_to(torch.tensor(limits), device)
+    of_sentences = (
+        torch.arange(len(limits), device=device),
+        limit,
+        length_penalty(limit + 1, decoding),
+    )
+    # Of each row: the tokens from BOS on
+    hypotheses = State(len(limits), of_sentences, torch.full((len(limits), 1), BOS, device=device))
+    log_probs = torch.zeros(len(limits), 1, device=device)  # (B, K), falling
+    best_scores = torch.full((len(limits), n_best), -torch.inf, device=device)  # (B, N), falling
 
-    length = 0
-    while len(sentences.sentence_ids):
-        hidden = model.step(sentences.prefixes[..., -1].flatten(), state)
-        at_limit = (sentences.limit == length).repeat_interleave(sentences.log_probs.size(1))
-        next_log_probs, next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
-        length += 1
-        continuations = sentences.continuations(next_log_probs, next_tokens, 2 * beam)
-        finished.add(sentences, continuations, beam, length_penalty(length, decoding))
+    while hypotheses.sentences:
+        numbers, limit, largest_penalty = hypotheses.shared
+        hidden = model.step(hypotheses.own[:, -1], state)
+        at_limit = (limit == hypotheses.length).repeat_interleave(hypotheses.beam)
+        next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
+        # Of twice the beam at most one for each hypothesis ends: as many as the beam are left.
+        log_probs, rows, tokens = best_continuations(log_probs, *next_tokens, 2 * beam)
+        hypotheses.length += 1
 
-        kept = continuations.without_eos(beam)
+        ended = tokens == EOS
+        scores = log_probs / length_penalty(hypotheses.length, decoding)
+        scores = scores.where(ended, -torch.inf)
+        scores[:, beam:] = -torch.inf
+        found = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
+        for number, *hypothesis in zip(
+            numbers[found[0]].tolist(),
+            hypotheses.own[rows[found], 1:].tolist(),
+            log_probs[found].tolist(),
+            scores[found].tolist(),
+            strict=True,
+        ):
+            finished[number].append(Hypothesis(*hypothesis))
+        best_scores = torch.cat([best_scores, scores], 1).topk(n_best).values
+
+        log_probs, kept = log_probs.masked_fill(ended, -torch.inf).topk(min(beam, ended.size(1)))
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
         # largest penalty that its sentence's limit allows.
-        best_possible = kept.log_probs[:, 0] / sentences.largest_penalty
-        to_beat = finished.best_scores[:, -1]
+        best_possible = log_probs[:, 0] / largest_penalty
+        to_beat = best_scores[:, -1]
         if beam == 1:
             to_beat = torch.where(to_beat > -torch.inf, torch.inf, to_beat)
         still_open = torch.nonzero(best_possible > to_beat)[:, 0]
-        rows = sentences.advance(kept, still_open)
-        finished.best_scores = finished.best_scores[still_open]
-        if len(still_open):
+        rows, tokens = (parts.gather(1, kept)[still_open] for parts in (rows, tokens))
+        log_probs, best_scores = log_probs[still_open], best_scores[still_open]
+        hypotheses.reorder(rows)
+        hypotheses.own = torch.cat([hypotheses.own, tokens.view(-1, 1)], 1)
+        if hypotheses.sentences:
             state.reorder(rows)
-    if not all(finished.hypotheses):
+    if not all(finished):
         raise diverged()
-    return [
-        sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best]
-        for hypotheses in finished.hypotheses
-    ]
+    return [sorted(of_one, key=lambda best: -best.score)[:n_best] for of_one in finished]
 
 
-@dataclass(frozen=True)
-class Continuations:
-    """Each sentence's open hypotheses continued by one token, the best first.
+def best_continuations(
+    log_probs: Tensor, next_log_probs: Tensor, next_tokens: Tensor, count: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the `count` best continuations of each sentence, or all if fewer, the best first.
 
-    log_probs: (B, M), of the whole continuation. beam_index: (B, M), which of the sentence's K
-    hypotheses is continued. tokens: (B, M), by which token.
+    log_probs: (B, K), of the open hypotheses. next_log_probs, next_tokens: (R, M). Returned are log
+    probabilities, the rows that are continued, and by which tokens: (B, 2K) or (B, K * M) each.
     """
-
-    log_probs: Tensor
-    beam_index: Tensor
-    tokens: Tensor
-
-    def without_eos(self, count: int) -> "Continuations":
-        """Return the `count` best that do not end with EOS, or all if fewer."""
-        open_ = self.log_probs.masked_fill(self.tokens == EOS, -torch.inf)
-        log_probs, kept = open_.topk(min(count, open_.size(1)))
-        beam_index = self.beam_index.gather(1, kept)
-        return Continuations(log_probs, beam_index, self.tokens.gather(1, kept))
-
-
-@dataclass
-class OpenSentences:
-    """The sentences still open, each with K open hypotheses.
-
-    sentence_ids: (B,), indices among all sentences of the search. limit: (B,), the most tokens of
-    the translation. largest_penalty: (B,), the length penalty of a translation with so many.
-    log_probs: (B, K), falling. prefixes: (B, K, 1 + length), tokens from BOS on.
-    """
-
-    sentence_ids: Tensor
-    limit: Tensor
-    largest_penalty: Tensor
-    log_probs: Tensor
-    prefixes: Tensor
-
-    @classmethod
-    def begin(cls, limits: list[int], decoding: Decoding, device: torch.device) -> "OpenSentences":
-        """Return all sentences, with one hypothesis each, which consists of BOS."""
-        limit = copy_to(torch.tensor(limits), device)
-        return cls(
-            sentence_ids=torch.arange(len(limits), device=device),
-            limit=limit,
-            largest_penalty=length_penalty(limit + 1, decoding),
-            log_probs=torch.zeros(len(limits), 1, device=device),
-            prefixes=torch.full((len(limits), 1, 1), BOS, device=device),
-        )
-
-    def continuations(
-        self, next_log_probs: Tensor, next_tokens: Tensor, count: int
-    ) -> Continuations:
-        """Return the `count` best continuations of each sentence, or all if fewer.
-
-        Of twice the beam at most one for each hypothesis ends, so that as many as the beam are
-        left. next_log_probs, next_tokens: (R, M).
-        """
-        next_log_probs = next_log_probs.unflatten(0, self.log_probs.shape)  # (B, K, M)
-        totals = (self.log_probs[..., None] + next_log_probs).flatten(1)
-        log_probs, index = totals.topk(min(count, totals.size(1)))
-        tokens = next_tokens.view(totals.shape).gather(1, index)
-        return Continuations(log_probs, index // next_tokens.size(1), tokens)
-
-    def advance(self, kept: Continuations, still_open: Tensor) -> Tensor:
-        """Continue the hypotheses of some sentences, and forget the other sentences.
-
-        kept: the K continuations of each sentence that stay open. still_open: (B',), the indices of
-        the sentences. Returns which rows (B', K) of the R are continued.
-        """
-        rows = still_open[:, None] * self.log_probs.size(1) + kept.beam_index[still_open]
-        tokens = kept.tokens[still_open][..., None]
-        self.prefixes = torch.cat([self.prefixes.flatten(0, 1)[rows], tokens], dim=-1)
-        self.sentence_ids = self.sentence_ids[still_open]
-        self.limit = self.limit[still_open]
-        self.largest_penalty = self.largest_penalty[still_open]
-        self.log_probs = kept.log_probs[still_open]
-        return rows
-
-
-class Finished:
-    """The finished hypotheses.
-
-    hypotheses: those of each sentence of the search, by sentence id. best_scores: (B, N), the best
-    scores of each sentence still open, falling.
-    """
-
-    def __init__(self, sentences: int, n_best: int, device: torch.device):
-        self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-        self.best_scores = torch.full((sentences, n_best), -torch.inf, device=device)
-
-    def add(
-        self, sentences: OpenSentences, continuations: Continuations, beam: int, penalty: float
-    ) -> None:
-        """Add those of the best `beam` continuations that end, where they are among N.
-
-        penalty: the length penalty of the continuations.
-        """
-        log_probs = continuations.log_probs
-        ended = (continuations.tokens == EOS) & (log_probs > -torch.inf)
-        ended[:, beam:] = False
-        scores = torch.where(ended, log_probs / penalty, -torch.inf)
-        row, column = torch.nonzero(scores > self.best_scores[:, -1:]).unbind(1)
-        prefixes = sentences.prefixes[row, continuations.beam_index[row, column], 1:]
-        for sentence_id, tokens, log_prob, score in zip(
-            sentences.sentence_ids[row].tolist(),
-            prefixes.tolist(),
-            log_probs[row, column].tolist(),
-            scores[row, column].tolist(),
-            strict=True,
-        ):
-            self.hypotheses[sentence_id].append(Hypothesis(tokens, log_prob, score))
-        n_best = self.best_scores.size(1)
-        self.best_scores = torch.cat([self.best_scores, scores], 1).topk(n_best).values
+    totals = (log_probs.view(-1, 1) + next_log_probs).view(len(log_probs), -1)  # (B, K * M)
+    log_probs, index = totals.topk(min(count, totals.size(1)))
+    index = index + torch.arange(0, totals.numel(), totals.size(1), device=index.device)[:, None]
+    return log_probs, index // next_tokens.size(1), next_tokens.flatten()[index]
 
 
 def top_next_tokens(
