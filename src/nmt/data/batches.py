@@ -154,29 +154,15 @@ class Batches:
         """Yield the same batches as `stream`, each made when it is asked for."""
         while True:
             updates = self.epoch(epoch)
-            for number in range(update_in_epoch, len(updates)):
-                yield self.update_batch(epoch, number, updates[number], partition, device)
+            for number, batches in enumerate(updates[update_in_epoch:], update_in_epoch + 1):
+                sentences = np.concatenate(batches)
+                own = self.part_of_rank(batches, partition)
+                yield UpdateBatch(
+                    epoch=epoch,
+                    update_in_epoch=number,
+                    sentences=sentences,
+                    source_tokens=int(self.source_lengths[sentences].sum()),
+                    target_tokens=int(self.target_lengths[sentences].sum()),
+                    micro_batches={i: batch.to(device) for i, batch in own.items()},
+                )
             epoch, update_in_epoch = epoch + 1, 0
-
-    def update_batch(
-        self,
-        epoch: int,
-        number: int,
-        batches: list[np.ndarray],
-        partition: Partition,
-        device: torch.device,
-    ) -> UpdateBatch:
-        """Return what one rank learns from in an update.
-
-        number: of the update in its epoch, from 0. batches: its micro-batches' sentences.
-        """
-        sentences = np.concatenate(batches)
-        own = self.part_of_rank(batches, partition)
-        return UpdateBatch(
-            epoch=epoch,
-            update_in_epoch=number + 1,
-            sentences=sentences,
-            source_tokens=int(self.source_lengths[sentences].sum()),
-            target_tokens=int(self.target_lengths[sentences].sum()),
-            micro_batches={number: batch.to(device) for number, batch in own.items()},
-        )
