@@ -34,32 +34,21 @@ def encode(subwords: Segmenter, lines: list[str]) -> Encoded:
     return Encoded(np.fromiter(chain.from_iterable(ids), np.uint32, lengths.sum()), lengths)
 
 
-@dataclass(frozen=True)
-class EncodedPairs:
-    """Pairs as ids, of which some were dropped.
-
-    count: of pairs before cleaning. dropped: pairs by reason.
-    """
-
-    source: Encoded
-    target: Encoded
-    count: int
-    dropped: dict[str, int]
-
-
 def encode_pairs(
     subwords: SubwordPair, cleaning: Cleaning | None, pairs: list[tuple[str, str]]
-) -> EncodedPairs:
-    """Return parallel text as ids; training text is cleaned."""
+) -> tuple[Encoded, Encoded, np.ndarray]:
+    """Return both sides of parallel text as ids, and how many pairs each of REASONS dropped.
+
+    Training text is cleaned; without `cleaning` every pair stays.
+    """
     source = encode(subwords.source, [pair[0] for pair in pairs])
     target = encode(subwords.target, [pair[1] for pair in pairs])
     if cleaning is None:
-        return EncodedPairs(source, target, len(pairs), {})
+        return source, target, np.zeros(len(REASONS), np.int64)
     reasons = reasons_to_drop(source.lengths, target.lengths, cleaning)
-    numbers = np.bincount(reasons, minlength=len(REASONS) + 1)
-    dropped = {reason: int(n) for reason, n in zip(REASONS, numbers[:-1], strict=True)}
     keep = reasons == len(REASONS)
-    return EncodedPairs(source.kept(keep), target.kept(keep), len(pairs), dropped)
+    dropped = np.bincount(reasons[~keep], minlength=len(REASONS))
+    return source.kept(keep), target.kept(keep), dropped
 
 
 def reasons_to_drop(source: np.ndarray, target: np.ndarray, cleaning: Cleaning) -> np.ndarray:

@@ -34,7 +34,7 @@ def write_tokens(
     Raises UserError when the files' line counts differ, or no pair is left.
     """
     folder.mkdir()
-    dropped = dict.fromkeys(REASONS, 0) if cleaning else {}
+    counts = np.zeros(len(REASONS), np.int64)
     lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
     encoded = in_processes(partial(encode_pairs, subwords, cleaning), chunked(lines), jobs)
     with (
@@ -42,12 +42,12 @@ def write_tokens(
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
         Progress("binarize", None, "pairs") as progress,
     ):
-        for pairs in encoded:
-            source_writer.extend(pairs.source)
-            target_writer.extend(pairs.target)
-            for reason, count in pairs.dropped.items():
-                dropped[reason] += count
-            progress.update(pairs.count)
+        for source_ids, target_ids, dropped_here in encoded:
+            source_writer.extend(source_ids)
+            target_writer.extend(target_ids)
+            counts += dropped_here
+            progress.update(len(source_ids.lengths) + int(dropped_here.sum()))
+    dropped = dict(zip(REASONS, counts.tolist(), strict=True)) if cleaning else {}
     if not source_writer.sequences:
         reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""

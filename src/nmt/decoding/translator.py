@@ -39,7 +39,7 @@ def translate_tokens(
         limits = length_limits(model, sentences, numbers, decoding)
         return search(model, source, limits, decoding, n_best)
 
-    yield from decode_nonempty(model, sentences, decoding.beam, decode)
+    yield from decode_in_batches(model, sentences, lengths_of(sentences), decoding.beam, decode)
 
 
 def sample_tokens(
@@ -61,7 +61,7 @@ def sample_tokens(
         absolute_numbers = [first_number + number for number in numbers]
         return sample(model, source, absolute_numbers, limits, decoding, sampling, samples)
 
-    yield from decode_nonempty(model, sentences, samples, decode)
+    yield from decode_in_batches(model, sentences, lengths_of(sentences), samples, decode)
 
 
 def force_tokens(
@@ -108,15 +108,9 @@ def length_limits(
     return [min(len(sentences[number]) + decoding.max_extra, limit) for number in numbers]
 
 
-def decode_nonempty(
-    model: StepModel, sentences: list[list[int]], rows: int, decode: Decode
-) -> Iterator[TranslatedBatch]:
-    """Yield what `decode_in_batches` does, and one empty hypothesis of each empty sentence."""
-    lengths = {number: len(tokens) for number, tokens in enumerate(sentences) if tokens}
-    yield from decode_in_batches(model, sentences, lengths, rows, decode)
-    empty = [number for number, tokens in enumerate(sentences) if not tokens]
-    if empty:
-        yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
+def lengths_of(sentences: list[list[int]]) -> dict[int, int]:
+    """Return the length of each sentence that is not empty, by its number."""
+    return {number: len(tokens) for number, tokens in enumerate(sentences) if tokens}
 
 
 def decode_in_batches(
@@ -128,9 +122,9 @@ def decode_in_batches(
 ) -> Iterator[TranslatedBatch]:
     """Yield what `decode` makes of sources and their numbers, by batches of similar lengths.
 
-    lengths: by the numbers of the sentences to decode. rows: how many a sentence has while it is
-    decoded. The longest come first, so that a batch that is too large for the machine fails at
-    once: raises UserError.
+    lengths: by the numbers of the sentences to decode; all others get one hypothesis, an empty one.
+    rows: how many a sentence has while it is decoded. The longest come first, so that a batch that
+    is too large for the machine fails at once: raises UserError.
     """
     model.eval()
     device = next(model.parameters()).device
@@ -142,6 +136,9 @@ def decode_in_batches(
         ):
             hypotheses = decode(source, numbers)
         yield numbers, hypotheses
+    empty = [number for number in range(len(sentences)) if number not in lengths]
+    if empty:
+        yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
 
 
 def length_sorted_batches(lengths: dict[int, int], rows: int) -> Iterator[list[int]]:
