@@ -56,11 +56,17 @@ def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> H
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def search(
-    model: StepModel, source: Source, limits: list[int], decoding: Decoding, n_best: int = 1
+    model: StepModel,
+    source: Source,
+    limits: list[int],
+    decoding: Decoding,
+    n_best: int = 1,
+    steps: list[tuple[Tensor, Tensor, Tensor]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
     limits: the most tokens each translation may have, EOS not counted. n_best: at most the beam.
+    steps: a list to which the best continuations of each step are appended.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
     sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
@@ -91,6 +97,8 @@ def search(
         # Of twice the beam at most one for each hypothesis ends: as many as the beam are left.
         log_probs, rows, tokens = best_continuations(log_probs, *next_tokens, 2 * beam)
         hypotheses.length += 1
+        if steps is not None:
+            steps.append((log_probs, rows, tokens))
 
         ended = tokens == EOS
         scores = log_probs / length_penalty(hypotheses.length, decoding)
