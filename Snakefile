@@ -40,6 +40,12 @@ rule all:
         [f"results/{REPRODUCTION.name}/{name}" for name in ("index.html", "SHA256SUMS")],
 
 
+# `snakemake lecture` makes a page of pictures to teach with.
+rule lecture:
+    input:
+        f"results/{REPRODUCTION.name}/lecture.html",
+
+
 # `snakemake table3` makes that table and its figures, `snakemake search` the one of the search.
 for table in (*REPRODUCTION.tables, "search"):
 

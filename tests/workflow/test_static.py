@@ -39,8 +39,9 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     name = reproduction.name
     on_request = reproduction.tables.keys() - reproduction.default_tables.keys()
     by_default = planned_jobs(clone, configuration=configuration)
-    jobs = planned_jobs(clone, "all", *on_request, configuration=configuration)
+    jobs = planned_jobs(clone, "all", "lecture", *on_request, configuration=configuration)
     assert "all" in by_default <= jobs
+    assert f"make_lecture reproduction={name}" in jobs - by_default
     for table in on_request:
         assert f"make_table reproduction={name}, table={table}" not in by_default
     trained, modeled = set(), set()
@@ -105,7 +106,7 @@ def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
     assert sorted(groups) == ["evaluate"] * 25 + ["tabulate"]
     rules = {rule for rule, _ in blocks}
     named = {*profile["groups"], *profile["set-resources"], *profile["set-threads"]}
-    assert named - rules <= {"sweep_search", "plan"}
+    assert named - rules <= {"sweep_search", "plan", "make_lecture"}
 
 
 def test_lint_finds_nothing(clone):

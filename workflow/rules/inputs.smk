@@ -190,6 +190,12 @@ def first_seed(name, rows):
     return [translated(name, [row])[0] for row in rows]
 
 
+def taught_rows():
+    """Return the first Transformer and the first decoder-only model, as far as there are any."""
+    families = {EXPERIMENTS[row].model.family: row for row in single_models(ROWS)[::-1]}
+    return [families[name] for name in ("transformer", "decoder-only") if name in families]
+
+
 def training_resource(name, default):
     """Return what the command line or a profile sets for train, as in set-resources."""
     given = workflow.resource_settings.overwrite_resources.get("train", {})

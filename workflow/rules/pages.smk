@@ -66,6 +66,30 @@ rule make_index:
         " --reproduction {input.configuration} --output {output} 2>> {log}"
 
 
+# With the first model of each family that has self-attention, a Transformer first
+rule make_lecture:
+    input:
+        run_files("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
+        run_files("metrics.jsonl", REPRODUCTION.tables[FIRST_TABLE].experiments),
+        models=first_seed("model", taught_rows()),
+        tokens=token_folders("dev", taught_rows()[:1]),
+        configuration="results/{reproduction}/configuration.json",
+    output:
+        "results/{reproduction}/lecture.html",
+    log:
+        "results/logs/{reproduction}/lecture.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/lecture.tsv"
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        titles=titles,
+    shell:
+        f"python {SCRIPTS}/lecture.py --catalog {CATALOG_FOLDER}"
+        " --reproduction {input.configuration} --model {input.models} --tokens {input.tokens}"
+        " --output {output} --threads {threads} --log {log}"
+
+
 # `sha256sum --check` verifies a copy of the results with it. The index comes last of all else.
 rule write_checksums:
     input:
