@@ -1,7 +1,6 @@
 """Check what papers and lectures claim against measured runs, and write the ledger as Markdown."""
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import read_claims
@@ -19,7 +18,6 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument("--claims", type=Path, required=True, help="a list of claims")
+    command.require(parser, "FILE", claims="a list of claims", output="the ledger")
     command.add_runs(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     command.run(main, parser)

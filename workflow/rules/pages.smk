@@ -87,7 +87,7 @@ rule make_lecture:
     shell:
         f"python {SCRIPTS}/lecture.py --catalog {CATALOG_FOLDER}"
         " --reproduction {input.configuration} --model {input.models} --tokens {input.tokens}"
-        " --output {output} --threads {threads} --log {log}"
+        " --output {output} --threads {threads} 2>> {log}"
 
 
 # `sha256sum --check` verifies a copy of the results with it. The index comes last of all else.

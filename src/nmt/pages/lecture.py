@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from nmt.data.batch import pad_sources, padded_batch
 from nmt.data.sequences import Sequences, Source
 from nmt.data.tokens import ParallelTokens
-from nmt.decoding.search import Continuations, length_penalty, search
+from nmt.decoding.search import length_penalty, search
 from nmt.decoding.translator import length_limits
-from nmt.models.attention import MultiHeadAttention, attention_weights
+from nmt.models.attention import MultiHeadAttention, SelfAttention, attention_weights, recorded
 from nmt.models.build import build
 from nmt.models.decoder_only import followed_by, with_tags
-from nmt.models.layout import layout
+from nmt.models.layout import Layout, layout
 from nmt.models.positions import sinusoids
 from nmt.models.protocol import BOS, EOS, Model
 from nmt.paper.curves import curve_points
@@ -155,19 +155,29 @@ def observe(
     logits (B, T, V).
     """
     inputs: dict[str, tuple] = {}
-    weights: dict[str, list[Tensor]] = {}
-
-    def see(name: str, module: nn.Module, given: tuple) -> tuple:
-        inputs[name] = given
-        is_attention = isinstance(module, MultiHeadAttention)
-        return (*given[:4], weights.setdefault(name, [])) if is_attention else given
-
     modules = dict(model.named_modules())
+    attentions = {
+        name: part for name, part in modules.items() if isinstance(part, MultiHeadAttention)
+    }
+
+    def see(name: str, module: nn.Module, given: tuple) -> None:
+        inputs[name] = given
+
     hooks = [part.register_forward_pre_hook(partial(see, name)) for name, part in modules.items()]
-    logits = model.output(model(source, target).target)
+    with recorded(attentions.values()) as maps:
+        logits = model.output(model(source, target).target)
     for hook in hooks:
         hook.remove()
-    return inputs, {name: maps[0] for name, maps in weights.items()}, logits
+    return inputs, dict(zip(attentions, maps, strict=True)), logits
+
+
+@torch.inference_mode()
+def projections(attention: SelfAttention, x: Tensor, where: Layout, *_: object) -> list[Tensor]:
+    """Return the queries, keys and values of self-attention: (B, H, S, d_k)."""
+    parts = attention.qkv(x).split(attention.widths, dim=-1)
+    q, k, v = map(attention.split_heads, parts)
+    rotate = attention.position_bias.rotate
+    return [rotate(q, where.queries), rotate(k, where.queries), v]
 
 
 def follow(model: TranslationModel, sentence: str) -> dict:
@@ -180,23 +190,26 @@ def follow(model: TranslationModel, sentence: str) -> dict:
     (tokens,) = model.encode([sentence])
     decoding = model.experiment.decoding
     source = pad_sources([tokens]).to(model.device)
-    steps: list[Continuations] = []
+    steps: list[tuple[Tensor, Tensor, Tensor]] = []
     limits = length_limits(model.model, [tokens], [0], decoding)
     ((best,),) = search(model.model, source, limits, decoding, steps=steps)
     target = Sequences.of(torch.tensor([[BOS, *best.tokens]], device=model.device))
     inputs, weights, logits = observe(model.single, source, target)
+    name = f"{FIRST}.self_attention"
+    first = dict(model.single.named_modules()).get(name)
+    projected = projections(first, *inputs[name]) if isinstance(first, SelfAttention) else []
     probabilities, likely = logits[0].softmax(-1).topk(NEXT)
     words = model.subwords.target.pieces
     return {
         "title": model.experiment.title,
         "sentence": sentence,
         "translation": model.decode(best.tokens),
-        "languages": [model.configuration[side] for side in ("source", "target")],
+        "languages": [model.configuration.source, model.configuration.target],
         "ids": [*tokens, EOS],
         "source": model.subwords.source.pieces([*tokens, EOS]),
         "target": words([*best.tokens, EOS]),
         "weights": {name: numbers(maps[0]) for name, maps in weights.items()},
-        "projections": [numbers(part[0]) for part in inputs.get(f"{FIRST}.self_attention", ())[:3]],
+        "projections": [numbers(part[0]) for part in projected],
         "stages": {
             name.removeprefix(FIRST): numbers(given[0][0], 2)
             for name, given in inputs.items()
@@ -211,23 +224,24 @@ def follow(model: TranslationModel, sentence: str) -> dict:
     }
 
 
-def branches(model: TranslationModel, length: int, step: Continuations) -> list[dict]:
+def branches(
+    model: TranslationModel, length: int, step: tuple[Tensor, Tensor, Tensor]
+) -> list[dict]:
     """Return the hypotheses of a sentence that a step leaves open, the best first, then the ended.
 
     parent: the number of the hypothesis before. score: of one that ends, else None.
     """
     decoding = model.experiment.decoding
     penalty = length_penalty(length, decoding)
+    best = list(zip(*(column[0].tolist() for column in step), strict=True))
+    still_open = [node for node in best if node[2] != EOS][: decoding.beam]
+    ended = [node for node in best[: decoding.beam] if node[2] == EOS]
     nodes = []
-    for part, is_end in ((step.without_eos(decoding.beam), False), (step, True)):
-        columns = (part.log_probs[0], part.beam_index[0], part.tokens[0])
-        rows = zip(*(column[: decoding.beam].tolist() for column in columns), strict=True)
-        for log_prob, parent, token in rows:
-            if (token == EOS) == is_end and log_prob > -np.inf:
-                (piece,) = model.subwords.target.pieces([token])
-                score = log_prob / penalty if is_end else None
-                node = {"piece": piece, "parent": parent, "log_prob": log_prob, "score": score}
-                nodes.append(node)
+    for log_prob, parent, token in still_open + ended:
+        if log_prob > -np.inf:
+            (piece,) = model.subwords.target.pieces([token])
+            score = log_prob / penalty if token == EOS else None
+            nodes.append({"piece": piece, "parent": parent, "log_prob": log_prob, "score": score})
     return nodes
 
 
