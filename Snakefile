@@ -36,7 +36,7 @@ rule all:
         models_and_translations(),
         [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
         [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
-        translations_pages(),
+        expand(translations_pages(), reproduction=REPRODUCTION.name),
         [f"results/{REPRODUCTION.name}/{name}" for name in ("index.html", "SHA256SUMS")],
 
 

@@ -1,8 +1,8 @@
 """Translate sentences and record all attention of the model, for figures and for the explorer.
 
 The sentences are --sentence and the first few of --source that are neither short nor long. OUTPUT
-gets {"title": the experiment's, "sentences": [...]}, each as nmt.serving.attention.attend has it.
-Of a longer sentence the first 250 subwords are used.
+gets {"title": the experiment's, "sentences": [...]}, each as nmt.serving.attention.attend has it,
+with its "reference" where that is known. Of a longer sentence the first 250 subwords are used.
 """
 
 import argparse
@@ -24,13 +24,13 @@ def main(args: argparse.Namespace) -> None:
     """Translate the sentences, one by one, and write what figures and page need."""
     set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
-    lines = read_lines(args.source) if args.source else ()
+    lines = list(read_lines(args.source)) if args.source else []
+    references = read_lines(args.references) if args.references else ()
+    reference_of = dict(zip(lines, references, strict=False))
     suitable = (line for line in lines if len(line.split()) in WORDS)
     sentences = dict.fromkeys([args.sentence, *islice(suitable, SENTENCES)])
-    recorded = {
-        "title": model.experiment.title,
-        "sentences": [attend(model, sentence) for sentence in sentences],
-    }
+    attended = [attend(model, it) | {"reference": reference_of.get(it)} for it in sentences]
+    recorded = {"title": model.experiment.title, "sentences": attended}
     write_text(args.output, json.dumps(recorded, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
@@ -40,5 +40,6 @@ if __name__ == "__main__":
     command.require(parser, "TEXT", sentence="in the source language")
     command.require(parser, "FILE", output="JSON")
     parser.add_argument("--source", type=Path, metavar="FILE", help="more sentences, one a line")
+    parser.add_argument("--references", type=Path, metavar="FILE", help="of --source, line by line")
     command.add_device(parser)
     command.run(main, parser)

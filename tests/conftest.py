@@ -11,6 +11,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -114,7 +115,10 @@ def agrees(record_property) -> Callable[..., None]:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Print the differences that `agrees` has kept, as a table in Markdown."""
+    """Print what was skipped and why, and the differences that `agrees` has kept, in Markdown."""
+    skipped = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    for reason, count in skipped.items():
+        terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")
     reports = [report for group in terminalreporter.stats.values() for report in group]
     calls = [report for report in reports if getattr(report, "when", "") == "call"]
     properties = [item for call in calls for item in call.user_properties]

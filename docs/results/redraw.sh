@@ -57,5 +57,6 @@ typeset multi30k-en-de table3 positions embeddings-and-activations subwords deco
 typeset tatoeba-en-de families
 typeset demo-families families gnmt
 plot multi30k-families families learning-curves bleu-by-length cost
+plot multi30k-en-de table3 differences
 plot multi30k-en-de norms learning-curves
 python src/check_claims.py --claims config/claims.yaml --runs $folder/data --output docs/claims.md

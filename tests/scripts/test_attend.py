@@ -24,12 +24,21 @@ def recorded(folder):
 
 def test_the_sentence_is_first_and_those_of_the_source_are_of_middling_length(tmp_path, run_script):
     model = tiny_models.make_model(tmp_path, "rnnsearch")
-    write_lines(tmp_path / "source", ["a dog .", *tiny_models.SOURCE, "a " * 16])
-    process = run_script(*arguments(tmp_path), f"--source={tmp_path / 'source'}")
+    lines = ["a dog .", *tiny_models.SOURCE, "a " * 16]
+    write_lines(tmp_path / "source", lines)
+    write_lines(tmp_path / "references", [line.upper() for line in lines])
+    process = run_script(
+        *arguments(tmp_path, SENTENCE),
+        f"--source={tmp_path / 'source'}",
+        f"--references={tmp_path / 'references'}",
+    )
     assert process.returncode == 0, process.stderr
     sentences = recorded(tmp_path)["sentences"]
     assert [item["sentence"] for item in sentences] == [SENTENCE, tiny_models.SOURCE[3]]
     assert recorded(tmp_path)["title"] == "Tiny"
+    assert [item.pop("reference") for item in sentences] == [
+        *(SENTENCE.upper(), tiny_models.SOURCE[3].upper())
+    ]
     assert sentences[0] == attend(TranslationModel(model), SENTENCE)
 
 

@@ -15,11 +15,15 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from nmt.files import write_json
 from nmt.pages.server import ExplorerHandler
+from nmt.serving.attention import attend
+from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
 from tests.support.browser import DESKTOP, PHONE, chromium, opened
 from tests.support.files import SOURCE
 
+EXAMPLE = tiny_models.SOURCE[1]
 JSON = {"Content-Type": "application/json"}
 
 
@@ -27,6 +31,8 @@ JSON = {"Content-Type": "application/json"}
 def address(tmp_path_factory):
     """The address of a served model."""
     folder = tiny_models.make_model(tmp_path_factory.mktemp("served"), "transformer")
+    recorded = attend(TranslationModel(folder), EXAMPLE)
+    write_json(folder.parent / "attention.json", {"sentences": [recorded]})
     with served(folder) as printed:
         yield printed
 
@@ -133,28 +139,17 @@ def test_only_this_machine_is_served(port):
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_a_sentence_is_typed_and_explored(address, width):
     with chromium() as browser, opened(browser, address, width) as page:
-        page.get_by_label("A sentence to translate (en to de)").focus()
-        page.keyboard.type("two dogs run .")
-        page.keyboard.press("Enter")
-        page.locator("#translations li").first.wait_for()
+        typed = page.get_by_label("A sentence to translate (en to de)")
+        assert typed.input_value() == EXAMPLE
         assert page.locator("#keys button").count() > 3
+        assert "trained on: Tiny." in page.locator("main").inner_text()
+        typed.fill("a dog runs .")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**sentence=1&*")
+        assert page.locator("#sentence option:checked").inner_text() == "a dog runs ."
         assert page.locator("#kind option").count() == 3
 
 
 def test_a_port_that_is_taken_is_an_error(tmp_path, port, run_failing):
     folder = tiny_models.make_model(tmp_path, "rnnsearch")
     assert f"port {port}" in run_failing("explore", "--model", folder, "--port", port)
-
-
-def test_recorded_sentences_become_a_file(tmp_path, run_script, run_failing):
-    recorded = tmp_path / "attention.json"
-    output = tmp_path / "out" / "page.html"
-    recorded.write_text('{"title": "RNN", "sentences": []}')
-    process = run_script("explore", "--recorded", recorded, "--output", output)
-    assert process.returncode == 0, process.stderr
-    assert '[{"title":"RNN","sentences":[]}]' in output.read_text(encoding="utf-8")
-    assert "--output" in run_failing("explore", "--recorded", recorded)
-    recorded.write_text("{}")
-    other = tmp_path / "other.html"
-    assert str(recorded) in run_failing("explore", "--recorded", recorded, "--output", other)
-    assert not other.exists()

@@ -132,15 +132,16 @@ def table_files(table):
 
 def figures_of(tables):
     """Return the names of the figures that these tables have."""
-    names = [
+    scopes = {FIRST_TABLE: ("table", "reproduction"), "search": ("request",)}
+    return [
         file_name(figure, table)
         for table in tables
         for figure, drawn in FIGURES.items()
-        if drawn.scope == "table" and table in REPRODUCTION.tables
+        if drawn.scope in scopes.get(table, ("table",))
+        and drawn.is_drawn_for(
+            REPRODUCTION.tables.get(table, REPRODUCTION.tables[FIRST_TABLE]), CATALOG
+        )
     ]
-    scope = {FIRST_TABLE: "reproduction", "search": "request"}
-    once = [scope[table] for table in tables if table in scope]
-    return names + [figure for figure, drawn in FIGURES.items() if drawn.scope in once]
 
 
 def figure_files(figure):

@@ -151,7 +151,6 @@ def figure_inputs_of(name, table):
         "gradients.json": run_files("gradients.json", single),
         "attention.json": first_seed("attention.json", single),
         "dev.sweep.json": run_files("dev.sweep.json", single),
-        "tokens": token_folders("train", single),
     }
     return sum((files[kind] for kind in FIGURES[name].needs), [])
 
@@ -170,10 +169,23 @@ def published_digest():
 def translations_pages():
     """Return the pages of the tables that show scores of translations."""
     return [
-        f"results/{REPRODUCTION.name}/translations-{table}.html"
+        f"results/{{reproduction}}/translations-{table}.html"
         for table in REPRODUCTION.default_tables
         if is_compared(table)
     ]
+
+
+def translations_and_texts():
+    """Return the first seed's translations of the tables with such pages, their sources and texts."""
+    files = []
+    for table in filter(is_compared, REPRODUCTION.default_tables):
+        split, rows = REPRODUCTION.tables[table].split, REPRODUCTION.tables[table].experiments
+        files += first_seed(f"{split}.translations.txt", rows)
+        files += [
+            f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{language}"
+            for language in (CORPUS.source, CORPUS.target)
+        ]
+    return list(dict.fromkeys(files))
 
 
 def models_and_translations():

@@ -1,58 +1,17 @@
 # Pages that need nothing but a browser, and the checksums of all that was made.
 
 
-rule make_explorer:
-    input:
-        first_seed("attention.json", single_models(REPRODUCTION.tables[FIRST_TABLE].experiments)),
-    output:
-        "results/{reproduction}/explorer.html",
-    log:
-        "results/logs/{reproduction}/explore.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/explore.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    params:
-        title=lambda wildcards: REPRODUCTION.title,
-    shell:
-        f"python {SCRIPTS}/explore.py"
-        " --recorded {input} --title {params.title:q} --output {output} 2>> {log}"
-
-
-rule make_translations_page:
-    input:
-        translations=lambda wildcards: [
-            files[0] for files in translations_of_a_table(wildcards).values()
-        ],
-        source=text_of_a_table(CORPUS.source),
-        references=text_of_a_table(CORPUS.target),
-        configuration="results/{reproduction}/configuration.json",
-    output:
-        "results/{reproduction}/translations-{table}.html",
-    log:
-        "results/logs/{reproduction}/browse.{table}.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/browse.{table}.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    params:
-        titles=titles,
-    shell:
-        f"python {SCRIPTS}/browse.py --catalog {CATALOG_FOLDER}"
-        " --reproduction {input.configuration} --table {wildcards.table}"
-        " --translations {input.translations} --source {input.source}"
-        " --references {input.references} --output {output} 2>> {log}"
-
-
 rule make_index:
     input:
         [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
         [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
-        translations_pages(),
-        explorer="results/{reproduction}/explorer.html",
+        translations_and_texts(),
+        first_seed("attention.json", single_models(REPRODUCTION.tables[FIRST_TABLE].experiments)),
         configuration="results/{reproduction}/configuration.json",
     output:
-        "results/{reproduction}/index.html",
+        translations_pages(),
+        index="results/{reproduction}/index.html",
+        explorer="results/{reproduction}/explorer.html",
     log:
         "results/logs/{reproduction}/publish.log",
     benchmark:
@@ -60,10 +19,11 @@ rule make_index:
     conda:
         "../../envs/nmt.yaml"
     params:
+        folder=subpath(output.index, parent=True),
         titles=titles,
     shell:
         f"python {SCRIPTS}/publish.py --catalog {CATALOG_FOLDER}"
-        " --reproduction {input.configuration} --output {output} 2>> {log}"
+        " --reproduction {input.configuration} --output {params.folder:q} 2>> {log}"
 
 
 # With the first model of each family that has self-attention, a Transformer first

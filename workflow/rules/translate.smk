@@ -71,6 +71,7 @@ rule record_attention:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
         source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
+        references=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/attention.json",
     log:
@@ -86,4 +87,5 @@ rule record_attention:
     shell:
         f"python {SCRIPTS}/attend.py"
         " --model {input.model} --sentence {params.sentence:q} --source {input.source}"
+        " --references {input.references}"
         " --threads {threads} --gpus {resources.gpu} --output {output} 2>> {log}"

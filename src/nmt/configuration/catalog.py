@@ -108,6 +108,11 @@ class Catalog:
         members = self.ensembles[row].members if row in self.ensembles else {row: seeds}
         return [(name, seed) for name, own_seeds in members.items() for seed in own_seeds]
 
+    def is_lowercased(self, row: str) -> bool:
+        """Return whether a row, or a member of an ensemble, learns lower-cased text."""
+        members = [self.experiment(name) for name, _ in self.trainings(row, [1])]
+        return any(self.vocabulary(member.vocabulary).lowercase for member in members)
+
 
 def load_catalog(folder: str | Path) -> Catalog:
     """Read and validate corpora.yaml, experiments/*.yaml and published.yaml in `folder`.

@@ -52,6 +52,11 @@ class Table(Strict):
     on_request: bool = False
     """Whether the table is made only when asked for by its name, as in `snakemake table3`."""
 
+    @property
+    def leading_metric(self) -> str:
+        """The metric of findings and figures: the first of translations, or perplexity alone."""
+        return next((name for name in self.metrics if METRICS[name].scorer), self.metrics[0])
+
     @model_validator(mode="after")
     def check(self) -> "Table":
         """Refuse unknown metrics, and rows that are there twice or not at all."""

@@ -93,18 +93,6 @@ class ParallelTokens:
         return len(self.source)
 
 
-def sentence_lengths(folder: Path, side: str) -> np.ndarray:
-    """Return the subwords in each sentence of a side, (n,), from its offsets alone.
-
-    Raises UserError when the file is missing or damaged.
-    """
-    path = folder / f"{side}_offsets.npy"
-    try:
-        return np.diff(np.load(path))
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"{path} cannot be read ({error}).") from None
-
-
 def fingerprint(folder: Path) -> str:
     """Return a SHA-256 over the files of the four arrays."""
     digest = hashlib.sha256()

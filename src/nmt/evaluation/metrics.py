@@ -34,6 +34,16 @@ class Metric:
     split_compounds: bool = False
     published_as: str | None = None
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the metric counts errors."""
+        return self.scorer in ("TER", None)
+
+    @property
+    def counts_case(self) -> bool:
+        """Whether it is BLEU that systems without capitals cannot reach."""
+        return self.scorer == "BLEU" and not self.lowercase
+
 
 # BLEU on Moses tokens counts as Moses's multi-bleu.perl does, except that an n-gram order without
 # any match is smoothed where multi-bleu.perl prints 0.

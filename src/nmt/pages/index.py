@@ -1,98 +1,150 @@
-"""The page with all of a reproduction, in the order of AIAYN."""
+"""The pages of a reproduction: one with all of it, its finding first, and those it leads to."""
 
 import base64
 import json
 import os
+from functools import partial
 from pathlib import Path
 
-from markupsafe import Markup
+import pandas as pd
 
 from nmt.configuration import Catalog, Reproduction
+from nmt.evaluation.metrics import METRICS
 from nmt.files import read_json
-from nmt.pages.render import render
+from nmt.pages.finding import example, finding, ranked
+from nmt.pages.render import explorer_page, render
+from nmt.pages.translations import read_texts, translations_page
+from nmt.paper.cells import COST, SETTINGS, cells, speed_cells
 from nmt.paper.figures import FIGURES, file_name
-from nmt.paper.markup import html_notes, html_tables
+from nmt.paper.markup import Sheet, html_notes, html_tables
+from nmt.paper.measurements import run_results
 from nmt.paper.results import Run, RunFiles, find_runs, provenance
 from nmt.paper.sheets import SHEETS, make_sheet
+from nmt.paper.tables import settings_of
 
-SECTIONS = {
-    "Model": "What its layers cost (section 4), and how position enters (section 3.5).",
-    "Training": "On what data, and how, the rows were trained (section 5).",
-    "Results": "Every number leads to the runs that it comes from, with several seeds as a mean.",
-    "Attention": "What the models look at while they write (as the paper's figures 3 to 5).",
-}
-# Tables that stand elsewhere than among the results
-TABLE_SECTIONS = {"complexity": "Model", "corpora": "Training"}
 # Pixels of a figure as wide as a page; one of a column has half of them.
 WIDE = 750
+# The columns of a figure's data that are drawn upward, one in each, and those that name lines
+HEIGHTS = (*METRICS, "tokens_per_second", "norm", "mean", "ours")
+NAMES = ("experiment", "title", "metric", "setting", "state", "part")
+MOST_DESCRIBED = 12  # lines of a figure
 
 
-def index_page(reproduction: Reproduction, catalog: Catalog, files: RunFiles, folder: Path) -> str:
-    """Return the page of the tables and figures that are in a reproduction's folder."""
-    rows = described_rows(reproduction, catalog, files, folder)
-    names = dict.fromkeys([*reproduction.tables, *SHEETS])
-    made = [name for name in names if (folder / "tables" / f"{name}.csv").exists()]
-    anchors = {row["name"]: f"#row-{row['name']}" for row in rows}
-    tables = []
-    for name in made:
-        significance = folder / "tables" / f"{name}.significance.json"
-        compared = read_json(significance) if significance.exists() else {}
-        sheet = make_sheet(name, reproduction, catalog, files, compared)
-        tables.append(
-            {
-                "name": name,
-                "title": sheet.title,
-                "section": TABLE_SECTIONS.get(name, "Results"),
-                "parts": list(map(Markup, html_tables(sheet, anchors))),
-                "notes": Markup(html_notes(sheet)),
-                "has_translations": (folder / f"translations-{name}.html").exists(),
-            }
-        )
-    tables_on_request = {
-        name: table.title for name, table in reproduction.tables.items() if table.on_request
+def pages(
+    reproduction: Reproduction, catalog: Catalog, files: RunFiles, folder: Path
+) -> dict[str, str]:
+    """Return all pages by name, of what is in a reproduction's folder and in its runs."""
+    texts = {
+        name: read_texts(name, reproduction, catalog, files)
+        for name, table in reproduction.default_tables.items()
+        if table.metrics != ["perplexity"]
     }
-    on_request = tables_on_request | {"search": "BLEU by beam and length penalty, dev set"}
-    return render(
+    made = {
+        f"translations-{name}.html": translations_page(name, reproduction, catalog, lines)
+        for name, lines in texts.items()
+        if lines
+    }
+    rows = described_rows(reproduction, catalog, files, folder)
+    sheets = made_sheets(reproduction, catalog, files, folder)
+    figures = shown_figures(reproduction, catalog, folder)
+    first, table = next(iter(reproduction.tables.items()))
+    runs = find_runs(files, reproduction, catalog, table.experiments)
+    single = {run.experiment: run for run in runs[::-1] if run.is_trained and not run.members}
+    order = ranked(table, sheets[first].data) if first in sheets else pd.DataFrame()
+    opening = {}
+    best = None
+    if len(order):
+        names = list(order.experiment)
+        best = next((single[name] for name in names if name in single), None)
+        chosen = list(dict.fromkeys([*names[:2], names[-1]]))
+        opening = {
+            "finding": finding(table, order),
+            "figure": figures.pop(file_name("cost", first), None),
+            "example": (shown := texts.get(first)) and example(shown, chosen),
+            "model": best and files.folder / best.folder / "model",
+        }
+    recorded = [single[row] for row in table.experiments if row in single]
+    models = [run.read("attention.json") for run in recorded if run.has("attention.json")]
+    if models:
+        title = catalog.rows[best.experiment].title if best else ""
+        made["explorer.html"] = explorer_page(reproduction.title, models, title)
+    made["index.html"] = render(
         "index.html.j2",
         reproduction=reproduction,
         corpus=catalog.corpus(reproduction.corpus),
-        sections=SECTIONS,
-        tables=tables,
-        figures=shown_figures(reproduction, folder),
-        on_request={name: title for name, title in on_request.items() if name not in made},
+        titles={name: row.title for name, row in catalog.rows.items()},
+        opening=opening,
+        sheets=sheets,
+        html_tables=partial(html_tables, linked=[row["name"] for row in rows]),
+        html_notes=html_notes,
+        figures=list(figures.values()),
         rows=rows,
-        has_explorer=(folder / "explorer.html").exists(),
+        made=made,
     )
+    return made
 
 
-def shown_figures(reproduction: Reproduction, folder: Path) -> list[dict]:
-    """Return the figures in a reproduction's folder, in the registry's order.
+def made_sheets(
+    reproduction: Reproduction, catalog: Catalog, files: RunFiles, folder: Path
+) -> dict[str, Sheet]:
+    """Return the tables in a reproduction's folder by name, that of layers if kinds differ."""
+    sheets = {}
+    for name in dict.fromkeys([*reproduction.tables, *SHEETS]):
+        if (folder / "tables" / f"{name}.csv").exists():
+            significance = folder / "tables" / f"{name}.significance.json"
+            compared = read_json(significance) if significance.exists() else {}
+            sheet = make_sheet(name, reproduction, catalog, files, compared)
+            if name != "complexity" or not sheet.data.layer.str.startswith("Self-").all():
+                sheets[name] = sheet
+    return sheets
 
-    Tables of the same rows have the same figures of training: such a figure comes once.
+
+def shown_figures(reproduction: Reproduction, catalog: Catalog, folder: Path) -> dict[str, dict]:
+    """Return the figures in a reproduction's folder, in the registry's order, wide ones last.
+
+    Tables of the same rows have the same figures, but for the split: they come once.
     """
     shown: dict[tuple, dict] = {}
+    titles = {name: catalog.rows[name].title for name in reproduction.experiments}
     for kind, figure in FIGURES.items():
         for name, table in reproduction.tables.items():
-            stem = file_name(kind, name)
-            path = folder / "figures" / f"{stem}.png"
-            if not path.exists():
+            png, csv = (
+                folder / "figures" / f"{file_name(kind, name)}.{it}" for it in ("png", "csv")
+            )
+            key = (kind, *table.experiments) if figure.scope == "table" else (kind,)
+            data = pd.read_csv(csv) if png.exists() else pd.DataFrame()
+            if data.empty or key in shown or "nothing_to_draw" in data:
                 continue
-            split = table.split if "scores.json" in figure.needs else ""
-            key = (kind, *table.experiments, split) if figure.scope == "table" else (kind,)
-            content = path.read_bytes()
-            values = {
-                "name": stem,
+            content = png.read_bytes()
+            shown[key] = {
+                "name": png.stem,
                 "section": figure.section,
                 "caption": figure.caption,
-                "alt": figure.alt,
+                "alt": f"{figure.alt}{seen(data, titles)}.",
                 "image": f"data:image/png;base64,{base64.b64encode(content).decode()}",
                 "is_wide": int.from_bytes(content[16:20], "big") > WIDE,  # the header of a PNG
-                "tables": {},
+                "table": {"name": name, "title": table.title} if figure.scope == "table" else None,
             }
-            item = shown.setdefault(key, values)
-            if figure.scope == "table":
-                item["tables"][name] = table.title
-    return list(shown.values())
+    figures = sorted(shown.values(), key=lambda figure: figure["is_wide"])
+    return {figure["name"]: figure for figure in figures}
+
+
+def seen(data: pd.DataFrame, titles: dict[str, str]) -> str:
+    """Return what a figure's data are: the first and last value of each line; "" without lines.
+
+    titles: of rows, by their names.
+    """
+    height = next((name for name in HEIGHTS if name in data), None)
+    if not height:
+        return ""
+    texts = []
+    for keys, line in data.groupby([name for name in NAMES if name in data], sort=False):
+        name = " ".join(dict.fromkeys(titles.get(str(key), str(key)) for key in keys))
+        texts.append(
+            f"{name} " + " to ".join(f"{x:.3g}" for x in line[height].iloc[[0, -1]].unique())
+        )
+    more = "; and so on" if len(texts) > MOST_DESCRIBED else ""
+    return ": " + "; ".join(texts[:MOST_DESCRIBED]) + more
 
 
 def described_rows(
@@ -112,21 +164,40 @@ def described_rows(
         {
             "name": name,
             "title": catalog.rows[name].title,
-            "runs": [described_run(run, page) for run in row_runs.values()],
+            "runs": [
+                described_run(run, numbers(run, reproduction, catalog), page)
+                for run in row_runs.values()
+            ],
         }
         for name, row_runs in rows.items()
     ]
 
 
-def described_run(run: Run, page: Path) -> dict:
-    """Return what a page says of a run: seed, origin, cost, files, settings and command."""
+def numbers(run: Run, reproduction: Reproduction, catalog: Catalog) -> dict[str, str]:
+    """Return all numbers of a run that tables may have, as they are printed, by their headers."""
+    parts = []
+    for table in reproduction.tables.values():
+        if run.experiment in table.experiments:
+            results = run_results([run], table.split, table.metrics)
+            scores = [cells(results, metric) for metric in table.metrics]
+            parts += [score.rename(f"{score.name}, {table.split}") for score in scores]
+    results = run_results([run], "", [])
+    parts += [*(cells(results, column) for column in COST), speed_cells(results)]
+    settings = pd.DataFrame([settings_of(run.experiment, catalog)])
+    parts += [cells(settings, column) for column in SETTINGS if column in settings]
+    texts = pd.concat(parts, axis="columns").iloc[0]
+    return {header: text for header, text in texts.items() if text}
+
+
+def described_run(run: Run, facts: dict[str, str], page: Path) -> dict:
+    """Return what a page says of a run: seed, numbers, origin, files, settings and command."""
     trained_in = run.files.folder / run.trained_in
     folder = run.files.folder / run.folder
     paths = [trained_in / "training.json", trained_in / "metrics.jsonl", folder / "model/README.md"]
     paths += sorted(folder.glob("*.translations.txt"))
     described = {
         "seeds": run.seeds,
-        "facts": {},
+        "facts": facts,
         "files": {
             path.name: Path(os.path.relpath(path, page)).as_posix()
             for path in paths
@@ -136,19 +207,8 @@ def described_run(run: Run, page: Path) -> dict:
     if run.members:
         return described
     training = run.training()
-    calls = [f"{call['processes']} × {call['threads']}" for call in training["made_by"]]
-    facts = {
-        "commit": provenance([training], "commit"),
-        "training data (sha256)": training["settings"]["tokens"],
-        "updates": f"{training['updates']:,}",
-        "parameters": f"{training['parameters']:,}",
-        "target tokens": f"{training['target_tokens']:,}",
-        "training FLOPs": f"{training['flops']:.1e}".replace("e+", "e"),
-        "time": f"{training['seconds'] / 60:.1f} minutes",
-        "device": provenance([training], "device"),
-        "processes × threads": ", ".join(dict.fromkeys(calls)),
-        "torch": provenance([training], "torch"),
-    }
+    origin = {key: provenance([training], key) for key in ("torch", "commit")}
+    origin["training data (sha256)"] = training["settings"]["tokens"]
     settings = json.dumps(training["settings"], indent=1, ensure_ascii=False)
     command = training["made_by"][0].get("command", "")
-    return described | {"facts": facts, "settings": settings, "command": command}
+    return described | {"facts": facts | origin, "settings": settings, "command": command}

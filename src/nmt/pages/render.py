@@ -6,6 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from nmt.serving.folder import Settings
+
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -27,10 +29,13 @@ def embedded(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
 
 
-def explorer_page(title: str, models: list[dict], languages: tuple[str, str] | None = None) -> str:
+def explorer_page(
+    title: str, models: list[dict], best: str = "", served: Settings | None = None
+) -> str:
     """Return the page of models whose attention attend.py has written.
 
-    languages: source and target where a server translates what is typed into the page.
+    best: the title of the model that the page opens on.
+    served: configuration.json of the model where a server translates what is typed into the page.
     """
-    data = embedded(models)
-    return render("explorer.html.j2", title=title, data=data, languages=languages)
+    data = embedded({"models": models, "best": best})
+    return render("explorer.html.j2", title=title, data=data, served=served)

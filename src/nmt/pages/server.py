@@ -19,16 +19,15 @@ NOT_OURS = {"error": "open the address that explore.py prints instead."}
 
 
 class ExplorerServer(ThreadingHTTPServer):
-    """A server that translates one sentence at a time with its model."""
+    """A server that translates one sentence at a time; its page opens with attended examples."""
 
-    def __init__(self, model: TranslationModel, port: int):
+    def __init__(self, model: TranslationModel, port: int, examples: list[dict]):
         super().__init__((LOOPBACK, port), ExplorerHandler)
         self.model = model
         self.turn = Lock()
         title = model.experiment.title
-        languages = (model.configuration.source, model.configuration.target)
-        models = [{"title": title, "sentences": []}]
-        self.page = explorer_page(title, models, languages).encode()
+        models = [{"title": title, "sentences": examples}]
+        self.page = explorer_page(title, models, served=model.configuration).encode()
         # Other users of this machine can call it, but do not know this part of the address.
         self.path = f"/{secrets.token_urlsafe()}/"
         # A page from elsewhere may make a browser call this address under a name of its own: the

@@ -4,11 +4,14 @@ import pandas as pd
 
 from nmt.configuration import Table
 from nmt.evaluation.metrics import COSTS, METRICS
-from nmt.paper.notes import MARK, has_note
+from nmt.paper.notes import MARK, has_note, metric_columns
 from nmt.paper.tables import COST_COLUMNS
 
 # By column of a table's rows: what its header says, and how numbers are printed
-SCORES = {name: (metric.label, "{:.2f}") for name, metric in METRICS.items()}
+SCORES = {
+    name: (f"{metric.label} ↓" if metric.lower_is_better else metric.label, "{:.2f}")
+    for name, metric in METRICS.items()
+}
 COST = {
     "parameters_millions": (COSTS["parameters"].label, "{:.2f}"),
     "flops_6nd": (COSTS["flops"].label, "{:.1e}"),
@@ -44,15 +47,16 @@ def result_parts(rows: pd.DataFrame, table: Table) -> list[pd.DataFrame]:
     A table with a base has its settings beside the scores, as AIAYN's Table 3, and then the
     differences to the base, ours and published.
     """
-    scores = [score_cells(rows, table.metrics)]
+    metrics = list(dict.fromkeys(metric_columns(table, rows).values()))
+    scores = [score_cells(rows, metrics)]
     if table.base:
-        scores.insert(0, setting_cells(rows, table))
+        scores.insert(0, setting_cells(rows, table, metrics))
     else:
         scores[0]["seeds"] = cells(rows, "runs")
     parts = [*scores, cost_cells(rows), speed_cells(rows[rows.runs > 0])]
     several = rows[rows.trained_as.isin(rows.trained_as[rows.runs > 1])]
     if len(several):
-        parts.append(seed_cells(several, table.metrics))
+        parts.append(seed_cells(several, metrics))
     return [pd.concat([title_cells(rows), part], axis="columns", join="inner") for part in parts]
 
 
@@ -62,7 +66,7 @@ def title_cells(rows: pd.DataFrame) -> pd.Series:
     return titles.where(~has_note(rows), titles + f" {MARK}").rename("system")
 
 
-def setting_cells(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
+def setting_cells(rows: pd.DataFrame, table: Table, metrics: list[str]) -> pd.DataFrame:
     """Return settings and scores, as AIAYN's Table 3 has them: blank where they are the base's."""
     is_base = rows.experiment == table.base
     texts = []
@@ -70,7 +74,7 @@ def setting_cells(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
         if setting in rows:
             is_varied = is_base | (rows[setting] != rows[setting][is_base].iloc[0])
             texts.append(cells(rows, setting).where(is_varied, ""))
-    texts += [our_cells(rows, column) for column in (*table.metrics, "parameters_millions")]
+    texts += [our_cells(rows, column) for column in (*metrics, "parameters_millions")]
     return pd.concat([*texts, cells(rows, "runs")], axis="columns")
 
 
@@ -147,6 +151,8 @@ def our_cells(rows: pd.DataFrame, column: str) -> pd.Series:
         )
         texts += format_numbers(rows[f"{column}_sd"], " ± " + COLUMNS[column][1])
         texts = texts.mask(rows.diverged > 0, texts + " (diverged)")
+        if METRICS[column].counts_case:
+            texts = texts.mask(rows.lowercased.eq(True), "")
     may_be_best = f"{column}_may_be_best"
     if may_be_best in rows and (rows.kind == "run").sum() > 1:
         texts = texts.mask(rows[may_be_best].eq(True), "**" + texts + "**")

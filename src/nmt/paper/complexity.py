@@ -1,16 +1,17 @@
-"""AIAYN's Table 1, as printed, with what the symbols are in this project's models."""
+"""AIAYN's Table 1, as printed, of the layers that a reproduction's models are made of."""
 
 import pandas as pd
 
+from nmt.configuration import GNMT, ByteNet, ConvS2S, Model, RNNSearch, SelfAttention, Seq2Seq
 from nmt.paper.markup import Sheet
 
-# Layer, complexity, sequential operations, longest path, and where the formulas are printed
+# Models, their layer, complexity, sequential operations, longest path, and where that is printed
 LAYERS = (
-    ("Self-attention", "O(n²·d)", "O(1)", "O(1)", "Table 1"),
-    ("Recurrent", "O(n·d²)", "O(n)", "O(n)", "Table 1"),
-    ("Convolutional, dilated (ByteNet)", "O(k·n·d²)", "O(1)", "O(log_k(n))", "Table 1"),
-    ("Convolutional, contiguous (ConvS2S)", "O(k·n·d²)", "O(1)", "O(n/k)", "section 4"),
-    ("Self-attention (restricted)", "O(r·n·d)", "O(1)", "O(n/r)", "Table 1"),
+    (SelfAttention, "Self-attention", "O(n²·d)", "O(1)", "O(1)", "Table 1"),
+    ((RNNSearch, Seq2Seq, GNMT), "Recurrent", "O(n·d²)", "O(n)", "O(n)", "Table 1"),
+    (ByteNet, "Convolutional, dilated (ByteNet)", "O(k·n·d²)", "O(1)", "O(log_k(n))", "Table 1"),
+    (ConvS2S, "Convolutional, contiguous (ConvS2S)", "O(k·n·d²)", "O(1)", "O(n/k)", "section 4"),
+    (SelfAttention, "Self-attention (restricted)", "O(r·n·d)", "O(1)", "O(n/r)", "Table 1"),
 )
 COLUMNS = (
     *("layer", "complexity per layer", "sequential operations", "maximum path length"),
@@ -24,7 +25,8 @@ NOTES = [
 ]
 
 
-def complexity_sheet() -> Sheet:
-    """Return AIAYN's Table 1, which is the same in every reproduction."""
-    data = pd.DataFrame(LAYERS, columns=list(COLUMNS))
+def complexity_sheet(models: list[Model]) -> Sheet:
+    """Return the rows of AIAYN's Table 1 whose families are among the models."""
+    rows = [row for kinds, *row in LAYERS if any(isinstance(model, kinds) for model in models)]
+    data = pd.DataFrame(rows, columns=list(COLUMNS))
     return Sheet("Complexity of layers (AIAYN Table 1)", [data], data, NOTES)

@@ -1,7 +1,6 @@
 """The figures of what rows cost: their quality against cost and size, and their speed."""
 
 import textwrap
-from functools import partial
 
 import numpy as np
 from matplotlib.ticker import EngFormatter
@@ -19,7 +18,7 @@ from nmt.paper.drawing import (
 )
 from nmt.paper.measurements import run_results
 
-COST_LABELS = {
+COSTS = {
     "device_hours": "device-hours of training",
     "flops_6nd": "training FLOPs (6 N D + attention)",
     "parameters_millions": "parameters (millions)",
@@ -30,28 +29,26 @@ ROWS_OF_A_COLUMN = 8
 LABEL_LETTERS = 30
 
 
-def quality(drawing: Drawing, costs: list[str]) -> Picture:
-    """Draw each row's quality against costs, a panel for each, with deviations over seeds."""
-    metrics = drawing.table.metrics
-    metric = next((metric for metric in metrics if METRICS[metric].scorer), metrics[0])
+def cost(drawing: Drawing) -> Picture:
+    """Draw each row's quality against COSTS, a panel for each, with deviations over seeds."""
+    metric = drawing.table.leading_metric
     results = run_results(drawing.runs, drawing.table.split, [metric])
     rows = results.groupby("experiment", sort=False)
-    data = rows[[*costs, metric]].mean()
+    data = rows[[*COSTS, metric]].mean()
     data["sd"] = rows[metric].std()
     data["seeds"] = rows[metric].count()
     data = data[data.seeds > 0].reset_index()
     if data.empty:
         return nothing(f"No run of this table has a score of {metric}.")
-    width = COLUMN if len(costs) == 1 and len(data) <= ROWS_OF_A_COLUMN else PAGE
-    figure = new_figure(width, 2.2)
-    grid = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
-    for axes, column in zip(grid, costs, strict=True):
+    figure = new_figure(PAGE, 2.2)
+    grid = figure.subplots(1, len(COSTS), sharey=True, squeeze=False)[0]
+    for axes, column in zip(grid, COSTS, strict=True):
         for row in data.to_dict("records"):
             style = drawing.style(row["experiment"]) | {"linestyle": "", "markersize": 4.5}
             sd = None if np.isnan(row["sd"]) else row["sd"]
             axes.errorbar(row[column], row[metric], sd, **style, elinewidth=0.8)
         low, high = data[column].min() / 1.3, data[column].max() * 1.3
-        axes.set(xscale="log", xlim=(low, high), xlabel=COST_LABELS[column])
+        axes.set(xscale="log", xlim=(low, high), xlabel=COSTS[column])
         decades = np.log10(high / low)
         subs: tuple[float, ...] = (1, 2, 5) if decades < 2.5 else (1,)
         number_logarithmic(axes.xaxis, (1, 1.5, 2, 3, 4, 5, 6, 8) if decades < 0.5 else subs)
@@ -60,10 +57,6 @@ def quality(drawing: Drawing, costs: list[str]) -> Picture:
     grid[0].set_ylabel(METRICS[metric].label)
     note = "Bars: standard deviation over seeds." if data.seeds.max() > 1 else ""
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
-
-
-cost = partial(quality, costs=["device_hours", "flops_6nd"])
-parameters = partial(quality, costs=["parameters_millions"])
 
 
 def speed(drawing: Drawing) -> Picture:

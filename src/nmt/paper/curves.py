@@ -1,11 +1,10 @@
-"""The figures of what was recorded while training: learning curves and the learning rate."""
+"""The figure of what was recorded while training."""
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from nmt.paper.drawing import (
-    COLUMN,
     PAGE,
     Drawing,
     Picture,
@@ -21,6 +20,7 @@ PANELS = {
     "nll": "training loss (nats)",
     "dev_perplexity": "dev perplexity",
     "dev_bleu": "dev BLEU, greedy",
+    "learning_rate": "learning rate",
 }
 # The columns of panels, and what metrics.jsonl calls them.
 AXES = {
@@ -32,7 +32,7 @@ AXES = {
 
 
 def learning_curves(drawing: Drawing) -> Picture:
-    """Draw loss, dev perplexity and dev BLEU against updates, tokens, device-seconds and FLOPs.
+    """Draw loss, dev scores and learning rate against updates, tokens, device-seconds and FLOPs.
 
     A row is the mean over its seeds, in a band of one standard deviation.
     """
@@ -113,25 +113,3 @@ def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) ->
         low = curve["mean"] - curve.sd
         high = curve["mean"] + curve.sd
         axes.fill_between(curve[key], low, high, color=style["color"], alpha=0.2, linewidth=0)
-
-
-def learning_rate(drawing: Drawing) -> Picture:
-    """Draw the learning rate as it was used; rows that used the same share a line."""
-    figure = new_figure(COLUMN, 2.0)
-    axes = figure.subplots()
-    rows: dict[tuple, list[str]] = {}  # by schedule
-    for run in drawing.first_runs:
-        lines = [line for line in run.metrics() if "learning_rate" in line]
-        schedule = tuple((line["update"], line["learning_rate"]) for line in lines)
-        rows.setdefault(schedule, []).append(run.experiment)
-    data = []
-    for schedule, names in rows.items():
-        points = pd.DataFrame(list(schedule), columns=["update", "learning_rate"])
-        label = "; ".join(map(drawing.title, names))
-        style = drawing.style(names[0]) | {"label": label, "marker": "" if len(points) > 1 else "."}
-        axes.plot(points["update"], points.learning_rate, **style)
-        data.append(points.assign(experiments=", ".join(names)))
-    axes.set(xlabel="updates", ylabel="learning rate", xlim=(0, None), ylim=(0, None))
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    recorded = pd.concat(data, ignore_index=True)
-    return Picture(figure, recorded, "Training set", drawing.first_runs, legend_of=axes)

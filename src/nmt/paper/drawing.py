@@ -128,9 +128,7 @@ class Drawing:
     @property
     def is_lowercased(self) -> bool:
         """Whether a row learns lower-cased text."""
-        names = {member.experiment for run in self.runs for member in run.trained_runs}
-        vocabularies = {self.catalog.experiment(name).vocabulary for name in names}
-        return any(self.catalog.vocabulary(name).lowercase for name in vocabularies)
+        return any(map(self.catalog.is_lowercased, self.rows))
 
     def style(self, experiment: str) -> dict[str, Any]:
         """Return a row's color, dashes, marker and label, the same in every figure of a table."""
@@ -150,6 +148,8 @@ def draw(name: str, drawing: Drawing) -> Picture:
     with matplotlib.rc_context(STYLE):
         if of_trainings and not drawing.single_runs:
             picture = nothing("No row of this table is a single model.")
+        elif not figure.is_drawn_for(drawing.table, drawing.catalog):
+            picture = nothing("No row of this table has what this figure shows.")
         else:
             picture = figure.function()(drawing)
         finish(picture, small_print(picture, drawing))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from nmt.configuration import ByteNet, Catalog, Model, SelfAttention, Table, Transformer
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -16,27 +18,34 @@ class Figure:
     draw: module:function, which returns a Picture of a Drawing.
     scope: what it is drawn for: each table, the reproduction (the rows of its first table), or a
       request.
-    section: the part of the page where it stands, after those of AIAYN.
-    needs: the files that runs must have ("scores.json" is of the table's split), or "tokens", those
-      of the rows' vocabularies in training.
-    caption: what is to be seen, in its first sentence for those who do not see it.
+    section: the part of the page where it stands.
+    needs: the files that runs must have ("scores.json" is of the table's split).
+    alt: what is drawn, for those who do not see it. caption: what is to be known.
+    suits: whether a table and the models of its rows have what it shows.
     """
 
     draw: str
     scope: Literal["table", "reproduction", "request"]
-    section: Literal["Model", "Training", "Results", "Attention"]
+    section: Literal["Results", "Attention", "Training", "Model"]
     needs: tuple[str, ...]
+    alt: str
     caption: str
+    suits: Callable[[Table, list[Model]], bool] = lambda table, models: True
 
-    @property
-    def alt(self) -> str:
-        """The first sentence of the caption."""
-        return self.caption.partition(". ")[0]
+    def is_drawn_for(self, table: Table, catalog: Catalog) -> bool:
+        """Return whether a table has what the figure shows."""
+        single = [row for row in table.experiments if row not in catalog.ensembles]
+        return self.suits(table, [catalog.experiment(row).model for row in single])
 
     def function(self) -> Callable[..., Any]:
         """Return the function that draws it."""
         module, _, name = self.draw.partition(":")
         return getattr(import_module(f"nmt.paper.{module}"), name)
+
+
+def attends(model: Model) -> bool:
+    """Return whether a model's translation attends to the source."""
+    return not isinstance(model, ByteNet) and getattr(model, "attention", "") != "none"
 
 
 SCORED = ("training.json", "metrics.jsonl", "scores.json")
@@ -47,6 +56,8 @@ FIGURES = {
         scope="reproduction",
         section="Model",
         needs=(),
+        alt="Stripes of sinusoids, dot products that fall with distance, and ALiBi's lines",
+        suits=lambda table, models: any(isinstance(model, SelfAttention) for model in models),
         caption=(
             "Positions: sinusoids, products of two positions by distance, and ALiBi. Sinusoids"
             " (AIAYN section 3.5) have the first Transformer's width; products, of sinusoids and of"
@@ -54,35 +65,20 @@ FIGURES = {
             " ALiBi (Press et al. 2022) lowers each head's scores."
         ),
     ),
-    "subword-lengths": Figure(
-        "lengths:subword_lengths",
-        scope="table",
-        section="Training",
-        needs=("training.json", "tokens"),
-        caption="Share of the training sentences by their number of subwords in each vocabulary.",
-    ),
-    "learning-rate": Figure(
-        "curves:learning_rate",
-        scope="table",
-        section="Training",
-        needs=("training.json", "metrics.jsonl"),
-        caption=(
-            "Learning rate by update, as recorded while training. AIAYN's is linear in the warm-up"
-            " and then falls with the inverse square root of the update (section 5.3). Rows that"
-            " used the same rate share a line."
-        ),
-    ),
     "learning-curves": Figure(
         "curves:learning_curves",
         scope="table",
         section="Training",
         needs=("training.json", "metrics.jsonl"),
+        alt="Panels with a curve for each row, from the first point to the last",
         caption=(
-            "Training loss, dev perplexity and dev BLEU against updates, target tokens,"
-            " device-seconds and FLOPs. Loss: mean negative log-likelihood of a subword since the"
-            " last point, in nats, with dropout and without label smoothing; BLEU: of greedy"
+            "Training loss, dev perplexity, dev BLEU and learning rate against updates, target"
+            " tokens, device-seconds and FLOPs. Loss: mean negative log-likelihood of a subword"
+            " since the last point, in nats, with dropout, without label smoothing; BLEU: of greedy"
             " translations; several seeds are their mean in a band of one standard deviation. These"
             " are the models while they train; the tables have the average of the last checkpoints."
+            " Updates differ as each row has as many as its configuration gives it, in the demo"
+            " so many that all take about equal time, or fewer where its dev loss stopped falling."
         ),
     ),
     "gradient-norms": Figure(
@@ -90,6 +86,7 @@ FIGURES = {
         scope="table",
         section="Training",
         needs=("training.json", "metrics.jsonl", "gradients.json"),
+        alt="Three panels with a curve for each row, on a logarithmic scale",
         caption=(
             "Gradient norms by layer, of a new model and of the averaged one, and of all parameters"
             " by update, before clipping. Before training those of Post-LN are largest in the last"
@@ -102,6 +99,7 @@ FIGURES = {
         scope="table",
         section="Training",
         needs=("training.json", "metrics.jsonl"),
+        alt="A bar for each row, in target tokens a second",
         caption="Target tokens for each second of training on one device, validation included.",
     ),
     "bleu-by-length": Figure(
@@ -109,6 +107,7 @@ FIGURES = {
         scope="table",
         section="Results",
         needs=("training.json", "scores.json"),
+        alt="A curve for each row, from the shortest sources to the longest",
         caption=(
             "BLEU by source length in words. The number of sentences stands under each range;"
             " ranges of fewer than 10 sentences are left out: their BLEU says nothing."
@@ -119,27 +118,32 @@ FIGURES = {
         scope="table",
         section="Results",
         needs=SCORED,
+        alt="A point for each row, its score upward and a cost to the right, a panel for each cost",
         caption=(
-            "The table's first score of translations against the device-hours and the FLOPs of"
-            " training. Device-hours include validation; FLOPs are 6 N D plus the products of"
-            " attention."
+            "The table's first score of translations against device-hours, FLOPs and parameters."
+            " Device-hours include validation; FLOPs are 6 N D plus the products of attention; a"
+            " tied matrix counts once."
         ),
     ),
-    "parameters": Figure(
-        "costs:parameters",
+    "differences": Figure(
+        "variations:differences",
         scope="table",
         section="Results",
         needs=SCORED,
+        alt="A point for each row, our difference to the base upward and the paper's to the right",
         caption=(
-            "The table's first score of translations against the number of parameters, a tied"
-            " matrix counted once."
+            "What each variation changes, here and in the paper: differences to the base of either,"
+            " a point for each row, r Pearson's correlation over them. Signs are counted where the"
+            " paper's number changes."
         ),
+        suits=lambda table, models: bool(table.counterparts),
     ),
     "search": Figure(
         "searches:search",
         scope="request",
         section="Results",
         needs=("training.json", "dev.sweep.json"),
+        alt="Curves of BLEU over the beam and over the length penalty, one for each row",
         caption=(
             "BLEU of the dev set against the beam and against the exponent of the length penalty."
             " The other one is the row's own."
@@ -150,44 +154,40 @@ FIGURES = {
         scope="reproduction",
         section="Attention",
         needs=("training.json", "attention.json"),
+        alt="Lines between two copies of the source, a panel for each head",
         caption=(
             "Self-attention of the encoder, the heads of its last layer but one, as AIAYN draws it"
             " in figures 3 to 5. Lines go from the subword that looks, above, to those it looks at,"
             " below; the wider and darker, the larger the weight."
         ),
+        suits=lambda table, models: any(isinstance(model, Transformer) for model in models),
     ),
     "decoder-self-attention": Figure(
         "heads:decoder_self_attention",
         scope="reproduction",
         section="Attention",
         needs=("training.json", "attention.json"),
+        alt="Lines between two copies of the translation, a panel for each head",
         caption=(
             "Self-attention of the decoder among the subwords that it reads while it translates,"
             " the heads of its last layer but one. Lines go from the subword that looks, above, to"
             " those it looks at, below."
         ),
+        suits=lambda table, models: any(isinstance(model, Transformer) for model in models),
     ),
     "attention": Figure(
         "heatmaps:attention",
         scope="reproduction",
         section="Attention",
         needs=("training.json", "attention.json"),
+        alt="A map for each model, darkest where a subword of the translation looks",
         caption=(
             "Attention from the subwords of each model's translation (rows, at most 40) to those of"
             " the source (columns). A row of weights sums to 1, and belongs to the step that"
-            " writes its subword; of a Transformer it is the mean over the heads of the decoder's"
-            " last layer. An underscore marks where a word begins."
+            " writes its subword (Bahdanau et al. 2015, figure 3); of a Transformer it is the mean"
+            " over the heads of the decoder's last layer. An underscore begins a word."
         ),
-    ),
-    "alignment": Figure(
-        "heatmaps:alignment",
-        scope="reproduction",
-        section="Attention",
-        needs=("training.json", "attention.json"),
-        caption=(
-            "Alignment of the RNN with attention, its translation (rows) with the source (columns),"
-            " as Bahdanau et al. 2015 draw theirs in figure 3. White is a weight of 1."
-        ),
+        suits=lambda table, models: any(map(attends, models)),
     ),
 }
 

@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,8 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from nmt.configuration import RNNSearch
-from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
 from nmt.paper.results import Run
 
 CROSS = "cross-attention"
@@ -58,33 +56,12 @@ def recorded(run: Run) -> Recorded:
 
 
 def attention(drawing: Drawing) -> Picture:
-    """Draw each row's attention from each subword of its own translation to the source.
+    """Draw the attention from the subwords of each row's translation to those of the source.
 
-    Runs are the first of each row; rows without attention have no panel.
+    Runs are the first of each row; those without attention have no panel. Of several heads in the
+    last layer it is the mean.
     """
-    return draw_maps(drawing, drawing.first_runs, PAGE, "Blues")
-
-
-def alignment(drawing: Drawing) -> Picture:
-    """Draw the alignment of the table's RNN with attention, as Bahdanau et al. 2015 draw theirs.
-
-    White is a weight of 1.
-    """
-    runs = [
-        run
-        for run in drawing.first_runs
-        if isinstance(model := drawing.catalog.experiment(run.experiment).model, RNNSearch)
-        and model.attention != "none"
-    ]
-    return draw_maps(drawing, runs[:1], COLUMN, "gray")
-
-
-def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) -> Picture:
-    """Draw a panel for each run that has attention: the mean of the heads of the last layer.
-
-    Rows are the subwords of its translation, columns those of the source.
-    """
-    sentences = {run: recorded(run) for run in runs}
+    sentences = {run: recorded(run) for run in drawing.first_runs}
     sentences = {run: values for run, values in sentences.items() if CROSS in values.maps}
     if not sentences:
         return nothing("No row of this table has such attention.")
@@ -92,8 +69,8 @@ def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) 
     rows = math.ceil(len(sentences) / columns)
     longest = max(len(values.source) for values in sentences.values())
     highest = max(len(values.target[:MOST_SUBWORDS]) for values in sentences.values())
-    cell = min(0.3, 0.7 * width / columns / longest)  # inches
-    figure = new_figure(width, rows * (LABEL_HEIGHT + cell * highest))
+    cell = min(0.3, 0.7 * PAGE / columns / longest)  # inches
+    figure = new_figure(PAGE, rows * (LABEL_HEIGHT + cell * highest))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     cells = []
     for axes, (run, values) in zip(grid, sentences.items(), strict=False):
@@ -102,8 +79,8 @@ def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) 
         if len(heads) > 1:
             title += f", {layer}: mean of {len(heads)} heads"
         weights = heads.mean(0)[:MOST_SUBWORDS]  # (T, S)
-        image = draw_panel(axes, weights, values, colors, cell)
-        axes.set_title(textwrap.fill(title, int(TITLE_LETTERS * width / columns)))
+        image = draw_panel(axes, weights, values, cell)
+        axes.set_title(textwrap.fill(title, int(TITLE_LETTERS * PAGE / columns)))
         for (target, source), weight in np.ndenumerate(weights):
             words = (values.target[target], source, values.source[source])
             cells.append((title, target, *words, weight))
@@ -115,11 +92,9 @@ def draw_maps(drawing: Drawing, runs: Sequence[Run], width: float, colors: str) 
     return Picture(figure, pd.DataFrame(cells, columns=names), shown, tuple(sentences))
 
 
-def draw_panel(
-    axes: Axes, weights: np.ndarray, values: Recorded, colors: str, cell: float
-) -> AxesImage:
+def draw_panel(axes: Axes, weights: np.ndarray, values: Recorded, cell: float) -> AxesImage:
     """Draw a panel with its subwords; a cell is that many inches high and wide."""
-    image = heat_map(axes, weights, colors, (0, 1), aspect="equal")
+    image = heat_map(axes, weights, "Blues", (0, 1), aspect="equal")
     font_size = min(6.5, cell * 72 * 0.85)
     axes.xaxis.tick_top()
     axes.set_xticks(range(len(values.source)), values.source, rotation=90, size=font_size)

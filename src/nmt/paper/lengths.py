@@ -1,21 +1,9 @@
-"""The figures of sentence length: BLEU by the source's, and the subwords of training sentences."""
+"""The figure of BLEU by the source's length."""
 
-import numpy as np
 import pandas as pd
 
-from nmt.data.tokens import sentence_lengths
 from nmt.paper.costs import ROWS_OF_A_COLUMN
-from nmt.paper.drawing import (
-    COLORS,
-    COLUMN,
-    DASHES,
-    PAGE,
-    Drawing,
-    Picture,
-    new_figure,
-    nothing,
-)
-from nmt.paper.results import corpus_folder
+from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
 
 # Error bars of rows stand side by side, by this share of the distance between two buckets.
 OFFSET = 0.05
@@ -70,35 +58,3 @@ def bucket_label(bucket: dict) -> str:
     low, high = bucket["from"], bucket["to"]
     lengths = f"{low}+" if high is None else f"{low}–{high - 1}"
     return f"{lengths}\n({bucket['sentences']})"
-
-
-def subword_lengths(drawing: Drawing) -> Picture:
-    """Draw how many subwords the training sentences have in each vocabulary of the table."""
-    figure = new_figure(COLUMN, 1.9)
-    grid = figure.subplots(1, 2, sharex=True, sharey=True)
-    data = length_shares(drawing)
-    for number, (vocabulary, rows) in enumerate(data.groupby("vocabulary", sort=False)):
-        style = {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number % len(DASHES)]}
-        for axes, side in zip(grid, ("source", "target"), strict=True):
-            shares = rows[rows.side == side]
-            axes.plot(shares.subwords, 100 * shares.share, label=vocabulary, **style)
-    for axes, side in zip(grid, ("source", "target"), strict=True):
-        axes.set(title=side, xlabel="subwords of a sentence", xlim=(0, None), ylim=(0, None))
-    grid[0].set_ylabel("sentences (%)")
-    note = "The last point of a line is the longest sentence; ends of sentences are not counted."
-    return Picture(figure, data, "Training set", drawing.single_runs, note, grid[0])
-
-
-def length_shares(drawing: Drawing) -> pd.DataFrame:
-    """Return the share of sentences by number of subwords, for each vocabulary and side."""
-    names = dict.fromkeys(run.experiment for run in drawing.single_runs)
-    vocabularies = [drawing.catalog.experiment(name).vocabulary for name in names]
-    folder = corpus_folder(drawing.files, drawing.reproduction.corpus)
-    parts = []
-    for vocabulary in dict.fromkeys(vocabularies):
-        for side in ("source", "target"):
-            tokens = folder / vocabulary / "tokens" / "train"
-            counts = np.bincount(sentence_lengths(tokens, side))
-            part = {"subwords": np.arange(len(counts)), "share": counts / counts.sum()}
-            parts.append(pd.DataFrame({"vocabulary": vocabulary, "side": side, **part}))
-    return pd.concat(parts, ignore_index=True)

@@ -1,7 +1,7 @@
 """Tables as text: CSV for programs, Markdown and HTML for screens, LaTeX (booktabs) for papers."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from html import escape
 
@@ -23,7 +23,7 @@ LATEX_ESCAPES = str.maketrans(
     | {symbol: f"${symbol}$" for symbol in "|<>"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"±": r"$\pm$", "−": "$-$", "×": r"$\times$", "†": r"$\dagger$", "Δ": r"$\Delta$"}
-    | {"·": r"$\cdot$", "²": "$^2$", "–": "--"}
+    | {"↓": r"$\downarrow$", "·": r"$\cdot$", "²": "$^2$", "–": "--"}
     | {"[": "{[}"}  # not an option of the line break before it
 )
 
@@ -37,7 +37,6 @@ body {{ font: 14px/1.4 sans-serif; margin: 2em; color: #222; background: #fff; }
 table {{ border-collapse: collapse; margin-bottom: 1.5em; }}
 th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; white-space: nowrap; }}
 thead th {{ border-top: 2px solid; border-bottom: 1px solid; white-space: normal; }}
-tr:last-child td {{ border-bottom: 2px solid; }}
 th:first-child, td:first-child {{ text-align: left; }}
 li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
 </style>
@@ -88,17 +87,17 @@ def html(sheet: Sheet) -> str:
     return HTML_PAGE.format(title=escape(sheet.title), content=content)
 
 
-def html_tables(sheet: Sheet, anchors: dict[str, str] | None = None) -> list[str]:
+def html_tables(sheet: Sheet, linked: Collection[str] = ()) -> list[str]:
     """Return the parts in HTML.
 
-    anchors: where the cells of a row lead to, by the name of its experiment or ensemble.
+    linked: experiments and ensembles whose cells lead to the page's #row-NAME.
     """
     tables = []
     for part in sheet.parts:
         cells = part.map(with_bold, escaped=escape, bold="<strong>{}</strong>")
         for index, name in sheet.names.items():
-            if anchors and name in anchors and index in cells.index:
-                link = f'<a href="{anchors[name]}">{{}}</a>'.format
+            if name in linked and index in cells.index:
+                link = f'<a href="#row-{name}">{{}}</a>'.format
                 cells.loc[index] = [link(text) if text else "" for text in cells.loc[index]]
         tables.append(cells.to_html(index=False, escape=False, border=0))
     return tables

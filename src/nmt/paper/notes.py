@@ -32,10 +32,15 @@ def table_notes(
 def metric_notes(table: Table, rows: pd.DataFrame) -> list[str]:
     """Return how each metric was computed."""
     notes = []
+    columns = metric_columns(table, rows)
     for name in table.metrics:
         metric = METRICS[name]
         signature = rows[f"{name}_signature"].iloc[0]
         notes.append(f"{metric.label}: {metric.description} ({signature})")
+        if name not in columns:
+            notes[-1] += " Left out: rows that learn lower-cased text write no capitals."
+        elif columns[name] != name:
+            notes[-1] += f" The numbers are those of {METRICS[columns[name]].label}."
         if metric.published_as and rows[f"{name}_published"].notna().any():
             label = METRICS[metric.published_as].label
             notes.append(
@@ -43,6 +48,25 @@ def metric_notes(table: Table, rows: pd.DataFrame) -> list[str]:
                 " say how quotation marks were tokenized."
             )
     return notes
+
+
+def metric_columns(table: Table, rows: pd.DataFrame) -> dict[str, str]:
+    """Return in which metric's column each metric stands: its own, or one with equal numbers.
+
+    Those that count case have none where all rows learn lower-cased text.
+    """
+    ours = rows[rows.kind == "run"]
+    columns: dict[str, str] = {}
+    first_of: dict[tuple, str] = {}
+    for name in table.metrics:
+        metric = METRICS[name]
+        own = ours.filter(regex=f"^{name}(_sd|_may_be_best)?$")
+        key = (metric.scorer, own.to_csv(header=False, index=False, float_format="%.2f"))
+        if rows[f"{name}_published"].notna().any() or ours[name].isna().all():
+            columns[name] = name
+        elif not (metric.counts_case and ours.lowercased.all()):
+            columns[name] = first_of.setdefault(key, name)
+    return columns
 
 
 def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) -> list[str]:
@@ -127,6 +151,10 @@ def comparison_notes(table: Table, rows: pd.DataFrame, significance: dict) -> li
             " bootstrap resampling and approximate randomization over the sentences both say p <"
             f" {LEVEL} divided by the number of the other rows compared, against the best and for"
             " every pair of their seeds.",
+        ),
+        (
+            rows.filter(regex="^perplexity_may_be_best$").eq(True).any(axis=None),
+            "Bold perplexity: the lowest of the rows with one vocabulary; not tested.",
         ),
     ]
     return [note for is_needed, note in notes_where if is_needed]

@@ -6,7 +6,7 @@ import pandas as pd
 from nmt.configuration import SelfAttention
 from nmt.models.position_bias import alibi_slopes
 from nmt.models.positions import sinusoids
-from nmt.paper.drawing import COLORS, DASHES, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import COLORS, DASHES, PAGE, Drawing, Picture, new_figure
 from nmt.paper.heatmaps import heat_map
 
 POSITIONS = 100
@@ -22,8 +22,6 @@ def positional_encodings(drawing: Drawing) -> Picture:
     rows = drawing.catalog.experiments
     models = {name: rows[name].model for name in drawing.table.experiments if name in rows}
     widths = [(name, model) for name, model in models.items() if isinstance(model, SelfAttention)]
-    if not widths:
-        return nothing("No row of this table has self-attention.")
     name, model = widths[0]
     encodings = pd.DataFrame(sinusoids(POSITIONS, model.d_model).numpy())
     encodings.columns = [f"dimension {dimension}" for dimension in encodings]

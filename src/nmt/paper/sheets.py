@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from nmt.configuration import Catalog, Reproduction, lookup
+from nmt.configuration import Catalog, Experiment, Reproduction, lookup
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.paper.cells import format_numbers, result_parts, sources
@@ -38,6 +38,15 @@ def make_sheet(
     return Sheet(table.title, result_parts(rows, table), rows, notes, names)
 
 
+def experiments_of(reproduction: Reproduction, catalog: Catalog) -> list[Experiment]:
+    """Return the experiments that all rows rest on."""
+    return [
+        catalog.experiment(name)
+        for row in reproduction.experiments
+        for name, _ in catalog.trainings(row, [1])
+    ]
+
+
 def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> Sheet:
     """Return what each vocabulary's tokens hold: pairs, those dropped by reason, and tokens.
 
@@ -45,13 +54,9 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
     """
     corpus = catalog.corpus(reproduction.corpus)
     folder = corpus_folder(files, reproduction.corpus)
-    experiments = [
-        catalog.experiment(name)
-        for row in reproduction.experiments
-        for name, _ in catalog.trainings(row, [1])
-    ]
     rows = []
-    for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
+    vocabularies = [row.vocabulary for row in experiments_of(reproduction, catalog)]
+    for vocabulary in dict.fromkeys(vocabularies):
         for split in corpus.split_names:
             path = folder / vocabulary / "tokens" / split / "meta.json"
             if not path.exists():
@@ -119,7 +124,9 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) 
 COUNTS = ("source_tokens", "target_tokens", "source_unknown", "target_unknown")
 # The tables that every reproduction has, by the names of their files
 SHEETS: dict[str, Callable[[Reproduction, Catalog, RunFiles], Sheet]] = {
-    "complexity": lambda reproduction, catalog, files: complexity_sheet(),
+    "complexity": lambda reproduction, catalog, files: complexity_sheet(
+        [experiment.model for experiment in experiments_of(reproduction, catalog)]
+    ),
     "corpora": corpora_sheet,
     "search": search_sheet,
 }

@@ -27,12 +27,13 @@ def table_rows(
     with one seed), _published and _source for what a paper prints and where, _difference for ours
     minus the published. There is no difference of FLOPs: papers count them otherwise. Metrics that
     were compared have _interval, _p_bootstrap, _p_randomization and _may_be_best too, as in
-    Comparison. With several seeds the numbers of each are in _seed_1 and so on. A table with a base
-    has the settings of AIAYN's Table 3, and instead of differences to published numbers, which may
-    be those of a row's counterpart, _to_base and _published_to_base, those to the base's. Where the
-    base has several seeds, _may_be_chance tells whether ours is inside the 95% interval that their
-    standard deviation and Student's t give for the difference of two means over seeds. A row that
-    shares the base's training (`trained_as`; an ensemble has none) is compared seed by seed.
+    Comparison; of perplexity the lowest of each vocabulary may be best. With several seeds the
+    numbers of each are in _seed_1 and so on. A table with a base has the settings of AIAYN's Table
+    3, and instead of differences to published numbers, which may be those of a row's counterpart,
+    _to_base and _published_to_base, those to the base's. Where the base has several seeds,
+    _may_be_chance tells whether ours is inside the 95% interval that their standard deviation and
+    Student's t give for the difference of two means over seeds. A row that shares the base's
+    training (`trained_as`; an ensemble has none) is compared seed by seed.
 
     Rows that were not run are empty; `state` says that, or that a row is stale, not complete or of
     other seeds than one that shares its training. Raises UserError for scores of different
@@ -74,6 +75,7 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
             "trained_as": seeds.trained_as.first(),
             "runs": seeds.is_trained.sum(),
             "diverged": seeds.diverged.sum(),
+            "lowercased": {name: catalog.is_lowercased(name) for name in table.experiments},
         }
     )
     frames = [
@@ -98,6 +100,12 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
             f"other seeds than {first.title}, whose training it shares: compare them seed by seed,"
             " not their means"
         )
+    if "perplexity" in table.metrics:
+        # Only rows of one vocabulary can be compared, and ensembles have none.
+        vocabularies = [catalog.experiment(name).vocabulary for name in table.experiments]
+        groups = joined.groupby(vocabularies).perplexity
+        is_lowest = joined.perplexity == groups.transform("min")
+        joined["perplexity_may_be_best"] = is_lowest & (groups.transform("count") > 1)
     return joined
 
 

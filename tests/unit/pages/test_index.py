@@ -1,21 +1,36 @@
 """The page of a whole reproduction, of runs that are made up."""
 
+import json
 import re
+import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from nmt.configuration import Ensemble
-from nmt.files import write_json, write_text
-from nmt.pages.index import index_page
+from nmt.files import write_json, write_lines, write_text
+from nmt.pages.finding import finding, ranked
+from nmt.pages.index import pages
 from nmt.paper.drawing import Drawing, draw, save
 from nmt.paper.figures import file_name
-from nmt.paper.results import RunFiles
+from nmt.paper.results import RunFiles, find_runs
 from tests.support import paper_runs
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.files import ROOT
 from tests.support.paper_tables import publishing
 
 DRAWN = ("learning-curves", "bleu-by-length", "attention")
+# The best row is significantly better than all others, whichever it is.
+SIGNIFICANCE = {
+    "bleu": {
+        "signatures": [],
+        "systems": {
+            row: {"interval": 1.0, "p_bootstrap": 0.0, "p_randomization": 0.0, "may_be_best": False}
+            for row in paper_runs.reproduction().experiments
+        },
+    }
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +48,16 @@ def made(tmp_path_factory, root):
         stem = folder / "figures" / file_name(name, "systems")
         picture = draw(name, Drawing(chosen, catalog, chosen.tables["systems"], files))
         save(picture, stem.with_name(f"{stem.name}.pdf"), stem.with_name(f"{stem.name}.png"))
-    write_text(folder / "index.html", index_page(chosen, catalog, files, folder))
+        picture.data.to_csv(stem.with_name(f"{stem.name}.csv"), index=False)
+    write_json(folder / "tables" / "systems.significance.json", SIGNIFICANCE)
+    texts = {"en": "a b c d e f", "de": "A B C D E F"}
+    for language, text in texts.items():
+        write_lines(results / "corpora/demo/raw" / f"test.{language}", [text])
+    for row in chosen.experiments:
+        path = results / "runs/demo" / row / "seed-1" / "test.translations.txt"
+        write_lines(path, ["A B X D E F"])
+    for name, page in pages(chosen, catalog, files, folder).items():
+        write_text(folder / name, page)
     return folder
 
 
@@ -42,19 +66,88 @@ def test_a_number_leads_to_its_run(browser, made, width):
     with opened(browser, (made / "index.html").as_uri(), width) as page:
         target = page.locator("#results td a").first.get_attribute("href")
         page.locator("#results td a").first.click()
-        assert page.url.endswith(target)
-        text = page.locator(f"[id='{target[1:]}']").inner_text()
-        assert all(fact in text for fact in ("abcdef0123", "f" * 64, "made-up CPU", "Seed 2"))
+        page.wait_for_url(f"**{target}")
+        place = page.locator(f"[id='{target[1:]}']")
+        page.wait_for_function("document.querySelector(':target')?.getBoundingClientRect().y < 740")
+        text = place.inner_text()
+        scores = [run.read("test.scores.json")["bleu"]["score"] for run in made_runs(made)[:2]]
+        numbers = [f"{score:.2f}" for score in scores]
+        facts = ("abcdef0123", "f" * 64, "made-up CPU", "Seed 2", *numbers)
+        assert [fact for fact in facts if fact not in text] == []
 
 
-def test_sections_are_in_the_papers_order(made):
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_and_figures_fit_or_scroll(browser, made, width, scheme):
+    with opened(browser, (made / "index.html").as_uri(), width) as page:
+        page.emulate_media(color_scheme=scheme)
+        lightness = "(it) => getComputedStyle(it).{}.match(/\\d+/g).reduce((a, b) => a + +b, 0) / 3"
+        body = page.locator("body")
+        ink, paper = (body.evaluate(lightness.format(key)) for key in ("color", "backgroundColor"))
+        assert abs(ink - paper) > 150
+        assert (paper < ink) == (scheme == "dark")
+        for figure in page.locator("figure .scroll").all():
+            assert figure.bounding_box()["width"] <= width
+            assert figure.evaluate("(it) => getComputedStyle(it).overflowX") == "auto"
+
+
+def test_the_page_opens_with_who_won_and_an_example(made):
+    page = (made / "index.html").read_text(encoding="utf-8")
+    opening = page.partition("<h2>Results")[0]
+    titles = {"demo-rnnencdec": "RNN without attention", "demo-rnnsearch": "RNN with attention"}
+    titles["demo-transformer"] = "Transformer"
+    means = dict.fromkeys(titles, 0.0)
+    for run in made_runs(made):
+        means[run.experiment] += run.read("test.scores.json")["bleu"]["score"] / 2
+    best, second, _ = sorted(means, key=means.get, reverse=True)
+    difference = round(means[best], 2) - round(means[second], 2)
+    for part in (f"{titles[best]} is the best of 3", f"{means[best]:.2f} BLEU", "significant"):
+        assert part in opening
+    assert f"{difference:.2f} more than {titles[second]}" in opening
+    assert opening.count("A B X D E F</dd>") == 3
+    assert f"--model {made.parent / 'runs/demo' / best / 'seed-1/model'}" in opening
+    data = re.search('id="data">(.*?)</script>', (made / "explorer.html").read_text("utf-8"))[1]
+    assert json.loads(data)["best"] == titles[best]
+
+
+def test_mistakes_of_the_example_are_marked(browser, made):
+    with opened(browser, (made / "index.html").as_uri(), PHONE) as page:
+        assert page.locator("#example dd mark").all_inner_texts() == ["X"] * 3
+
+
+def made_runs(made):
+    files = RunFiles(made.parent / "runs")
+    rows = paper_runs.reproduction().experiments
+    catalog = paper_runs.repository_catalog(ROOT)
+    return find_runs(files, paper_runs.reproduction(), catalog, rows)
+
+
+def test_results_come_first_and_no_figure_comes_twice(made):
     page = (made / "index.html").read_text(encoding="utf-8")
     headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
-    assert headings == ["Model", "Training", "Results", "Attention", "On request", "Runs"]
+    sections = ["Results", "Attention", "Training", "Model", "On request", "Runs"]
+    assert headings == ["One sentence", *sections]
     figures = re.findall('<figure id="figure-(.*?)"', page)
-    assert figures == ["systems.learning-curves", "systems.bleu-by-length", "attention"]
+    assert figures == ["systems.bleu-by-length", "attention", "systems.learning-curves"]
     assert "100% made up" in page
     assert re.search(r'Training loss.*?Rows: <a href="#table-systems">', page, re.DOTALL)
+    assert "Convolutional" not in page  # no such family is here
+    alt = re.search('id="figure-systems.bleu.*?alt="(.*?)"', page, re.DOTALL)[1]
+    data = pd.read_csv(made / "figures/systems.bleu-by-length.csv")
+    line = data[data.experiment == "demo-transformer"].bleu
+    assert f"Transformer {line.iloc[0]:.3g} to {line.iloc[-1]:.3g}" in alt
+
+
+def test_what_cannot_be_told_is_not_claimed():
+    table = paper_runs.reproduction().tables["systems"]
+    numbers = {"kind": "run", "bleu_published": None}
+    rows = pd.DataFrame([{"title": "A", "bleu": 20.0}, {"title": "B", "bleu": 30.0}])
+    order = ranked(table, rows.assign(**numbers))
+    assert list(order.title) == ["B", "A"]
+    assert "not tested" in finding(table, order)
+    chance = order.assign(bleu_p_bootstrap=0.3, bleu_may_be_best=True)
+    assert "may be chance" in finding(table, chance)
+    assert finding(table, order[:1].assign(bleu_published=31.5)).startswith("B has 30.00")
 
 
 def test_every_row_of_ours_has_links_and_cited_ones_have_none(made):
@@ -73,7 +166,8 @@ def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
     systems = chosen.tables["systems"].model_copy(update={"experiments": ["both"]})
     chosen = chosen.model_copy(update={"tables": {"systems": systems}})
     write_text(tmp_path / "made-up" / "tables" / "systems.csv", "")
-    page = index_page(chosen, catalog, RunFiles(tmp_path / "runs"), tmp_path / "made-up")
+    files = RunFiles(tmp_path / "runs")
+    page = pages(chosen, catalog, files, tmp_path / "made-up")["index.html"]
     assert "Ensemble of demo-transformer 1, demo-rnnsearch 1" in page
     anchors = re.findall(r'id="row-([^"]+)"', page)
     assert anchors == ["both", "demo-transformer", "demo-rnnsearch"]
@@ -89,10 +183,12 @@ def test_every_address_of_a_file_is_right(made):
 def test_publish_writes_the_page(made, root, run_script):
     chosen = paper_runs.reproduction().model_dump(exclude={"mirror"})
     write_json(made.parent / "reproduction.json", chosen)
+    again = shutil.copytree(made, made.with_name("again"))
+    (again / "index.html").unlink()
     process = run_script(
         "publish",
         *("--reproduction", made.parent / "reproduction.json", "--runs", made.parent / "runs"),
-        *("--output", made / "again.html"),
+        *("--output", again),
     )
     assert process.returncode == 0, process.stderr
-    assert "100% made up" in (made / "again.html").read_text(encoding="utf-8")
+    assert "100% made up" in (again / "index.html").read_text(encoding="utf-8")

@@ -5,7 +5,8 @@ from sacrebleu.metrics import CHRF
 
 from nmt.errors import UserError
 from nmt.files import write_lines
-from nmt.pages.translations import translations_page
+from nmt.pages.translations import read_texts, translations_page
+from nmt.paper.results import RunFiles
 from tests.support import paper_runs
 from tests.support.browser import DESKTOP, PHONE, opened
 
@@ -15,17 +16,14 @@ BAD = ["A X C", "eins drei vier fünf", *["Spalte"] * 28]
 
 
 def make_page(folder, root, bad=BAD):
-    files = {"source": SOURCES, "reference": REFERENCES, "bad": bad, "good": REFERENCES}
-    for name, lines in files.items():
-        write_lines(folder / name, lines)
-    return translations_page(
-        "systems",
-        paper_runs.reproduction(),
-        paper_runs.repository_catalog(root),
-        {"demo-rnnsearch": folder / "bad", "demo-transformer": folder / "good"},
-        folder / "source",
-        folder / "reference",
-    )
+    chosen, catalog = paper_runs.reproduction(), paper_runs.repository_catalog(root)
+    rows = dict(zip(chosen.experiments, (bad, REFERENCES, REFERENCES), strict=True))
+    for name, lines in {"en": SOURCES, "de": REFERENCES}.items():
+        write_lines(folder / f"corpora/demo/raw/test.{name}", lines)
+    for row, lines in rows.items():
+        write_lines(folder / f"runs/demo/{row}/seed-1/test.translations.txt", lines)
+    texts = read_texts("systems", chosen, catalog, RunFiles(folder / "runs"))
+    return translations_page("systems", chosen, catalog, texts)
 
 
 @pytest.fixture(scope="module")
@@ -65,5 +63,5 @@ def test_the_page_holds_every_line_and_no_text_ends_its_script(tmp_path, root):
 
 
 def test_files_that_are_not_parallel_are_refused(tmp_path, root):
-    with pytest.raises(UserError, match="bad"):
+    with pytest.raises(UserError, match="demo-rnnencdec"):
         make_page(tmp_path, root, BAD[:-1])

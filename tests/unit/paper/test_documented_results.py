@@ -55,6 +55,6 @@ def rows(text: str) -> list[dict[str, str]]:
     found = []
     for block in text.split("\n\n"):
         lines = [line.strip("|").split("|") for line in block.splitlines() if line.startswith("|")]
-        header, *cells = [[cell.strip(" *") for cell in line] for line in lines] or [[]]
+        header, *cells = [[cell.strip(" *↓") for cell in line] for line in lines] or [[]]
         found += [dict(zip(header, row, strict=False)) for row in cells[1:]]
     return found

@@ -128,12 +128,45 @@ def test_scores_of_different_numbers_of_sentences_show(made):
     assert "Split: test (250, 99 sentences)" in markdown(table((folder, reproduction, catalog)))
 
 
+def test_the_lowest_perplexity_of_a_vocabulary_is_bold(tmp_path, root):
+    rows = ["multi30k-small-transformer", "multi30k-small-rnnsearch"]
+    rows += ["multi30k-small-bytenet-characters"]
+    dev = Table(title="Dev", experiments=rows, split="dev", metrics=["perplexity"])
+    reproduction = paper_runs.reproduction((1,), "multi30k-en-de", dev=dev)
+    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
+    for row, perplexity in zip(rows, (5.0, 6.0, 2.0), strict=True):
+        path = tmp_path / "runs/multi30k-en-de" / row / "seed-1/dev.perplexity.json"
+        write_json(path, read_json(path) | {"perplexity": perplexity})
+    text = markdown(table((tmp_path, reproduction, catalog), "dev"))
+    assert [row[1] for row in part(text, 0)] == ["perplexity ↓", "**5.00**", "6.00", "2.00"]
+
+
+def test_equal_columns_are_one_and_no_case_counts_without_capitals(tmp_path, root):
+    rows = ["transformer-tiny", "transformer-tiny-raw"]
+    metrics = ["lowercased_tokenized_bleu", "chrf", "bleu", "tokenized_bleu", "ter"]
+
+    def printed(experiments, metrics=metrics):
+        dev = Table(title="Dev", experiments=experiments, split="dev", metrics=metrics)
+        reproduction = paper_runs.reproduction((1,), "multi30k-en-de", dev=dev)
+        folder = tmp_path / "-".join([*experiments, *metrics])
+        catalog = paper_runs.make_runs(folder, root, reproduction)
+        return markdown(table((folder, reproduction, catalog), "dev"))
+
+    text = printed(rows[:1])
+    lowercased = ["BLEU (lower-cased, tokenized)", "chrF", "TER ↓"]
+    assert part(text, 0)[0] == ["system", *lowercased, "seeds"]
+    assert text.count("write no capitals") == 2
+    header, tiny, raw = part(printed(rows, ["chrf", "bleu", "tokenized_bleu"]), 0)
+    assert header == ["system", "chrF", "BLEU (sacreBLEU)", "seeds"]
+    assert (tiny[2], bool(raw[2])) == ("", True)
+
+
 def test_every_seed_has_its_score_beside_the_mean(made):
     folder, reproduction, catalog = made()
     systems = table((folder, reproduction, catalog))
     seeds = part(markdown(systems), 3)
     bleu = "BLEU (sacreBLEU)"
-    assert seeds[0] == ["system", bleu, "seed 1", "seed 2", "TER", "seed 1", "seed 2"]
+    assert seeds[0] == ["system", bleu, "seed 1", "seed 2", "TER ↓", "seed 1", "seed 2"]
     row = systems.data.set_index("experiment").loc["demo-transformer"]
     scores = [
         read_json(

@@ -30,7 +30,7 @@ def test_variations_have_blanks_where_a_setting_is_the_base(tmp_path, root):
     header, *rows = part(markdown(variations(tmp_path, root)), 0)
     settings = ["N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "updates"]
     assert header[1:10] == settings
-    assert header[10:] == ["perplexity", "BLEU (tokenized)", "parameters (millions)", "seeds"]
+    assert header[10:] == ["perplexity ↓", "BLEU (tokenized)", "parameters (millions)", "seeds"]
     assert [row[1:10] for row in rows] == [
         ["6", "512", "2048", "8", "64", "64", "0.1", "0.1", "100,000"],
         ["", "", "", "1", "512", "512", "", "", ""],
@@ -50,7 +50,7 @@ def test_variations_differ_from_the_base_by_so_much_here_and_in_the_paper(tmp_pa
     assert rows.tokenized_bleu_published_to_base["width-256"] == pytest.approx(24.5 - 25.8)
     assert rows.parameters_millions_published_to_base["width-256"] == 28 - 65
     header, base, heads, *_ = part(markdown(variation), 1)
-    assert header[1:5] == ["perplexity", "Δ base", "published", "Δ base, published"]
+    assert header[1:5] == ["perplexity ↓", "Δ base", "published", "Δ base, published"]
     assert base[2] == base[4] == ""
     assert heads[3:5] == ["5.29 [1]", "+0.37"]
 

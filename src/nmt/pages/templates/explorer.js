@@ -1,10 +1,12 @@
 "use strict";
 
-const MODELS = JSON.parse(document.getElementById("data").textContent);
+const { models: MODELS, best: BEST } = JSON.parse(document.getElementById("data").textContent);
+const PLACE = ["model", "sentence", "kind", "layer"]; // as the address has it, with the heads
 const SCALE = 1000; // of recorded weights
 const LEAST = 0.1; // of lines where no word is pointed at
 const SVG = "http://www.w3.org/2000/svg";
 const heads = new Set(); // all where it is empty
+let asked = new Map(); // of the place, what is still to be chosen
 const get = (id) => document.getElementById(id);
 
 function element(tag, text, attributes = {}) {
@@ -16,7 +18,8 @@ function element(tag, text, attributes = {}) {
 
 /* ▁ begins a word in sentencepiece's subwords. */
 const shown = (piece) => piece.replaceAll("▁", "_");
-const current = () => MODELS[get("model").value].sentences[get("sentence").value];
+const model = () => MODELS.find(({ title }) => title === get("model").value);
+const current = () => model().sentences[get("sentence").value];
 const layers = () => current().maps[get("kind").value];
 const layer = () => layers()[get("layer").value];
 const isOfEncoder = () => get("kind").value.startsWith("encoder");
@@ -24,31 +27,37 @@ const queries = () => (isOfEncoder() ? current().source : current().target);
 const keys = () =>
   get("kind").value.startsWith("decoder") ? current().inputs : current().source;
 
-/* The mean over the chosen heads, or over all where none is, [query][key], from 0 to 1. */
-function weights() {
-  const chosen = heads.size ? [...heads] : [...layer().keys()];
+/* The mean over heads, or over all where there is none, [query][key], from 0 to 1. */
+function weights(some = heads) {
+  const chosen = some.size ? [...some] : [...layer().keys()];
   return queries().map((_, query) =>
     keys().map((_, key) =>
       chosen.reduce((sum, head) => sum + layer()[head][query][key], 0) / chosen.length / SCALE));
 }
 
-/* Offer options, and keep what was chosen where it is among them. */
+/* Offer options, and keep what was chosen, or what the address says, where it is among them. */
 function fill(id, texts, values = texts) {
-  const before = get(id).value;
+  const before = asked.get(id) ?? get(id).value;
+  asked.delete(id);
   get(id).replaceChildren(...texts.map((text, index) =>
     element("option", text, { value: values[index] })));
   if (values.map(String).includes(before)) get(id).value = before;
+  return values.map(String).includes(before);
 }
 
 function chooseModel() {
-  const { sentences } = MODELS[get("model").value];
+  const { sentences } = model();
   get("chosen").hidden = sentences.length === 0;
   if (!sentences.length) return;
-  fill("sentence", sentences.map((item) => item.sentence), [...sentences.keys()]);
+  if (!fill("sentence", sentences.map((item) => item.sentence), [...sentences.keys()])) {
+    get("sentence").value = Math.max(0, sentences.findIndex((item) => item.reference));
+  }
   chooseSentence();
 }
 
 function chooseSentence() {
+  get("reference").hidden = !current().reference;
+  get("reference").lastElementChild.textContent = current().reference ?? "";
   get("translations").replaceChildren(...current().translations.map((item) =>
     element("li", `${item.text} (${item.score.toFixed(3)})`)));
   const kinds = Object.keys(current().maps);
@@ -56,12 +65,23 @@ function chooseSentence() {
   get("attention").hidden = kinds.length === 0;
   fill("kind", kinds);
   if (kinds.length) chooseKind();
+  else rememberPlace();
 }
 
 function chooseKind() {
-  fill("layer", Object.keys(layers()));
+  if (!fill("layer", Object.keys(layers()))) get("layer").selectedIndex = get("layer").length - 1;
   heads.clear();
+  for (const head of (asked.get("heads") ?? "").split(" ").filter((it) => layer()[it - 1])) {
+    heads.add(head - 1);
+  }
+  asked.delete("heads");
   draw();
+}
+
+function rememberPlace() {
+  const place = new URLSearchParams(PLACE.map((id) => [id, get(id).value]));
+  if (heads.size) place.set("heads", [...heads].map((head) => head + 1).join(" "));
+  history.replaceState(null, "", `#${place}`);
 }
 
 function draw() {
@@ -70,6 +90,7 @@ function draw() {
     const pressed = head === "All heads" ? !heads.size : heads.has(head);
     const text = head === "All heads" ? head : `Head ${head + 1}`;
     const button = element("button", text, { type: "button", "aria-pressed": pressed });
+    button.prepend(smallMap(weights(head === "All heads" ? new Set() : new Set([head]))));
     button.onclick = () => {
       if (head === "All heads") heads.clear();
       else if (!heads.delete(head)) heads.add(head);
@@ -84,10 +105,24 @@ function draw() {
   const header = keys().map((piece) => element("th", shown(piece)));
   get("map").replaceChildren(row([element("td", ""), ...header]), ...table.map((line, query) =>
     row([element("th", shown(queries()[query])), ...line.map((weight, key) => element("td", "", {
-      style: `background: rgba(8, 48, 107, ${Math.sqrt(weight)})`,
+      style: `--share: ${100 * Math.sqrt(weight)}%`,
       title: `${shown(queries()[query])} → ${shown(keys()[key])}: ${weight.toFixed(3)}`,
     }))])));
   highlight(table);
+  rememberPlace();
+}
+
+/* A pixel for each weight. */
+function smallMap(table) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [keys().length, queries().length];
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--blue");
+  table.forEach((line, query) => line.forEach((weight, key) => {
+    pen.globalAlpha = Math.sqrt(weight);
+    pen.fillRect(key, query, 1, 1);
+  }));
+  return canvas;
 }
 
 function row(cells) {
@@ -154,13 +189,22 @@ get("translate")?.addEventListener("submit", async (event) => {
     get("problem").textContent = answer.error;
     return;
   }
-  MODELS[0].sentences.push(answer);
+  asked = new Map([["sentence", String(MODELS[0].sentences.push(answer) - 1)]]);
   chooseModel();
-  get("sentence").value = MODELS[0].sentences.length - 1;
-  chooseSentence();
 });
 
-fill("model", MODELS.map((model) => model.title), [...MODELS.keys()]);
-const attends = (model) => model.sentences.some((item) => Object.keys(item.maps).length);
-get("model").value = Math.max(0, MODELS.findIndex(attends));
-chooseModel();
+/* Opens where the address says, or on the best model. */
+function open() {
+  asked = new Map(new URLSearchParams(location.hash.slice(1)));
+  const attending = MODELS.filter((item) => item.sentences.some((it) => Object.keys(it.maps).length));
+  const best = attending.find(({ title }) => title === BEST) ?? attending[0] ?? MODELS[0];
+  const titles = MODELS.map(({ title }) => title);
+  if (!titles.includes(asked.get("model"))) asked.set("model", best.title);
+  fill("model", titles);
+  chooseModel();
+}
+
+addEventListener("hashchange", open);
+matchMedia("(prefers-color-scheme: dark)").onchange = open;
+open();
+if (get("text") && MODELS[0].sentences.length) get("text").value = current().sentence;

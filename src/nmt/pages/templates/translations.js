@@ -3,34 +3,8 @@
 const { sources, references, systems } = JSON.parse(document.getElementById("data").textContent);
 const PAGE = 20;
 const get = (id) => document.getElementById(id);
-const words = (text) => text.split(" ").filter(Boolean);
 let chosen = [];
 let start = 0;
-
-function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-/* For each word of a text, whether it is in its longest common subsequence with another. */
-function common(a, b) {
-  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      table[i][j] =
-        a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
-    }
-  }
-  const kept = a.map(() => false);
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i] === b[j]) { kept[i++] = true; j++; }
-    else if (table[i + 1][j] >= table[i][j + 1]) i++;
-    else j++;
-  }
-  return kept;
-}
 
 function difference(number) {
   const score = (id) => systems[get(id).value].scores[number];
@@ -70,11 +44,8 @@ function item(number) {
   list.append(element("dt", "Source"), element("dd", sources[number], { lang: LANGUAGES[0] }),
     element("dt", "Reference"), element("dd", references[number], { lang: LANGUAGES[1] }));
   for (const { title, translations, scores } of systems) {
-    const tokens = words(translations[number]);
-    const kept = common(tokens, words(references[number]));
     const cell = element("dd", "", { lang: LANGUAGES[1] });
-    cell.append(...tokens.flatMap((token, index) =>
-      [kept[index] ? token : element("mark", token), " "]));
+    cell.append(...marked(translations[number], references[number]));
     list.append(element("dt", `${title} ${scores[number].toFixed(1)}`), cell);
   }
   const line = document.createElement("li");
