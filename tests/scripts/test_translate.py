@@ -79,7 +79,7 @@ def test_a_line_is_cut_at_four_times_the_longest_of_training(models, tmp_path, r
     source.write_text("a dog .\n" + "dog " * 20_000 + "\ntwo dogs .\n")
     process = run_script("translate", f"--model={short}", f"--input={source}")
     assert process.stdout.count("\n") == 3
-    assert process.stderr.startswith("source line 2: too long")
+    assert "source line 2: too long" in process.stderr
 
 
 def test_a_line_is_no_longer_than_learned_positions(tmp_path):

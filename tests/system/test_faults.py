@@ -122,7 +122,7 @@ def test_a_sentence_that_a_shell_would_run_is_one_argument(tmp_path):
     process = dry_run(copy, "--printshellcmds")
     assert process.returncode == 0, process.stdout
     commands = re.findall(
-        r"^Shell command: (python .*attend\.py .*)$", process.stdout, re.MULTILINE
+        r"^Shell command: (python .*attend\.py .*) 2>> .*$", process.stdout, re.MULTILINE
     )
     shell = "python() { printf '%s\\0' \"$@\"; }\n" + "\n".join(commands)
     arguments = subprocess.run(["bash", "-c", shell], cwd=copy, capture_output=True, text=True)

@@ -64,7 +64,7 @@ def test_another_number_of_processes_may_go_on(folder, root, run_script, tmp_pat
             os.kill(worker, number)
         process.send_signal(number)
         output, _ = process.communicate(timeout=LONGEST)
-    assert "run the same command to go on" in output
+    assert "the same command goes on" in output
     last = last_update(run)
     assert 20 <= last < 150
     assert run_script("train", *arguments(folder, run, device_tokens=500)).returncode == 0

@@ -100,13 +100,15 @@ class SubwordPair:
             sums = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError as error:
             raise UserError(f"{error.filename} is not there: {remedy}.") from None
+        loaded = []
         for name, model in zip(SUBWORD_FILES, models, strict=True):
             if f"{hashlib.sha256(model).hexdigest()}  {name}" not in sums:
                 raise UserError(f"{folder / name} is damaged, as {CHECKSUMS} tells: {remedy}.")
-        try:
-            source, target = map(segmenter, models)
-        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{folder} has no vocabularies of subwords: {remedy}.") from None
+            try:
+                loaded.append(segmenter(model))
+            except (RuntimeError, ValueError, KeyError, TypeError, AttributeError):
+                raise UserError(f"{folder / name} has no subwords: {remedy}.") from None
+        source, target = loaded
         return cls(source, source if target.checksum == source.checksum else target)
 
 
