@@ -6,7 +6,6 @@ less one are measured, so that starting, ending and the first updates do not cou
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,13 +65,10 @@ def run_this(args: argparse.Namespace, row: Row, epochs: int, folder: Path) -> f
     """Return the seconds of train.py, which looks at the dev set once, at the end."""
     batches = Batches.for_training(row.tokens(), row.experiment.training, seed=1)
     updates = epochs * len(batches.epoch(1))
-    catalog = shutil.copytree(args.catalog, folder / f"catalog-{epochs}")
-    keys = f"updates: {updates}, interval: {updates}, bleu_interval: 0, average: 1"
-    entry = f"experiments: {{benchmark: {{base: {row.name}, {keys}}}}}"
-    write_lines(catalog / "experiments" / "benchmark.yaml", [entry])
+    keys = f"average-1+bleu_interval-0+interval-{updates}+updates-{updates}"
     options = {
-        "catalog": catalog,
-        "experiment": "benchmark",
+        "catalog": args.catalog.resolve(),
+        "experiment": f"{row.name}+{keys}",
         "corpus": row.corpus,
         "tokens": row.folder / "tokens" / "train",
         "dev-tokens": row.folder / "tokens" / "dev",

@@ -21,26 +21,22 @@ MEAN_WORDS, SIGMA = 22, 0.6  # of newstest2014: near a log-normal distribution
 TYPES = 1_000_000  # different words
 PAIRS_AT_A_TIME = 50_000
 SYLLABLES = [consonant + vowel for vowel in "aeiou" for consonant in "bdfghklmnprstvwz"]
-# A catalog and a reproduction, the least that Snakemake takes
-FILES = {
-    "corpora.yaml": """
-made:
-  {title: Made, source: en, target: de, license: none, splits: {
-    train: [{source: FOLDER/train-PAIRS.en, target: FOLDER/train-PAIRS.de}],
-    dev: [{source: FOLDER/dev-1000.en, target: FOLDER/dev-1000.de}]}}
-""",
-    "experiments/rows.yaml": """
+# The least that Snakemake takes
+CONFIGURATION = """
+name: made
+title: Made
+corpus: made
+seeds: [1]
+attention: ba .
+tables: {made: {title: Made, experiments: [made], split: dev, metrics: [bleu]}}
+corpora:
+  made:
+    {title: Made, source: en, target: de, license: none, splits: {
+      train: [{source: FOLDER/train-PAIRS.en, target: FOLDER/train-PAIRS.de}],
+      dev: [{source: FOLDER/dev-1000.en, target: FOLDER/dev-1000.de}]}}
 vocabularies: {made: {size: SIZE}}
-experiments:
-  tiny: {title: Tiny, vocabulary: made, family: transformer, layers: 1, d_model: 8, d_ff: 8,
-    heads: 1, dropout: 0.1, batch_tokens: 9999, updates: 1, warmup: 1, interval: 1}
-""",
-    "published.yaml": "[]",
-    "made.yaml": """
-{name: made, title: Made, corpus: made, catalog: FOLDER, seeds: [1], attention: ba .,
-  tables: {made: {title: Made, experiments: [tiny], split: dev, metrics: [bleu]}}}
-""",
-}
+experiments: {made: {base: demo-transformer, title: Made, vocabulary: made}}
+"""
 
 
 def main(args: argparse.Namespace) -> None:
@@ -50,9 +46,8 @@ def main(args: argparse.Namespace) -> None:
     for split, count in {"train": args.pairs, "dev": 1000}.items():
         if not (folder / f"{split}-{count}.de").exists():
             write_pairs(folder, split, count)
-    for name, text in FILES.items():
-        text = text.replace("FOLDER", str(folder)).replace("PAIRS", str(args.pairs))
-        write_text(folder / name, text.replace("SIZE", str(args.vocabulary_size)))
+    text = CONFIGURATION.replace("FOLDER", str(folder)).replace("PAIRS", str(args.pairs))
+    write_text(folder / "made.yaml", text.replace("SIZE", str(args.vocabulary_size)))
     target = "results/corpora/made/made/tokens/train"
     words = [sys.executable, "-m", "snakemake", "--snakefile", REPOSITORY / "Snakefile"]
     words += ["--directory", folder, "--configfile", folder / "made.yaml"]

@@ -32,7 +32,7 @@ def row(catalog: Catalog, name: str) -> dict:
     number is to be compared with. difference %: in percent of the published number.
     """
     experiment = catalog.experiment(name)
-    vocabulary = catalog.vocabularies[experiment.vocabulary]
+    vocabulary = catalog.vocabulary(experiment.vocabulary)
     source_size = vocabulary.source_size
     counted = size(experiment.model, source_size or vocabulary.size, vocabulary.size)
     counts = {

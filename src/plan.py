@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> None:
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     set_threads(args.threads)
     device = choose_device(args.gpus)
-    file = args.catalog / "gpu-rates.yaml"
+    file = catalog.folder / "gpu-rates.yaml"
     gpus = read_yaml(file, dict) if file.exists() else {}
     lines = []
     for name, seeds in trainings(reproduction, catalog).items():

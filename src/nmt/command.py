@@ -41,8 +41,8 @@ def require(parser: argparse.ArgumentParser, metavar: str, **helps: str) -> None
 
 def add_catalog(parser: argparse.ArgumentParser) -> None:
     """Add --catalog."""
-    help = "corpora.yaml and experiments (default: %(default)s)"
-    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="FOLDER", help=help)
+    help = "a folder, or a configuration with entries of its own (default: %(default)s)"
+    parser.add_argument("--catalog", type=Path, default=Path("config"), metavar="PATH", help=help)
 
 
 def add_reproduction(parser: argparse.ArgumentParser) -> None:

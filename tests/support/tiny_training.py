@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import torch
 import yaml
 
-from nmt.configuration import Training, load_catalog
+from nmt.configuration import Training, load_catalog, read_yaml
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
@@ -27,6 +27,7 @@ from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
 from tests.support.files import ROOT
 from tests.support.tiny_subwords import write_subwords
+from tests.support.workflows import TINY
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
 
@@ -46,7 +47,15 @@ def made_once() -> TemporaryDirectory:
     """Return a folder with the unchanged catalog and its data, which lasts as long as Python."""
     temporary = TemporaryDirectory()
     folder = Path(temporary.name)
-    shutil.copytree(ROOT / "tests" / "workflow" / "tiny", folder / "catalog")
+    values = read_yaml(ROOT / TINY, dict)
+    experiments = {kind: values[kind] for kind in ("vocabularies", "experiments", "ensembles")}
+    (folder / "catalog" / "experiments").mkdir(parents=True)
+    for name, content in {
+        "corpora": values["corpora"],
+        "experiments/tiny": experiments,
+        "published": [],
+    }.items():
+        (folder / "catalog" / f"{name}.yaml").write_text(yaml.safe_dump(content))
     catalog = load_catalog(folder / "catalog")
     corpus = catalog.corpus("tiny")
     languages = list(corpus.languages.values())

@@ -6,6 +6,7 @@ import sys
 
 from tests.support import tiny_models, tiny_training
 from tests.support.files import ROOT
+from tests.support.workflows import TINY
 
 
 def table(name: str, *arguments: object) -> list[list[str]]:
@@ -28,9 +29,8 @@ def test_training_is_measured_beside_transformers(tmp_path):
     tokens = tmp_path / "tiny" / "tiny-bpe" / "tokens"
     tokens.mkdir(parents=True)
     (made / "tokens-train").rename(tokens / "train")
-    tiny = ROOT / "tests" / "workflow" / "tiny"
     lines = table(
-        *("training", "--catalog", tiny, "--reproduction", tiny / "reproduction.yaml"),
+        *("training", "--catalog", ROOT / TINY, "--reproduction", ROOT / TINY),
         *("--corpora", tmp_path, "--rows", "tiny-transformer", "--updates", 2),
         *("--peers", "transformers"),
     )

@@ -116,9 +116,8 @@ def test_a_sentence_that_a_shell_would_run_is_one_argument(tmp_path):
     text = reproduction.read_text()
     before = re.search("^attention: .*$", text, re.MULTILINE)[0]
     quoted = INJECTION.replace("'", "''")
-    reproduction.write_text(text.replace(before, f"attention: '{quoted}'"))
-    rows = copy / "tests" / "workflow" / "tiny" / "experiments" / "tiny.yaml"
-    rows.write_text(rows.read_text().replace("title: Ensemble", f"title: '{quoted}'"))
+    text = text.replace(before, f"attention: '{quoted}'")
+    reproduction.write_text(text.replace("title: Ensemble", f"title: '{quoted}'"))
     process = dry_run(copy, "--printshellcmds")
     assert process.returncode == 0, process.stdout
     commands = re.findall(

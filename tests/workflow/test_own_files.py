@@ -1,49 +1,84 @@
-"""The example of docs/extending.md in a copy of the repository: text and what follows from it."""
+"""Own text in a copy of the repository, both in folders with spaces, by quickstart.py."""
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
+from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
-from tests.support.workflows import copy_repository, dry_run, planned_jobs, snakemake
+from tests.support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
 
-MINE = "config/mine.yaml"
+MINE = "../my data/train.en-de.yaml"
 SPLITS = ("train", "dev", "test")
-EXTRACTED = {f"extract_text corpus=my-corpus, split={split}" for split in SPLITS}
+EXTRACTED = {f"extract_text corpus=train.en-de, split={split}" for split in SPLITS}
 RAW = [
-    f"results/corpora/my-corpus/raw/{split}.{language}"
+    f"results/corpora/train.en-de/raw/{split}.{language}"
     for split in SPLITS
     for language in ("en", "de")
 ]
 
 
+def quickstart(folder):
+    files = ["--source", "../my data/train.en", "--target", "../my data/train.de"]
+    return subprocess.run(
+        [sys.executable, "src/quickstart.py", *files],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
 @pytest.fixture(scope="module")
 def extracted(tmp_path_factory):
-    """A copy with the page's two files of YAML and text of 3,000 pairs, extracted."""
+    """A copy beside text of 3,000 pairs, which is extracted."""
     folder = copy_repository(tmp_path_factory.mktemp("own") / "a clone")
-    page = (folder / "docs" / "extending.md").read_text(encoding="utf-8")
-    entry, reproduction = (
-        re.search(rf"```yaml\n({start}:.*?)```", page, re.DOTALL)[1]
-        for start in ("my-corpus", "name")
-    )
-    with open(folder / "config" / "corpora.yaml", "a", encoding="utf-8") as file:
-        file.write(f"\n{entry}")
-    (folder / MINE).write_text(reproduction, encoding="utf-8")
     grammar = Grammar.load(folder / "config" / "grammar.yaml", "en", "de")
     pairs = generate(grammar, {"train": 3000}, 1)["train"]
-    (folder / "data").mkdir()
     for side, language in enumerate(("en", "de")):
-        text = "".join(f"{pair[side]}\n" for pair in pairs)
-        (folder / "data" / f"train.{language}").write_text(text, encoding="utf-8")
+        path = folder.parent / "my data" / f"train.{language}"
+        write_lines(path, (pair[side] for pair in pairs))
+    process = quickstart(folder)
+    assert process.returncode == 0, process.stderr
+    assert "--configfile '../my data/train.en-de.yaml'" in process.stderr
     process = snakemake(folder, *RAW, configuration=MINE)
     assert process.returncode == 0, process.stdout
     return folder
 
 
+def test_the_file_is_not_written_twice(extracted):
+    path = extracted / MINE
+    before = path.read_bytes()
+    assert quickstart(extracted).returncode == 1
+    assert path.read_bytes() == before
+
+
+def test_lines_that_are_no_pairs_write_nothing(extracted):
+    folder = extracted.parent / "my data"
+    (extracted / MINE).rename(folder / "away")
+    text = (folder / "train.de").read_bytes()
+    (folder / "train.de").write_bytes(text + b"one more\n")
+    process = quickstart(extracted)
+    (folder / "train.de").write_bytes(text)
+    assert process.returncode == 1
+    assert "has 3000 lines but" in process.stderr
+    assert not (extracted / MINE).exists()
+    (folder / "away").rename(extracted / MINE)
+
+
+def test_entries_stand_in_a_file(extracted):
+    entries = "vocabularies={other: {size: 500}}"
+    process = dry_run(extracted, "--config", entries, configuration="config/demo.yaml")
+    assert process.returncode == 1
+    assert "one file" in process.stdout
+
+
 def test_the_text_is_divided(extracted):
     counts = {path: (extracted / path).read_bytes().count(b"\n") for path in RAW}
-    assert list(counts.values()) == [1000] * 6
+    assert list(counts.values()) == [2700, 2700, 150, 150, 150, 150]
 
 
 def test_everything_follows_from_it(extracted):
@@ -58,7 +93,7 @@ def test_everything_follows_from_it(extracted):
 
 
 def test_an_edited_file_is_read_again(extracted):
-    path = extracted / "data" / "train.en"
+    path = extracted.parent / "my data" / "train.en"
     os.utime(path)
     assert planned_jobs(extracted, *RAW, configuration=MINE) == set()
     before = path.read_bytes()
@@ -71,20 +106,20 @@ def test_an_edited_file_is_read_again(extracted):
 
 
 def test_a_date_in_the_future_is_named_with_what_to_do(extracted):
-    path = extracted / "data" / "train.en"
+    path = extracted.parent / "my data" / "train.en"
     os.utime(path, (2**32, 2**32))
     try:
         process = dry_run(extracted, *RAW, configuration=MINE)
     finally:
         os.utime(path)
     assert process.returncode == 1
-    assert "touch data/train.en" in process.stdout
+    assert f"touch '{path}'" in process.stdout
 
 
 def test_what_is_held_out_can_be_changed(extracted):
-    path = extracted / "config" / "corpora.yaml"
+    path = extracted / MINE
     before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace("{dev: 1000, test: 1000}", "{dev: 1000, test: 900}"))
+    path.write_text(before.replace("test: 150}", "test: 140}"))
     try:
         assert planned_jobs(extracted, *RAW, configuration=MINE) == EXTRACTED
     finally:
@@ -92,7 +127,7 @@ def test_what_is_held_out_can_be_changed(extracted):
 
 
 def test_a_file_that_is_not_there_is_named(extracted):
-    path = extracted / "data" / "train.de"
+    path = extracted.parent / "my data" / "train.de"
     raw = extracted / RAW[0]
     path.rename(extracted / "away")
     raw.rename(extracted / "raw-away")
@@ -103,4 +138,4 @@ def test_a_file_that_is_not_there_is_named(extracted):
         (extracted / "raw-away").rename(raw)
     assert process.returncode == 1
     assert "Missing input files for rule extract_text:" in process.stdout
-    assert "        data/train.de\n" in process.stdout
+    assert "my data/train.de\n" in process.stdout

@@ -158,7 +158,7 @@ def test_an_older_grammar_makes_other_text(made):
 
 def test_a_changed_row_reruns_that_row_alone(made):
     with edited(
-        made / "tests/workflow/tiny/experiments/tiny.yaml",
+        made / TINY,
         "family: seq2seq,",
         "family: seq2seq, updates: 30,",
     ):
@@ -182,7 +182,7 @@ def test_a_copy_with_what_snakemake_keeps_repeats_nothing(made, tmp_path):
 
 def test_decoding_changed_trains_nothing(made):
     with edited(
-        made / "tests/workflow/tiny/experiments/tiny.yaml",
+        made / TINY,
         "family: rnnsearch,",
         "family: rnnsearch, beam: 3,",
     ):
@@ -210,7 +210,7 @@ def test_a_row_that_shares_a_training_has_a_model_of_its_own(made):
 
 def test_an_ensemble_follows_its_members(made):
     with edited(
-        made / "tests/workflow/tiny/experiments/tiny.yaml",
+        made / TINY,
         "family: rnnsearch,",
         "family: rnnsearch, average: 1,",
     ):

@@ -34,8 +34,7 @@ def run(clone: Path, *arguments: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("configuration", [*REPRODUCTIONS, TINY])
 def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     file = clone / configuration
-    folder = clone / yaml.safe_load(file.read_text(encoding="utf-8")).get("catalog", "config")
-    reproduction, catalog = read_reproduction(file, folder)
+    reproduction, catalog = read_reproduction(file, file)
     name = reproduction.name
     on_request = reproduction.tables.keys() - reproduction.default_tables.keys()
     by_default = planned_jobs(clone, configuration=configuration)

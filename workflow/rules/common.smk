@@ -7,7 +7,7 @@ import time
 
 from snakemake.exceptions import WorkflowError
 
-from nmt.configuration import load_reproduction, read_yaml
+from nmt.configuration import KINDS, load_reproduction, read_yaml
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
 from nmt.paper.figures import FIGURES, file_name
@@ -22,11 +22,22 @@ def in_repository(path):
     return str(path if Path.cwd() == ROOT else ROOT / path)
 
 
+def catalog_path():
+    """Return the folder config, or the one file of the configuration that has entries of its own.
+
+    Reading refuses a key that is there twice.
+    """
+    files = {file: read_yaml(Path(file), dict).keys() & {*KINDS} for file in workflow.configfiles}
+    own = [file for file, kinds in files.items() if kinds]
+    if len(own) > 1 or config.keys() & {*KINDS} != set().union(*files.values()):
+        raise UserError(f"{', '.join(KINDS)} can stand in one file of --configfile alone.")
+    return Path(own[0] if own else in_repository("config"))
+
+
 CONFIGURATION = " with ".join(map(os.path.relpath, workflow.configfiles))
 try:
-    for file in workflow.configfiles:
-        read_yaml(Path(file), dict)  # refuses a key that is there twice
-    REPRODUCTION, CATALOG = load_reproduction(config, CONFIGURATION, ROOT)
+    CATALOG_PATH = catalog_path()
+    REPRODUCTION, CATALOG = load_reproduction(config, CONFIGURATION, CATALOG_PATH)
 except UserError as error:
     raise WorkflowError(str(error)) from None
 CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
@@ -39,7 +50,7 @@ for path in map(Path, [ROOT, Path.cwd(), *OWN_FILES]):
 # Scripts are called by their path, so that --directory may name any folder.
 SCRIPTS = shlex.quote(in_repository("src"))
 LAUNCH = shlex.quote(in_repository("workflow/launch.sh"))
-CATALOG_FOLDER = shlex.quote(in_repository(REPRODUCTION.catalog))
+CATALOG_PATH = shlex.quote(str(CATALOG_PATH))
 FIRST_TABLE = next(iter(REPRODUCTION.tables))
 # The rows of all tables that are made by default
 ROWS = list(

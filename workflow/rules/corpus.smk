@@ -56,7 +56,7 @@ else:
             sha256=lambda wildcards: CORPUS.archives[wildcards.archive].sha256,
         shell:
             f"python {SCRIPTS}/download.py"
-            f" --catalog {CATALOG_FOLDER} {MIRROR}"
+            f" --catalog {CATALOG_PATH} {MIRROR}"
             " --corpus {params.corpus} --archive {wildcards.archive} --output {output} 2>> {log}"
 
     rule extract_text:
@@ -79,7 +79,7 @@ else:
             contents=contents_of_a_split,
             filters=filters_of_a_split,
         shell:
-            f"python {SCRIPTS}/extract.py --catalog {CATALOG_FOLDER}"
+            f"python {SCRIPTS}/extract.py --catalog {CATALOG_PATH}"
             " --corpus {wildcards.corpus} --split {wildcards.split} --archives results/downloads"
             " --test-sources {input.held_back_sources} --test-targets {input.held_back_targets}"
             " --source {output.source} --target {output.target} --counts {output.counts}"

@@ -22,7 +22,7 @@ rule make_index:
         folder=subpath(output.index, parent=True),
         titles=titles,
     shell:
-        f"python {SCRIPTS}/publish.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/publish.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --output {params.folder:q} 2>> {log}"
 
 
@@ -45,7 +45,7 @@ rule make_lecture:
     params:
         titles=titles,
     shell:
-        f"python {SCRIPTS}/lecture.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/lecture.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --model {input.models} --tokens {input.tokens}"
         " --output {output} --threads {threads} 2>> {log}"
 

@@ -78,7 +78,7 @@ rule make_table:
         published=published_digest(),
         titles=titles,
     shell:
-        f"python {SCRIPTS}/typeset.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/typeset.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --table {wildcards.table} {params.significance}"
         " --csv {output.csv} --markdown {output.markdown} --html {output.html}"
         " --latex {output.latex} 2>> {log}"
@@ -109,7 +109,7 @@ rule draw_figure:
         caption=lambda wildcards: FIGURES[table_of_a_figure(wildcards.figure)[1]].caption,
         titles=titles,
     shell:
-        f"python {SCRIPTS}/plot.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/plot.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --table {params.table} --figure {params.figure}"
         " --png {output.png} --pdf {output.pdf} --csv {output.csv} 2>> {log}"
 

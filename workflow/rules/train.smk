@@ -33,7 +33,7 @@ rule train:
         model=lambda wildcards: CATALOG.experiment(wildcards.experiment).model.chosen(),
         training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
     shell:
-        f"sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_FOLDER}"
+        f"sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment} --seed {wildcards.seed}"
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
@@ -59,7 +59,7 @@ rule average_checkpoints:
         training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
         decoding=lambda wildcards: CATALOG.experiment(wildcards.experiment).decoding.chosen(),
     shell:
-        f"python {SCRIPTS}/average.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/average.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment}"
         " --checkpoints {input.checkpoints} --training {input.training}"
         " --subwords {input.subwords} --output {output} 2>> {log}"
@@ -124,7 +124,7 @@ rule plan:
         threads=threads_of_a_run(),
         at_once=max(1, (workflow.cores or 1) // threads_of_a_run()),
     shell:
-        f"python {SCRIPTS}/plan.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/plan.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --corpora results/corpora"
         " --threads {params.threads} --at-once {params.at_once} > {params.report}"
         " 2>> {log}"

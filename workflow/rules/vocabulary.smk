@@ -17,7 +17,7 @@ rule learn_vocabulary:
     params:
         settings=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
     shell:
-        f"python {SCRIPTS}/learn_vocabulary.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/learn_vocabulary.py --catalog {CATALOG_PATH}"
         " --vocabulary {wildcards.vocabulary} --source {input.source} --target {input.target}"
         " --output {output} --jobs {threads} 2>> {log}"
 
@@ -41,7 +41,7 @@ rule binarize:
             wildcards.corpus, wildcards.vocabulary
         ).of_subwords,
     shell:
-        f"python {SCRIPTS}/binarize.py --catalog {CATALOG_FOLDER}"
+        f"python {SCRIPTS}/binarize.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --vocabulary {wildcards.vocabulary}"
         " --subwords {input.subwords} --split {wildcards.split}"
         " --source {input.source} --target {input.target}"

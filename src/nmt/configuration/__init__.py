@@ -5,7 +5,7 @@ published.yaml holds the numbers printed in papers, and a reproduction (config/d
 chooses among them. Unknown keys are errors that name the file, the entry and the nearest known key.
 """
 
-from nmt.configuration.catalog import Catalog, load_catalog
+from nmt.configuration.catalog import KINDS, Catalog, load_catalog
 from nmt.configuration.claims import Claim, read_claims
 from nmt.configuration.corpora import ARCHIVE, Archive, Cleaning, Corpus, Generated, Part, located
 from nmt.configuration.experiments import (

@@ -1,4 +1,4 @@
-"""All that reproductions choose from: a folder of YAML files."""
+"""All that reproductions choose from: a folder of YAML files, and entries of their own."""
 
 import re
 from collections.abc import Iterable
@@ -11,14 +11,18 @@ from nmt.configuration.experiments import CHECKPOINT_KEYS, Ensemble, Experiment,
 from nmt.configuration.published import Published
 from nmt.configuration.strict import NAME, lookup, read_yaml, validated
 from nmt.errors import UserError, nearest
+from nmt.provenance import REPOSITORY
 
-KINDS = ("vocabularies", "experiments", "ensembles")
+CLASSES: dict[str, type] = {"corpora": Corpus, "vocabularies": Vocabulary, "ensembles": Ensemble}
+# What a configuration's file may declare beside what it chooses
+KINDS = ("experiments", *CLASSES)
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Corpora, vocabularies, experiments and published numbers, by name."""
+    """Corpora, vocabularies, experiments and published numbers, by name, and their folder."""
 
+    folder: Path
     corpora: dict[str, Corpus]
     vocabularies: dict[str, Vocabulary]
     entries: rows.Entries
@@ -114,29 +118,26 @@ class Catalog:
         return any(self.vocabulary(member.vocabulary).lowercase for member in members)
 
 
-def load_catalog(folder: str | Path) -> Catalog:
-    """Read and validate corpora.yaml, experiments/*.yaml and published.yaml in `folder`.
+def load_catalog(path: str | Path) -> Catalog:
+    """Read and validate corpora.yaml, experiments/*.yaml and published.yaml.
 
-    Raises UserError naming the file, the entry and the key at fault.
+    path: their folder; or a configuration's file, whose entries come on top of those in the
+    repository's folder config. Raises UserError naming the file, the entry and the key at fault.
     """
-    folder = Path(folder)
-    declared = read_experiments(folder / "experiments")
-    vocabularies = {
-        name: validated(Vocabulary, entry.values, entry.where)
-        for name, entry in declared["vocabularies"].items()
+    folder = REPOSITORY / "config" if Path(path).is_file() else Path(path)
+    declared = read_entries(folder, Path(path))
+    made = {
+        kind: {name: validated(cls, e.values, e.where) for name, e in declared[kind].items()}
+        for kind, cls in CLASSES.items()
     }
-    ensembles = {
-        name: validated(Ensemble, entry.values, entry.where)
-        for name, entry in declared["ensembles"].items()
-    }
-    entries = declared["experiments"]
+    check_archives(made["corpora"])
+    ensembles, entries = made["ensembles"], declared["experiments"]
     resolved = {name: rows.experiment(name, entries) for name in entries}
     catalog = Catalog(
-        corpora=load_corpora(folder / "corpora.yaml"),
-        vocabularies=vocabularies,
+        **made,
+        folder=folder,
         entries=entries,
         experiments={name: row for name, row in resolved.items() if row is not None},
-        ensembles=ensembles,
         published=[
             validated(Published, values, f"{folder / 'published.yaml'}, entry {number}")
             for number, values in enumerate(read_yaml(folder / "published.yaml", list), start=1)
@@ -160,47 +161,38 @@ def load_catalog(folder: str | Path) -> Catalog:
     return catalog
 
 
-def load_corpora(file: Path) -> dict[str, Corpus]:
-    """Return the corpora of a file; an archive's name must mean one file: downloads are shared."""
-    corpora = {}
-    for name, values in read_yaml(file, dict).items():
-        where = f"{file}, entry {name}"
-        check_name(name, where)
-        corpora[name] = validated(Corpus, values, where)
+def check_archives(corpora: dict[str, Corpus]) -> None:
+    """Raise UserError where an archive's name does not mean one file: downloads are shared."""
     seen: dict[str, Archive] = {}
     for corpus in corpora.values():
         for name, archive in corpus.archives.items():
             if seen.setdefault(name, archive) != archive:
-                raise UserError(
-                    f"{file}: the archive {name} is not the same in all corpora: rename one."
-                )
-    return corpora
+                raise UserError(f"the archive {name} is not the same in all corpora: rename one.")
 
 
-def read_experiments(folder: Path) -> dict[str, rows.Entries]:
-    """Return the entries of all files in a folder, by kind and name.
+def read_entries(folder: Path, own: Path) -> dict[str, rows.Entries]:
+    """Return the entries of a folder's files, and of a configuration's own, by kind and name.
 
     Raises UserError for a name that is there twice.
     """
+    files = {folder / "corpora.yaml": {"corpora": read_yaml(folder / "corpora.yaml", dict)}}
+    files |= {file: read_yaml(file, dict) for file in sorted(folder.glob("experiments/*.yaml"))}
+    if own.is_file():
+        files[own] = {k: entries for k, entries in read_yaml(own, dict).items() if k in KINDS}
     declared: dict[str, rows.Entries] = {kind: {} for kind in KINDS}
-    for file in sorted(folder.glob("*.yaml")):
-        for kind, entries in read_yaml(file, dict).items():
+    for file, kinds in files.items():
+        for kind, entries in kinds.items():
             if kind not in KINDS:
                 raise UserError(f"{file}: unknown key {kind!r}: {nearest(str(kind), KINDS)}")
             for name, values in (entries or {}).items():
                 where = f"{file}, {kind}, {name}"
-                check_name(name, where)
+                if not re.fullmatch(NAME, str(name)):  # shells would run some of it
+                    raise UserError(f"{where}: a name has letters, digits, _, . and - alone.")
                 if name in declared["experiments"] | declared["ensembles"] | declared[kind]:
                     raise UserError(f"{where} is there twice: choose another name.")
                 if not isinstance(values, dict):
                     raise UserError(f"{where}: expected keys and values.")
                 declared[kind][name] = rows.Entry(values, where)
     if not declared["experiments"]:
-        raise UserError(f"{folder} has no files that declare experiments, such as demo.yaml.")
+        raise UserError(f"{folder} has no experiments/*.yaml that declare any.")
     return declared
-
-
-def check_name(name: object, where: str) -> None:
-    """Raise UserError for what cannot be a part of a file's name: shells would run some of it."""
-    if not re.fullmatch(NAME, str(name)):
-        raise UserError(f"{where}: a name has letters, digits, _, . and - alone.")

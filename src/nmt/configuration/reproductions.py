@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.catalog import Catalog, load_catalog
+from nmt.configuration.catalog import KINDS, Catalog, load_catalog
 from nmt.configuration.corpora import Corpus
 from nmt.configuration.rows import OVERRIDABLE, split_name, text, with_overrides
 from nmt.configuration.strict import (
@@ -76,7 +76,10 @@ class Table(Strict):
 
 
 class Reproduction(Strict):
-    """What one command makes: training runs, and tables and figures of their results."""
+    """What one command makes: training runs, and tables and figures of their results.
+
+    `corpora`, `vocabularies`, `experiments` and `ensembles` of its own may stand in the file too.
+    """
 
     name: RowName
     """Name of the folder in results."""
@@ -95,8 +98,6 @@ class Reproduction(Strict):
     attention: Text
     """Sentence in the source language: the figure `attention` shows how each system attends to it
     while translating."""
-    catalog: str = "config"
-    """Folder of corpora.yaml, experiments and published.yaml."""
     mirror: str | None = None
     """Folder searched for archives before any download; the environment variable NMT_MIRROR also
     sets it."""
@@ -184,32 +185,27 @@ def check_once(key: str, values: list) -> None:
 
 
 def read_reproduction(file: Path, catalog: Path) -> tuple[Reproduction, Catalog]:
-    """Return the reproduction of a YAML file, and its catalog, which is read from this folder.
-
-    Raises UserError for what makes no sense.
-    """
-    return load_reproduction(read_yaml(file, dict) | {"catalog": str(catalog)}, str(file))
+    """Return the reproduction of a YAML file, and its catalog, as `load_reproduction` does."""
+    return load_reproduction(read_yaml(file, dict), str(file), catalog)
 
 
-def load_reproduction(
-    values: dict, where: str = "the configuration", root: Path = Path()
-) -> tuple[Reproduction, Catalog]:
+def load_reproduction(values: dict, where: str, path: Path) -> tuple[Reproduction, Catalog]:
     """Return the reproduction that `values` (a parsed config/*.yaml) describe, and its catalog.
 
-    root: the folder that relative paths in the configuration start from.
+    path: of the catalog, as `load_catalog` has it, where entries among the values stand too.
     Keys of rows among the values override those of all rows that know them: nmt.configuration.rows.
     Raises UserError for what makes no sense.
     """
     known = OVERRIDABLE - Reproduction.model_fields.keys()
     overrides = {key: value for key, value in values.items() if key in known}
-    own = {key: value for key, value in values.items() if key not in overrides}
+    own = {key: value for key, value in values.items() if key not in {*overrides, *KINDS}}
     for key in own:
-        lookup(dict.fromkeys([*Reproduction.model_fields, *known]), key, "key", where)
+        lookup(dict.fromkeys([*Reproduction.model_fields, *known, *KINDS]), key, "key", where)
     reproduction = validated(Reproduction, own, where)
     for row in reproduction.only:
         lookup(dict.fromkeys(reproduction.experiments), row, "row", f"{where}, only")
     reproduction = reproduction.limited()
-    catalog = load_catalog(root / reproduction.catalog)
+    catalog = load_catalog(path)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
     catalog = catalog.with_rows(reproduction.experiments)
     if overrides:

@@ -14,7 +14,7 @@ def values(name: str = "demo") -> dict:
 
 
 def load(changes: dict, name: str = "demo"):
-    return load_reproduction(values(name) | changes, root=ROOT)
+    return load_reproduction(values(name) | changes, name, ROOT / "config")
 
 
 def test_what_is_counted_in_updates_keeps_its_proportion():
@@ -96,7 +96,9 @@ def test_every_row_and_the_reproduction_are_named_by_the_overrides():
     assert reproduction.name == "demo+beam-2+updates-60"
     assert {row.partition("+")[2] for row in reproduction.experiments} == {"beam-2+updates-60"}
     assert all(catalog.rows[row].training.updates == 60 for row in reproduction.experiments)
-    again, _ = load_reproduction(reproduction.model_dump(), root=ROOT)  # as tables read it
+    again, _ = load_reproduction(
+        reproduction.model_dump(), "again", ROOT / "config"
+    )  # as tables read it
     assert again == reproduction
 
 

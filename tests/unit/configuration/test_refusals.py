@@ -208,7 +208,6 @@ def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named)
         ({"name": "runs"}, "runs"),
         ({"title": "\n.. include:: /etc/passwd\n"}, "title"),
         ({"corpus": "demmo"}, "'demo'"),
-        ({"catalog": "nowhere"}, "nowhere/"),
         ({"update": 60}, "'updates'"),
         ({"experts": 2}, "experts"),
         ({"updates": 0}, "updates"),
@@ -218,7 +217,7 @@ def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named)
 def test_a_reproduction_is_refused_by_key(changes, named):
     values = read_yaml(ROOT / "config" / "demo.yaml", dict)
     with pytest.raises(UserError) as refused:
-        load_reproduction(values | changes, "made-up.yaml", ROOT)
+        load_reproduction(values | changes, "made-up.yaml", ROOT / "config")
     assert named in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -239,20 +238,20 @@ def test_a_table_is_refused_by_key(changes, named):
     table = {"title": "T", "experiments": ["demo-rnnsearch"], "split": "test", "metrics": ["bleu"]}
     values["tables"] = {"systems": table | changes}
     with pytest.raises(UserError) as refused:
-        load_reproduction(values, "made-up.yaml", ROOT)
+        load_reproduction(values, "made-up.yaml", ROOT / "config")
     assert named in str(refused.value)
 
 
 def test_a_metric_that_makes_no_sense_for_the_language_is_refused(tmp_path):
     catalog(tmp_path, {"row": entry("transformer", vocabulary="joint")})
     corpora = tmp_path / "config" / "corpora.yaml"
-    values = read_yaml(ROOT / "config" / "demo.yaml", dict) | {"catalog": str(corpora.parent)}
+    values = read_yaml(ROOT / "config" / "demo.yaml", dict)
     table = {"title": "T", "experiments": ["row"], "split": "test", "metrics": ["bleu", "ter"]}
     values["tables"] = {"t": table}
-    load_reproduction(values)
+    load_reproduction(values, "made-up.yaml", corpora.parent)
     corpora.write_text(corpora.read_text().replace("target: de", "target: zh"))
     with pytest.raises(UserError, match="metric of zh 'ter'"):
-        load_reproduction(values)
+        load_reproduction(values, "made-up.yaml", corpora.parent)
 
 
 def test_two_rows_of_one_title_are_told(tmp_path):
@@ -260,12 +259,11 @@ def test_two_rows_of_one_title_are_told(tmp_path):
     rows["again"] = {"base": "row", "dropout": 0.2}
     catalog(tmp_path, rows)
     values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    values["catalog"] = str(tmp_path / "config")
     values["tables"] = {
         "t": {"title": "T", "experiments": [*rows], "split": "test", "metrics": ["bleu"]}
     }
     with pytest.raises(UserError, match="Row"):
-        load_reproduction(values, "made-up.yaml", ROOT)
+        load_reproduction(values, "made-up.yaml", tmp_path / "config")
 
 
 def test_positions_must_reach_as_far_as_the_pairs(tmp_path):
@@ -273,14 +271,13 @@ def test_positions_must_reach_as_far_as_the_pairs(tmp_path):
     row = entry("decoder-only", positions="learned")
     catalog(tmp_path, {"row": row})
     values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    values["catalog"] = str(tmp_path / "config")
     values["tables"] = {
         "t": {"title": "T", "experiments": ["row"], "split": "test", "metrics": ["bleu"]}
     }
-    load_reproduction(values, "made-up.yaml", ROOT)
+    load_reproduction(values, "made-up.yaml", tmp_path / "config")
     corpora = tmp_path / "config" / "corpora.yaml"
     text = corpora.read_text(encoding="utf-8")
     longer = text.replace("  generated:\n", "  cleaning: {max_length: 511}\n  generated:\n", 1)
     corpora.write_text(longer, encoding="utf-8")
     with pytest.raises(UserError, match="510"):
-        load_reproduction(values, "made-up.yaml", ROOT)
+        load_reproduction(values, "made-up.yaml", tmp_path / "config")
