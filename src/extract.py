@@ -20,10 +20,9 @@ from nmt.text.filters import Filters
 def main(args: argparse.Namespace) -> None:
     """Write both sides of the split, and how many pairs were dropped by which filter."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
-    names = corpus.cleaning.filters if args.split == "train" else []
-    if "overlap" in names and not (args.test_sources and args.test_targets):
+    filters = Filters(corpus, args.split, (args.test_sources, args.test_targets))
+    if "overlap" in filters.names and not (args.test_sources and args.test_targets):
         raise UserError("the filter `overlap` needs --test-sources and --test-targets.")
-    filters = Filters(names, (args.test_sources, args.test_targets))
     pairs = filters.kept(sentence_pairs(corpus, args.split, args.archives))
     with (
         atomic_write(args.source) as source_path,
@@ -34,7 +33,7 @@ def main(args: argparse.Namespace) -> None:
         for source, target in progress(pairs, f"extract {args.split}", None, "pairs"):
             source_file.write(source + "\n")
             target_file.write(target + "\n")
-    if names:
+    if filters.names:
         logging.info(f"{args.split}: {filters.counts}")
     if args.counts:
         write_json(args.counts, filters.counts)

@@ -15,6 +15,9 @@ def parts_of_a_split(wildcards):
     parts = [part.model_dump() for part in CORPUS.parts(wildcards.split)]
     if CORPUS.held_out and wildcards.split in ("train", *CORPUS.held_out):
         parts.append(CORPUS.held_out)
+    filters = filters_of_a_split(wildcards)
+    parts += [CORPUS.cleaning.words] * ("words" in filters)
+    parts += [CORPUS.dev_every] * ("dev_every" in filters)
     return parts
 
 
@@ -36,8 +39,8 @@ def checksums(files):
 
 
 def filters_of_a_split(wildcards):
-    """Return the filters of a split's pairs: only training text is filtered."""
-    return CORPUS.cleaning.filters if wildcards.split == "train" else []
+    """Return the filters of a split's pairs."""
+    return CORPUS.filters_of(wildcards.split)
 
 
 def held_back(language):
@@ -88,7 +91,7 @@ def table_inputs(wildcards):
     if wildcards.table == "corpora":
         counts = f"results/corpora/{REPRODUCTION.corpus}/raw/train.json"
         tokens = [token_folders(split, ROWS) for split in ("train", *HELD_BACK)]
-        return sum(tokens, [counts] if CORPUS.cleaning.filters else [])
+        return sum(tokens, [counts] if CORPUS.filters_of("train") else [])
     if wildcards.table == "search":
         return figure_inputs_of("search", FIRST_TABLE)
     if wildcards.table == "complexity":

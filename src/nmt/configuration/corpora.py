@@ -98,6 +98,9 @@ class Cleaning(Strict):
     with an empty side are dropped, and at last those that are too long or of too different lengths.
     """
 
+    words: tuple[Count, Annotated[float, Field(ge=1, strict=True)]] | None = None
+    """Largest number of words per side, and largest ratio of the two: [175, 1.5]. Words are Moses
+    tokens, counted before there are subwords; a side without any is dropped too."""
     overlap: bool = False
     """Whether pairs are dropped of which a side is a sentence, in lower or upper case, of the dev
     set or of a test set that a table of the reproduction has by default (not on request)."""
@@ -119,7 +122,7 @@ class Cleaning(Strict):
         return {"max_length": self.max_length, "max_ratio": self.max_ratio}
 
 
-FILTERS = ("overlap", "duplicates")
+FILTERS = ("words", "overlap", "duplicates")
 
 
 class Corpus(Strict):
@@ -141,6 +144,8 @@ class Corpus(Strict):
     """Splits that are taken out of `train`, with their number of pairs. The pairs are chosen at
     random, by a checksum of each: the choice hardly changes when text is added. No pair of them
     stays in `train`, not even as a duplicate."""
+    dev_every: Count | None = None
+    """Takes every so many-th pair, of those that the filters leave, out of `train` as `dev`."""
     generated: Generated | None = None
     """Grammar that generates the text, instead of archives and splits."""
     cleaning: Cleaning = Cleaning()
@@ -157,6 +162,8 @@ class Corpus(Strict):
             raise ValueError(f"cleaning: generated text has no {self.cleaning.filters[0]}")
         if self.held_out and "train" not in self.splits:
             raise ValueError("held_out: there is no split 'train' to take pairs from")
+        if self.dev_every and ("dev" in self.splits or self.held_out or self.cleaning.overlap):
+            raise ValueError("dev_every: there can be no other dev, no held_out and no overlap")
         for split in ("train", "dev"):
             if split not in self.split_names:
                 raise ValueError(f"there is no split {split!r}")
@@ -173,7 +180,13 @@ class Corpus(Strict):
 
     def parts(self, split: str) -> list[Part]:
         """Return what a split is read from: a split that is held out, from the training text."""
-        return self.splits["train" if split in self.held_out else split]
+        return self.splits[split if split in self.splits else "train"]
+
+    def filters_of(self, split: str) -> list[str]:
+        """Return the filters of a split's raw text, in their order."""
+        if self.dev_every and split in ("train", "dev"):
+            return [*self.cleaning.filters, "dev_every"]
+        return self.cleaning.filters if split == "train" else []
 
     def archives_of(self, split: str) -> list[str]:
         """Return the archives that a split is read from."""
@@ -191,7 +204,8 @@ class Corpus(Strict):
     @property
     def split_names(self) -> list[str]:
         """All splits: extracted, held out or generated."""
-        return list(self.generated.sizes if self.generated else self.splits | self.held_out)
+        taken_out = self.held_out | ({"dev": 1} if self.dev_every else {})
+        return list(self.generated.sizes if self.generated else self.splits | taken_out)
 
     @property
     def languages(self) -> dict[str, str]:

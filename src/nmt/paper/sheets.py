@@ -63,7 +63,7 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
                 continue
             meta = read_json(path)
             dropped = meta["dropped"]
-            if split == "train" and corpus.cleaning.filters:  # of raw text, before tokens were made
+            if split == "train" and corpus.filters_of(split):  # before tokens were made
                 dropped = read_json(folder / "raw" / "train.json", ["dropped"])["dropped"] | dropped
             row = {"vocabulary": vocabulary, "split": split}
             row |= {"pairs": meta["sentences"] + sum(dropped.values())}

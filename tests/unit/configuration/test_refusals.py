@@ -183,6 +183,12 @@ def test_both_sides_are_not_the_same_text(values):
         ("corpora.yaml", "source: multi30k.val.en", "source: multi30k.valid.en", "multi30k.val.en"),
         ("corpora.yaml", "  generated:\n", "  held_out: {more: 1}\n  generated:\n", "held_out"),
         ("corpora.yaml", "source: en\n  target: de", "source: en\n  target: en", "en"),
+        (
+            "corpora.yaml",
+            "  dev_every: 23\n",
+            "  dev_every: 23\n  held_out: {more: 1}\n",
+            "dev_every",
+        ),
     ],
 )
 def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named):
