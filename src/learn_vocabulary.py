@@ -5,17 +5,21 @@ are learned together, and FOLDER/SHA256SUMS.
 """
 
 import argparse
+from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog
 from nmt.files import atomic_write
-from nmt.text.subwords import learn_pair, write_subwords
+from nmt.text.subwords import learn_pair, subwords_of, write_subwords
 
 
 def main(args: argparse.Namespace) -> None:
     """Learn the subwords and write them."""
     vocabulary = load_catalog(args.catalog).vocabulary(args.vocabulary)
-    models = learn_pair(vocabulary, args.source, args.target, args.jobs)
+    if args.model:
+        models = subwords_of(args.model, vocabulary)
+    else:
+        models = learn_pair(vocabulary, args.source, args.target, args.jobs)
     with atomic_write(args.output) as temporary:
         temporary.mkdir()
         write_subwords(temporary, models)
@@ -26,6 +30,7 @@ if __name__ == "__main__":
     command.add_catalog(parser)
     command.require(parser, "NAME", vocabulary="of experiments")
     command.require(parser, "FILE", source="normalized text", target="parallel to it")
+    parser.add_argument("--model", type=Path, nargs="?", metavar="FOLDER", help="whose are taken")
     command.require(parser, "FOLDER", output="the subwords")
     command.add_jobs(parser)
     command.run(main, parser)

@@ -10,6 +10,7 @@ processes train together, each on a GPU of its own where there are GPUs.
 import argparse
 import logging
 from contextlib import nullcontext
+from pathlib import Path
 
 import torch
 
@@ -23,6 +24,7 @@ from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
 from nmt.training import stopping
 from nmt.training.distributed import ProcessGroup, process_group
+from nmt.training.initial import initialize
 from nmt.training.loop import TrainingLoop, resume
 from nmt.training.machine import Machine, made_by, partition_for
 from nmt.training.run_folder import RunFolder
@@ -68,6 +70,9 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
         "tokens": tokens.fingerprint,
         "dev": validation.tokens.fingerprint,
     }
+    if args.initialize_from:
+        start = initialize(model, experiment, subwords, args.initialize_from)
+        identity["initialize_from"] = start
     folder = RunFolder(args.output, experiment, identity)
     with folder.opened() if group.is_main else nullcontext():
         group.barrier()
@@ -98,6 +103,7 @@ if __name__ == "__main__":
         output="the run",
     )
     command.require(parser, "FILE", dev_reference="the dev set's target text")
+    parser.add_argument("--initialize-from", type=Path, nargs="?", metavar="FOLDER", help="a model")
     command.add_device(parser)
     parser.add_argument(
         "--device-tokens",

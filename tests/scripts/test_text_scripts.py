@@ -4,8 +4,9 @@ import subprocess
 
 import pytest
 
+from nmt.configuration import Vocabulary
 from nmt.data.tokens import ParallelTokens
-from nmt.files import write_lines
+from nmt.files import write_json, write_lines
 from nmt.text.subwords import SUBWORD_FILES, UNK, SubwordPair
 from tests.support.files import flip_last_bit
 
@@ -112,6 +113,16 @@ def test_learn_vocabulary_writes_its_models_in_silence(folder, run_script):
     assert (pair.source.size, pair.target.size) == (60, 60)
     check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     assert subprocess.run(check, cwd=folder / "out" / "made").returncode == 0
+
+
+def test_subwords_may_be_those_of_a_model(folder, model, run_script, run_failing):
+    settings = {"vocabulary": Vocabulary(size=60, tokenize=True, lowercase=True).model_dump()}
+    write_json(model / "configuration.json", settings)
+    write_lines(folder / "text.de", ["Ganz anderer Text."])
+    assert run_script(*learn(folder, model=model)).returncode == 0
+    for name in SUBWORD_FILES:
+        assert (folder / "out" / "made" / name).read_bytes() == (model / name).read_bytes()
+    assert "tokenize" in run_failing(*learn(folder, model=model, vocabulary="brief"))
 
 
 def test_source_and_target_may_have_separate_subwords(folder, run_script):

@@ -5,11 +5,16 @@ import os
 import shutil
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nmt.files import read_json
-from nmt.models.weights import load_tensors
+from nmt.configuration import load_catalog
+from nmt.files import read_json, sha256
+from nmt.models.build import build
+from nmt.models.weights import load_tensors, parameters
+from nmt.serving.folder import save_model
 from tests.support.killed_trainings import contents
+from tests.support.tiny_models import PROVENANCE
 from tests.support.tiny_training import ROWS, arguments, change, prepare
 
 
@@ -75,6 +80,26 @@ def test_checkpoints_of_a_state_that_was_lost_are_not_averaged(folder, run_scrip
         kept.rename(kept.with_name(kept.name.replace("000000", "999999")))
     assert run_script("train", *arguments(folder, run)).returncode == 0
     assert contents(run) == expected
+
+
+def test_it_may_start_from_the_weights_of_a_model(folder, run_script, run_failing):
+    catalog = load_catalog(folder / "catalog")
+    experiment = catalog.experiment("tiny-transformer")
+    vocabulary, corpus = catalog.vocabulary(experiment.vocabulary), catalog.corpus("tiny")
+    weights = parameters(build(experiment.model, 300, 300))
+    settings = (experiment, vocabulary, corpus, PROVENANCE)
+    save_model(folder / "a model", weights, folder / "subwords", *settings)
+    # A rate that changes nothing, and another dropout, which is not of the architecture
+    change(folder, "tiny", peak_learning_rate=1e-12, dropout=0.2)
+    change(folder, "wide", base="tiny-transformer", title="Wide", heads=1)
+    options = arguments(folder, folder / "run", initialize_from=folder / "a model")
+    assert run_script("train", *options).returncode == 0
+    trained, _ = load_tensors(folder / "run" / "checkpoints" / "00000040.safetensors")
+    for name, tensor in trained.items():
+        torch.testing.assert_close(tensor, weights[name])
+    made_from = read_json(folder / "run" / "training.json")["settings"]["initialize_from"]
+    assert made_from == sha256(folder / "a model" / "model.safetensors")
+    assert "heads" in run_failing("train", *options, "--experiment=wide")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -124,6 +125,25 @@ def test_what_is_held_out_can_be_changed(extracted):
         assert planned_jobs(extracted, *RAW, configuration=MINE) == EXTRACTED
     finally:
         path.write_text(before, encoding="utf-8")
+
+
+def test_a_row_may_start_from_a_model(extracted):
+    """That of another row of the workflow, or one from elsewhere, of which the content counts."""
+    given = extracted.parent / "my data" / "a model"
+    made = "results/runs/train.en-de/my-transformer/seed-1/model"
+    write_lines(given / "model.safetensors", ["weights"])
+    text = (extracted / MINE).read_text(encoding="utf-8")
+    file = extracted.parent / "tuned.yaml"
+    for model in (given, made):
+        row = f"  tuned: {{base: my-transformer, title: Tuned, initialize_from: {model}}}\n"
+        both = text.replace("[my-transformer]", "[my-transformer, tuned]")
+        file.write_text(both + row, encoding="utf-8")
+        process = dry_run(extracted, "--printshellcmds", configuration=str(file))
+        assert process.returncode == 0, process.stdout
+        for script, option in (("learn_vocabulary", "model"), ("train", "initialize-from")):
+            commands = re.findall(rf"{script}\.py .*", process.stdout)
+            starts = [re.search(rf"--{option} (.*?) (?:--|2>>)", line)[1] for line in commands]
+            assert sorted(starts) == ["", shlex.quote(str(model))]
 
 
 def test_a_file_that_is_not_there_is_named(extracted):

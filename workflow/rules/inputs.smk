@@ -10,6 +10,11 @@ HELD_BACK = list(
 )
 
 
+def made_or_own(name):
+    """Return a path: in results where it is made, else in the repository or absolute."""
+    return name if name.startswith("results/") else in_repository(Path(name))
+
+
 def parts_of_a_split(wildcards):
     """Return what the configuration says of a split's text."""
     parts = [part.model_dump() for part in CORPUS.parts(wildcards.split)]
@@ -33,8 +38,8 @@ def contents_of_a_split(wildcards):
 
 
 def checksums(files):
-    """Return checksums of files that are there: one that takes another's place may be older."""
-    paths = [Path(in_repository(Path(file))) for file in files]
+    """Return checksums of files that are not made here: one in another's place may be older."""
+    paths = [Path(in_repository(Path(file))) for file in files if not file.startswith("results/")]
     return [sha256(path) for path in paths if path.is_file()]
 
 
@@ -67,6 +72,23 @@ def text_file(language, split="{split}"):
         return f"results/corpora/{{corpus}}/text/{steps}/{split}.{language}"
 
     return path
+
+
+# The models that trainings start from, by the vocabularies that are theirs
+INITIAL = {e.vocabulary: e.initialize_from for e in EXPERIMENTS.values() if e.initialize_from}
+
+
+def initial_model(wildcards):
+    """Return the model that a vocabulary is from, or that a training starts from, or nothing."""
+    vocabulary = wildcards.get("vocabulary") or CATALOG.experiment(wildcards.experiment).vocabulary
+    return made_or_own(INITIAL[vocabulary]) if vocabulary in INITIAL else []
+
+
+def with_content(settings, wildcards):
+    """Return settings, and the checksum of an initial model, if that is not made here."""
+    folder = initial_model(wildcards)
+    found = checksums([f"{folder}/model.safetensors"]) if folder else []
+    return settings | {"initialize_from": found[0]} if found else settings
 
 
 def training_file(name):

@@ -8,6 +8,7 @@ rule train:
         dev_tokens=vocabulary_file("tokens/dev"),
         subwords=vocabulary_file("subwords"),
         dev_reference=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
+        initial=initial_model,
     output:
         training="results/runs/{corpus}/{experiment}/seed-{seed}/training.json",
         metrics="results/runs/{corpus}/{experiment}/seed-{seed}/metrics.jsonl",
@@ -31,14 +32,17 @@ rule train:
         folder=subpath(output.training, parent=True),
         # Only to train again when they have changed: train.py reads them in the catalog.
         model=lambda wildcards: CATALOG.experiment(wildcards.experiment).model.chosen(),
-        training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
+        training=lambda wildcards: with_content(
+            CATALOG.experiment(wildcards.experiment).training.chosen(), wildcards
+        ),
     shell:
         f"sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment} --seed {wildcards.seed}"
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
         " --output {params.folder} --threads {threads} --gpus {resources.gpu}"
-        " --device-tokens {resources.device_tokens} --compile {resources.compile} 2>> {log}"
+        " --device-tokens {resources.device_tokens} --compile {resources.compile}"
+        " --initialize-from {input.initial:q} 2>> {log}"
 
 
 rule average_checkpoints:

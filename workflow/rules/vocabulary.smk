@@ -5,6 +5,7 @@ rule learn_vocabulary:
     input:
         source=text_file(CORPUS.source, "train"),
         target=text_file(CORPUS.target, "train"),
+        model=initial_model,
     output:
         directory("results/corpora/{corpus}/{vocabulary}/subwords"),
     log:
@@ -15,11 +16,13 @@ rule learn_vocabulary:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
     params:
-        settings=lambda wildcards: CATALOG.vocabulary(wildcards.vocabulary).chosen(),
+        settings=lambda wildcards: with_content(
+            CATALOG.vocabulary(wildcards.vocabulary).chosen(), wildcards
+        ),
     shell:
         f"python {SCRIPTS}/learn_vocabulary.py --catalog {CATALOG_PATH}"
         " --vocabulary {wildcards.vocabulary} --source {input.source} --target {input.target}"
-        " --output {output} --jobs {threads} 2>> {log}"
+        " --model {input.model:q} --output {output} --jobs {threads} 2>> {log}"
 
 
 rule binarize:

@@ -37,10 +37,11 @@ class Catalog:
     def vocabulary(self, name: str, where: str = "") -> Vocabulary:
         """Return a vocabulary, whose name may have a size, as "raw-bpe-8000+size-4000".
 
-        Raises UserError for an unknown one.
+        It may also say from which model its subwords are. Raises UserError for an unknown one.
         """
         declared, overrides = rows.split_name(name)
         vocabulary = lookup(self.vocabularies, declared, "vocabulary", where)
+        overrides.pop("from", None)
         values = vocabulary.model_dump() | overrides
         if vocabulary.source_size:
             values["source_size"] = overrides.get("size", vocabulary.source_size)

@@ -196,6 +196,9 @@ class Experiment(Strict):
     search. Not inherited by entries that have this one as their base."""
     vocabulary: RowName
     """Vocabulary, an entry of `vocabularies`; "raw-bpe-8000+size-4000" is one of another size."""
+    initialize_from: Text | None = None
+    """Folder of a model whose weights training starts from, and whose subwords are used instead of
+    learned ones; its architecture and its vocabulary's settings must be those here."""
     model: Model = Field(discriminator="family")
     training: Training
     decoding: Decoding

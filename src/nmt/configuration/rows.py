@@ -5,6 +5,7 @@ name: "demo-transformer+updates-60" is trained for 60 updates. `--config updates
 of a reproduction such rows, so that the files of a small run are never mixed with the real one's.
 """
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,12 +16,12 @@ from nmt.configuration.models import FAMILIES
 from nmt.configuration.strict import Strict, UniqueKeys, lookup, validated
 from nmt.errors import UserError
 
-OWN_KEYS = ("title", "vocabulary", "trained_as")
+OWN_KEYS = ("title", "vocabulary", "initialize_from", "trained_as")
 FAMILY_KEYS = {key for cls in FAMILIES.values() for key in cls.model_fields}
 # All keys of entries but `base`
 KEYS = FAMILY_KEYS.union(OWN_KEYS, Training.model_fields, Decoding.model_fields)
 # Keys that `--config` or a name can override; vocabulary_size is that of the row's vocabulary.
-OVERRIDABLE = KEYS - {"family", "title", "trained_as"} | {"vocabulary_size"}
+OVERRIDABLE = KEYS - {"family", "title", "initialize_from", "trained_as"} | {"vocabulary_size"}
 # Keys that matter after training: rows that differ in these alone share one.
 AFTER_TRAINING = CHECKPOINT_KEYS | Decoding.model_fields.keys()
 # Settings counted in updates: they keep their proportion to a changed number of updates.
@@ -99,6 +100,9 @@ def experiment(name: str, entries: Entries) -> Experiment | None:
         return {key: value for key, value in flat.items() if key in cls.model_fields}
 
     values = {key: flat[key] for key in OWN_KEYS if key in flat}
+    if flat.get("initialize_from"):
+        digest = hashlib.sha256(str(flat["initialize_from"]).encode()).hexdigest()
+        values["vocabulary"] = f"{flat.get('vocabulary')}+from-{digest[:8]}"
     values |= {"model": part(FAMILIES[family]), "training": part(Training)}
     return validated(Experiment, values | {"decoding": part(Decoding)}, where)
 

@@ -16,7 +16,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.configuration import Vocabulary
 from nmt.errors import UserError
-from nmt.files import MOST_LINE_BYTES, read_lines
+from nmt.files import MOST_LINE_BYTES, read_json, read_lines
 from nmt.text.counting import count_characters, count_words, sampled_lines
 from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
 
@@ -124,6 +124,16 @@ def write_subwords(folder: Path, models: list[bytes]) -> None:
 def copy_subwords(source: Path, folder: Path) -> None:
     """Write the models of the folder `source` into another folder, with their checksums."""
     write_subwords(folder, [(source / name).read_bytes() for name in SUBWORD_FILES])
+
+
+def subwords_of(model: Path, vocabulary: Vocabulary) -> list[bytes]:
+    """Return those of a translation model; raises UserError where its vocabulary is another."""
+    SubwordPair.load(model)
+    own = read_json(model / "configuration.json", ["vocabulary"])["vocabulary"]
+    for key, value in vocabulary.model_dump().items():
+        if own.get(key) != value:
+            raise UserError(f"initialize_from: {key} of {model} is {own.get(key)}, here {value}.")
+    return [(model / name).read_bytes() for name in SUBWORD_FILES]
 
 
 def learn_pair(vocabulary: Vocabulary, source: Path, target: Path, jobs: int) -> list[bytes]:
