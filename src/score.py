@@ -9,7 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt import command
-from nmt.evaluation.scores import by_source_length, check_parallel, check_scorable, score
+from nmt.errors import UserError
+from nmt.evaluation.metrics import FUNCTIONS
+from nmt.evaluation.scores import Score, by_source_length, check_parallel, check_scorable, score
 from nmt.files import read_lines, write_json
 
 # In words: each bucket goes up to, not including, the next bound; the last one has no end.
@@ -23,11 +25,16 @@ def main(args: argparse.Namespace) -> None:
     names = [str(path) for path in (args.translations, *args.references)]
     check_scorable(translations, references, names, args.target_language)
     scores = score(translations, references, args.target_language)
+    sources = list(read_lines(args.sources)) if args.sources else []
+    if args.sources:
+        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
+    elif args.functions:
+        raise UserError(f"{args.functions[0]} needs the sources: give --sources.")
+    for name in args.functions:
+        scores[name] = Score(*FUNCTIONS[name](translations, references, sources))
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
-        sources = list(read_lines(args.sources))
-        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
         lengths = [len(line.split()) for line in sources]
         texts = translations, references, args.target_language
         output["bleu_by_source_length"] = by_source_length(*texts, lengths, SOURCE_LENGTHS)
@@ -44,5 +51,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
     )
+    parser.add_argument("--functions", nargs="*", default=[], choices=FUNCTIONS, help="too")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the scores, as JSON")
     command.run(main, parser)

@@ -2,10 +2,13 @@
 
 import gzip
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from nmt.evaluation.comet import comet
 from nmt.evaluation.metrics import METRICS
 from tests.support.files import golden, mirrored
 
@@ -45,6 +48,29 @@ def run_score(folder, run_script):
 
 def scores_in(folder: Path) -> dict:
     return json.loads((folder / "out" / "scores.json").read_text(encoding="utf-8"))
+
+
+def test_a_metric_may_be_a_function(folder, run_score, monkeypatch):
+    sources, options = SOURCE.splitlines(), {"sources": folder / "s.en"}
+    process = run_score("--functions", "comet", **options)
+    assert process.returncode == 1
+    assert process.stderr.count("\n") == 1
+    assert "pip install unbabel-comet" in process.stderr
+    assert "--sources" in run_score("--functions", "comet").stderr
+
+    def predict(lines, **_):
+        assert lines[0] == {"src": sources[0], "mt": "Ein Mann.", "ref": "Ein Mann!"}
+        return SimpleNamespace(system_score=0.875)
+
+    library = SimpleNamespace(
+        download_model=lambda *_, **__: "file",
+        load_from_checkpoint=lambda *_, **__: SimpleNamespace(predict=predict),
+    )
+    monkeypatch.setitem(sys.modules, "comet", library)
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "1")
+    score, signature = comet(["Ein Mann."], [["Ein Mann!"]], sources[:1])
+    assert score == 87.5
+    assert "wmt22-comet-da" in signature
 
 
 def test_scores_are_written(folder, run_score):

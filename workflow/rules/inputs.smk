@@ -128,8 +128,8 @@ def table_inputs(wildcards):
 
 
 def is_compared(table):
-    """Return whether a table shows metrics that are computed from translations."""
-    return table in REPRODUCTION.tables and REPRODUCTION.tables[table].metrics != ["perplexity"]
+    """Return whether a table shows metrics that are tested for significance."""
+    return table in REPRODUCTION.tables and bool(REPRODUCTION.tables[table].compared)
 
 
 def significance_of_a_table(wildcards):

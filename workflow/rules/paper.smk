@@ -37,11 +37,7 @@ rule test_significance:
         names=lambda wildcards: [
             row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
         ],
-        metrics=lambda wildcards: [
-            metric
-            for metric in REPRODUCTION.tables[wildcards.table].metrics
-            if metric != "perplexity"
-        ],
+        metrics=lambda wildcards: REPRODUCTION.tables[wildcards.table].compared,
         language=CORPUS.target,
     shell:
         f"python {SCRIPTS}/compare.py"

@@ -37,11 +37,12 @@ rule score:
         "../../envs/nmt.yaml"
     params:
         language=CORPUS.target,
+        functions=lambda wildcards: REPRODUCTION.functions(wildcards.split),
     shell:
         f"python {SCRIPTS}/score.py"
         " --translations {input.translations} --references {input.references}"
-        " --sources {input.sources} --target-language {params.language} --output {output}"
-        " 2>> {log}"
+        " --sources {input.sources} --target-language {params.language}"
+        " --functions {params.functions} --output {output} 2>> {log}"
 
 
 # Scores of the dev set by beam and length penalty, for the figure and the table `search`

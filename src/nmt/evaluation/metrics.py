@@ -4,8 +4,11 @@ The configuration validates names with this module, so it imports neither sacreB
 nmt.evaluation.scores computes what is declared here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from nmt.evaluation.comet import comet
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,9 @@ class Metric:
     """A metric: what tables call it, what it means, and how it is computed.
 
     scorer: the class of sacreBLEU that computes it from translations; None for perplexity, which
-      perplexity.py computes from a model.
+      perplexity.py computes from a model, and for a function.
+    function: returns score and signature of translations, sets of references and sources; called
+      where a table asks for it, and not tested for significance.
     lowercase: whether case is ignored.
     moses_tokens: whether BLEU is computed on Moses tokens, and not on sacreBLEU's own 13a tokens.
       The fields below apply to Moses tokens only.
@@ -27,6 +32,7 @@ class Metric:
     label: str
     description: str
     scorer: Literal["BLEU", "CHRF", "TER"] | None = "BLEU"
+    function: Callable[..., tuple] | None = None
     lowercase: bool = False
     moses_tokens: bool = False
     normalize: bool = False
@@ -128,15 +134,23 @@ METRICS = {
         ),
         scorer=None,
     ),
+    "comet": Metric(
+        label="COMET",
+        description="quality as a neural model estimates it (Rei et al. 2022), in percent.",
+        scorer=None,
+        function=comet,
+    ),
 }
+FUNCTIONS = {name: metric.function for name, metric in METRICS.items() if metric.function}
 # Languages that put no spaces between words, where words of Moses and TER mean nothing
 WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
 
 
 def metrics_for(target_language: str) -> dict[str, Metric]:
     """Return those of METRICS that make sense for a language."""
-    names = ("bleu", "chrf", "perplexity") if target_language in WITHOUT_SPACES else METRICS
-    return {name: METRICS[name] for name in names}
+    if target_language not in WITHOUT_SPACES:
+        return METRICS
+    return {name: METRICS[name] for name in ("bleu", "chrf", "perplexity", "comet")}
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,8 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> pd.DataFra
     """
     beside = {metric: {metric, METRICS[metric].published_as} for metric in table.metrics}
     beside |= {column: {name} for name, column in COST_COLUMNS.items()}
-    first_of_scorer = {METRICS[metric].scorer: metric for metric in reversed(table.metrics)}
+    scorers = {name: metric.function or metric.scorer for name, metric in METRICS.items()}
+    first_of_scorer = {scorers[metric]: metric for metric in reversed(table.metrics)}
     found: list[tuple] = []
     for entry in catalog.published:
         if entry.corpus == corpus and entry.split in (None, table.split):
@@ -168,7 +169,7 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> pd.DataFra
                 found.append((name, column, entry.value, entry.source))
         for row, counterpart in table.counterparts.items():
             if entry.experiment == counterpart and entry.split == table.split:
-                first = first_of_scorer.get(METRICS[entry.metric].scorer)
+                first = first_of_scorer.get(scorers[entry.metric])
                 found.append((row, first, entry.value, entry.source))
     kinds = ["published", "source"]
     numbers = pd.DataFrame(found, columns=["row", "column", *kinds])
