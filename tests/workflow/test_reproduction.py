@@ -227,6 +227,13 @@ def test_an_ensemble_is_a_row_of_the_table(made):
     assert float(cells[1].strip(" *")) >= 0
 
 
+def test_translations_from_elsewhere_are_a_row_of_the_table_and_the_page(made):
+    table = (made / "results/tiny/tables/systems.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| The references +\| +\*\*100\.00\*\* ", table, re.MULTILINE)
+    for page in ("index", "translations-systems"):
+        assert "The references" in (made / f"results/tiny/{page}.html").read_text(encoding="utf-8")
+
+
 def test_a_table_on_request_is_made_when_asked_for(made):
     assert not (made / "results/tiny/tables/asked-for.md").exists()
     jobs = planned_jobs(made, "asked-for")

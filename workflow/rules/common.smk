@@ -111,6 +111,14 @@ def translated(name, rows):
     ]
 
 
+# The rows of systems from elsewhere, of which there are translations alone
+ELSEWHERE = [
+    row
+    for row in REPRODUCTION.experiments
+    if row in CATALOG.ensembles and CATALOG.ensembles[row].translations
+]
+
+
 def single_models(rows):
     """Return those of the rows that are no ensembles."""
     return [row for row in rows if row not in CATALOG.ensembles]

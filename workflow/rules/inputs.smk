@@ -108,6 +108,11 @@ def models(wildcards):
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
+def translations_from_elsewhere(wildcards):
+    """Return the file of a row's translations."""
+    return made_or_own(CATALOG.ensembles[wildcards.row].translations[wildcards.split])
+
+
 def table_inputs(wildcards):
     """Return what a table is made from, by the table's name."""
     if wildcards.table == "corpora":

@@ -11,6 +11,8 @@ rule translate:
         "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
     benchmark:
         "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
+    wildcard_constraints:
+        row=alternatives([row for row in REPRODUCTION.experiments if row not in ELSEWHERE]),
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -20,6 +22,27 @@ rule translate:
         f"python {SCRIPTS}/translate.py"
         " --model {input.models} --input {input.source} --output {output}"
         " --threads {threads} --gpus {resources.gpu} 2>> {log}"
+
+
+localrules:
+    take_translations,
+
+
+rule take_translations:
+    input:
+        translations_from_elsewhere,
+    output:
+        "results/runs/{corpus}/{row}/ensemble/{split}.translations.txt",
+    log:
+        "results/logs/{corpus}/{row}/take_translations.{split}.log",
+    wildcard_constraints:
+        row=alternatives(ELSEWHERE),
+    conda:
+        "../../envs/nmt.yaml"
+    params:
+        contents=lambda wildcards, input: checksums(input),
+    shell:
+        "cp {input:q} {output} 2> {log}"
 
 
 rule score:

@@ -10,6 +10,7 @@ from nmt.configuration.strict import (
     Depth,
     Fraction,
     Length,
+    Name,
     NotNegative,
     Positive,
     RowName,
@@ -241,15 +242,17 @@ class Ensemble(Strict):
 
     title: Text
     """Title in tables and figures."""
-    members: Annotated[
-        dict[RowName, Annotated[tuple[Seed, ...], Field(min_length=1)]], Field(min_length=1)
-    ]
+    members: dict[RowName, Annotated[tuple[Seed, ...], Field(min_length=1)]] = Field(default={})
     """Experiments and the seeds of each; the search settings are those of the first."""
+    translations: dict[Name, Text] = Field(default={})
+    """Instead of members, the files of another system's translations, by split."""
 
     @model_validator(mode="after")
     def check(self) -> "Ensemble":
         """Refuse fewer than two runs, and a run that is there twice."""
         runs = [(name, seed) for name, seeds in self.members.items() for seed in seeds]
-        if len(runs) != len(set(runs)) or len(runs) < 2:
+        if bool(runs) == bool(self.translations):
+            raise ValueError("give either members or translations")
+        if runs and (len(runs) != len(set(runs)) or len(runs) < 2):
             raise ValueError("members: give at least two runs, none of them twice")
         return self

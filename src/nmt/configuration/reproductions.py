@@ -239,8 +239,8 @@ def overridden(
     names = {}
     for row in reproduction.experiments:
         members = [catalog.experiments[name] for name, _ in catalog.trainings(row, [1])]
-        known = set.intersection(*(set(member.values) for member in members))
-        known |= {"vocabulary", "vocabulary_size"}
+        keys = [{*member.values, "vocabulary", "vocabulary_size"} for member in members]
+        known = set.intersection(*keys) if keys else set()
         own = {key: value for key, value in overrides.items() if key in known}
         names[row] = with_overrides(row, own)
     used = {key for name in names.values() for key in split_name(name)[1]}
@@ -260,6 +260,12 @@ def check_table(table: Table, corpus: Corpus, catalog: Catalog, where: str) -> N
     ensembles = catalog.ensembles.keys() & table.experiments
     if ensembles and ("perplexity" in table.metrics or table.base in ensembles):
         raise UserError(f"{where}: ensembles have no perplexity, and are no base of others.")
+    for row in ensembles:
+        splits = catalog.ensembles[row].translations
+        if splits and table.split not in splits:
+            raise UserError(f"{where}: {row} has no translations of {table.split}: add their file.")
+    if not any(catalog.trainings(row, [1]) for row in table.experiments):
+        raise UserError(f"{where}: none of its rows is trained: add one that is.")
     titles = [catalog.rows[row].title for row in table.experiments]
     for title in titles:
         if titles.count(title) > 1:

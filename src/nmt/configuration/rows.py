@@ -155,7 +155,7 @@ def ensemble(name: str, declared: dict[str, Ensemble], known: Iterable[str]) -> 
     unchanged: Ensemble = lookup(declared, base, "ensemble")
     for member in unchanged.members:
         lookup(dict.fromkeys(known), split_name(member)[0], "experiment", f"ensemble {base}")
-    if not overrides:
+    if not overrides or not unchanged.members:
         return unchanged
     members = {
         with_overrides(member, overrides): seeds for member, seeds in unchanged.members.items()

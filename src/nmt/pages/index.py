@@ -204,7 +204,7 @@ def described_run(run: Run, facts: dict[str, str], page: Path) -> dict:
             if path.is_file()
         },
     }
-    if run.members:
+    if run.seed is None:
         return described
     training = run.training()
     origin = {key: provenance([training], key) for key in ("torch", "commit")}

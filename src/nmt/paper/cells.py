@@ -53,7 +53,7 @@ def result_parts(rows: pd.DataFrame, table: Table) -> list[pd.DataFrame]:
         scores.insert(0, setting_cells(rows, table, metrics))
     else:
         scores[0]["seeds"] = cells(rows, "runs")
-    parts = [*scores, cost_cells(rows), speed_cells(rows[rows.runs > 0])]
+    parts = [*scores, cost_cells(rows), speed_cells(rows[rows.minutes.notna()])]
     several = rows[rows.trained_as.isin(rows.trained_as[rows.runs > 1])]
     if len(several):
         parts.append(seed_cells(several, metrics))

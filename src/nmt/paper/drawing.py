@@ -101,7 +101,7 @@ class Drawing:
     @property
     def single_runs(self) -> tuple[Run, ...]:
         """The runs that are not ensembles: only these have files of a training."""
-        return tuple(run for run in self.runs if not run.members)
+        return tuple(run for run in self.runs if run.seed is not None)
 
     @property
     def trainings(self) -> tuple[Run, ...]:

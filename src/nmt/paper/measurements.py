@@ -37,7 +37,7 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
         if run.is_trained:
             for metric in metrics:
                 line |= score_columns(run, split, metric)
-            line |= run_costs(run)
+            line |= run_costs(run) if run.trained_runs else {}
         lines.append(line)
     numbers = [*metrics, *RUN_COSTS, "sentences", "diverged"]
     texts = [*ORIGINS, *(f"{metric}_signature" for metric in metrics)]

@@ -18,7 +18,7 @@ def table_notes(
 
     rows: of the table; results: of its runs.
     """
-    ensembles = [run for run in runs if run.members]
+    ensembles = [run for run in runs if run.seed is None]
     return [
         data_note(rows, results),
         seeds_note(results, ensembles),
@@ -80,6 +80,8 @@ def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) 
     of_ensembles = [
         f"{titles[run.experiment]}: {run.seeds} translate together, each step by the mean of their"
         " probabilities; parameters, FLOPs and minutes are sums over them."
+        if run.members
+        else f"{titles[run.experiment]}: translations from elsewhere."
         for run in ensembles
     ]
     notes_where = [
@@ -193,5 +195,5 @@ def join_distinct(values: pd.Series) -> str:
 
     A value may itself be several values with commas between them.
     """
-    parts = [part for value in values for part in str(value).split(", ")]
+    parts = [part for value in values.dropna() for part in str(value).split(", ")]
     return ", ".join(dict.fromkeys(parts))

@@ -56,8 +56,9 @@ class RunFiles:
 class Run:
     """A run of an experiment with one seed, in CORPUS/EXPERIMENT/seed-SEED, or an ensemble.
 
-    An ensemble has members but no seed, and is in CORPUS/ENSEMBLE/ensemble. Methods that read a
-    file raise UserError when it does not exist or is damaged.
+    An ensemble has members but no seed, and is in CORPUS/ENSEMBLE/ensemble; so is a system from
+    elsewhere, which has neither. Methods that read a file raise UserError when it does not exist or
+    is damaged.
 
     trained_in: the folder of its training, another run's where the experiment shares it.
     stale: why the run is not what the configuration and the data now describe; empty if it is.
@@ -74,7 +75,7 @@ class Run:
     @property
     def trained_runs(self) -> tuple["Run", ...]:
         """The runs whose trainings this one rests on: itself, or an ensemble's members."""
-        return self.members or (self,)
+        return self.members if self.seed is None else (self,)
 
     @property
     def is_trained(self) -> bool:
@@ -84,7 +85,7 @@ class Run:
     @property
     def seeds(self) -> str:
         """The seed as text, or of an ensemble "base 1, base 2, big 1"."""
-        if self.members:
+        if self.seed is None:
             return ", ".join(f"{run.experiment} {run.seed}" for run in self.members)
         return str(self.seed)
 

@@ -98,7 +98,7 @@ def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) 
     """
     table = next(iter(reproduction.tables.values()))
     runs = find_trained_runs(files, reproduction, catalog, table.experiments)
-    single_runs = [run for run in runs if not run.members]
+    single_runs = [run for run in runs if run.seed is not None]
     data = search_points(single_runs)
     titles = {run.experiment: catalog.rows[run.experiment].title for run in single_runs}
     parts = []

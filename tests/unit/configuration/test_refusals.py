@@ -130,6 +130,7 @@ def test_a_later_base_goes_before_an_earlier_one(tmp_path):
         ({"row": [1], "other": [1]}, "vocabulary"),
         ({"row": [1], "rwo": [1]}, "'row'"),
         ({"row": [1, 1]}, "members"),
+        ({}, "translations"),
     ],
 )
 def test_an_ensemble_is_refused_by_name(tmp_path, members, named):
