@@ -29,7 +29,8 @@ def main(args: argparse.Namespace) -> None:
             cleaning if args.split == "train" else None,
             args.jobs,
         )
-    logging.info(f"{args.split}: {meta['sentences']} pairs, dropped {meta['dropped']}")
+    dropped = ", ".join(f"{count} {reason}" for reason, count in meta["dropped"].items())
+    logging.info(f"{args.split}: {meta['sentences']} pairs, dropped: {dropped or 'none'}")
 
 
 if __name__ == "__main__":

@@ -48,8 +48,7 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     last = [line for line in lines if "loss" in line][-1]
     assert made["target_tokens"] == last["target_tokens"]
     assert 0 < last["mfu"] < 1
-    (board,) = run.glob("state-*/tensorboard")
-    events = EventAccumulator(str(board)).Reload()
+    events = EventAccumulator(str(run / "tensorboard")).Reload()
     for name in ("loss", "dev_perplexity", "learning_rate"):
         shown = [(event.step, event.value) for event in events.Scalars(name)]
         written = [

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from nmt import load
 from nmt.configuration import Vocabulary
 from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.files import read_json, write_json, write_lines
@@ -55,7 +56,7 @@ def test_a_line_out_for_each_line_in(models, tmp_path, run_script, family):
     assert lines.pop() == ""
     assert len(lines) == len(AWKWARD)
     assert lines[1:3] == ["", ""]
-    assert lines == TranslationModel(models / family).translate(AWKWARD)
+    assert lines == load(models / family).translate(AWKWARD)
 
     source, output = tmp_path / "a source.txt", tmp_path / "new" / "out.txt"
     source.write_bytes(text.encode())
@@ -102,7 +103,7 @@ def test_models_of_one_vocabulary_translate_together(models, run_script):
     folders = [models / "transformer", models / "rnnsearch"]
     process = run_script("translate", "--model", *map(str, folders), "--threads=1", input=text)
     assert (process.returncode, process.stderr) == (0, "")
-    ensemble = TranslationModel(*folders)
+    ensemble = load(*folders)
     translations = ensemble.translate(text.splitlines(), ensemble.experiment.decoding)
     assert process.stdout.splitlines() == translations
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 # What a module may import of ours: its own package, and all that stands above it.
@@ -54,6 +56,11 @@ def test_the_library_imports_one_way(root):
         if path.stem != "__init__":
             wrong += wrong_imports(f"nmt.{path.stem}", path.read_text(encoding="utf-8"))
     assert wrong == []
+
+
+def test_the_library_itself_is_cheap(root):
+    code = "import nmt, sys; sys.exit(not {'torch', 'numpy', 'pydantic'}.isdisjoint(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=root / "src").returncode == 0
 
 
 def test_nothing_imports_a_script(root):

@@ -12,8 +12,8 @@ class Metrics:
     """The writer of a training's log.
 
     On resuming it forgets the lines later than the state, which will be written again.
-    TensorBoard's files are in the folder tensorboard beside metrics.jsonl. Without a path nothing
-    is written: another process does it.
+    TensorBoard's files are in the folder tensorboard of the run, whose name is what TensorBoard
+    shows. Without a path nothing is written: another process does it.
     """
 
     def __init__(self, path: Path | None, update: int):
@@ -26,7 +26,7 @@ class Metrics:
         # Imported here: those who read metrics need no torch.
         from torch.utils.tensorboard import SummaryWriter
 
-        self.board = SummaryWriter(path.parent / "tensorboard", purge_step=update + 1)
+        self.board = SummaryWriter(path.parents[1] / "tensorboard", purge_step=update + 1)
 
     def write(self, update: int, **values: float) -> None:
         """Write one line, and the numbers for TensorBoard."""

@@ -152,6 +152,8 @@ def checkpoints_to_average(folder: Path, training: Training, updates: int) -> li
     else:
         intervals = [*range(training.interval, updates, training.interval), updates]
         names = [f"{update:08d}.safetensors" for update in intervals[-training.average :]]
+        if len(names) < training.average:
+            logging.warning(f"{len(names)} of {training.average} checkpoints averaged: no others.")
     missing = [name for name in names if not (folder / name).exists()]
     if missing:
         raise UserError(
