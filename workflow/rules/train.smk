@@ -35,8 +35,9 @@ rule train:
         training=lambda wildcards: with_content(
             CATALOG.experiment(wildcards.experiment).training.chosen(), wildcards
         ),
+    # By exec no shell is left between, which a signal would end before its training.
     shell:
-        f"sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_PATH}"
+        f"exec sh {LAUNCH} {PROCESSES} {NODES} {{threads}} {SCRIPTS}/train.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment} --seed {wildcards.seed}"
         " --tokens {input.tokens} --dev-tokens {input.dev_tokens}"
         " --dev-reference {input.dev_reference} --subwords {input.subwords}"
