@@ -33,7 +33,9 @@ def test_the_models_and_translations_are_those_of_a_local_run(workplace):
     place.snakemake(*RESULTS)
     local = workplace(UPDATES).folder
     options = ["--config", f"updates={UPDATES}", "--set-threads", "train=1"]
-    local_process = snakemake(local, *options, "--until", "translate", "measure_perplexity")
+    local_process = snakemake(
+        local, *options, "--until", "translate", "take_translations", "measure_perplexity"
+    )
     assert local_process.returncode == 0, local_process.stdout
     assert place.exit_code() == 0, place.messages
     assert len(contents(local)) > 10

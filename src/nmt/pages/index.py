@@ -182,7 +182,9 @@ def numbers(run: Run, reproduction: Reproduction, catalog: Catalog) -> dict[str,
             scores = [cells(results, metric) for metric in table.metrics]
             parts += [score.rename(f"{score.name}, {table.split}") for score in scores]
     results = run_results([run], "", [])
-    parts += [*(cells(results, column) for column in COST), speed_cells(results)]
+    parts += [cells(results, column) for column in COST]
+    if results.device.notna().all():  # translations from elsewhere were made we do not know how
+        parts.append(speed_cells(results))
     settings = pd.DataFrame([settings_of(run.experiment, catalog)])
     parts += [cells(settings, column) for column in SETTINGS if column in settings]
     texts = pd.concat(parts, axis="columns").iloc[0]
