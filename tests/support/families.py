@@ -38,6 +38,7 @@ FAMILIES = {
     "transformer-alibi": transformer(positions="alibi", d_model=18, heads=6),
     "transformer-pre-norm": transformer(norm="pre", activation="gelu", tie="decoder"),
     "transformer-untied": transformer(tie="none"),
+    "transformer-biases": transformer(attention_bias=True, final_norm=True),
     "decoder-only": decoder_only(),
     "decoder-only-prefix": decoder_only(prefix=True, norm="pre"),
     "decoder-only-rotary": decoder_only(positions="rotary", tie="none"),

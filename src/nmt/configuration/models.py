@@ -80,8 +80,12 @@ class SelfAttention(Architecture):
     norm: Literal["post", "pre"] = "post"
     """Place of layer normalization: post, LayerNorm(x + f(x)), as in AIAYN; or pre,
     x + f(LayerNorm(x)), with a last norm (Xiong et al. 2020)."""
+    final_norm: bool = False
+    """Whether the decoder ends in a layer normalization although norm is post."""
     activation: Literal["relu", "gelu"] = "relu"
     """Activation between the two feed-forward layers."""
+    attention_bias: bool = False
+    """Whether the projections of attention have biases."""
 
     @model_validator(mode="after")
     def check(self):

@@ -62,7 +62,7 @@ class KeyValueCache:
 class MultiHeadAttention(nn.Module):
     """Concat(head_1, ..., head_H) W^O with head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    AIAYN section 3.2.2; as in its formula, the projections have no bias. One matrix `qkv` holds
+    AIAYN section 3.2.2; as in its formula, the projections usually have no bias. `qkv` holds
     W^Q, W^K and W^V of all heads, so that self-attention needs one matrix product; `widths` are the
     output widths of these three. maps: a list to which the weights (B, H, T, S) are appended; see
     `recorded`.
@@ -77,15 +77,22 @@ class MultiHeadAttention(nn.Module):
         self.heads = config.heads
         self.widths = [key_width, key_width, value_width]
         self.position_bias = position_bias
-        self.qkv = nn.Linear(config.d_model, sum(self.widths), bias=False)
-        self.out = nn.Linear(value_width, config.d_model, bias=False)
+        self.qkv = nn.Linear(config.d_model, sum(self.widths), bias=config.attention_bias)
+        self.out = nn.Linear(value_width, config.d_model, bias=config.attention_bias)
         # W^Q, W^K and W^V are initialized as one matrix, as torch.nn.MultiheadAttention does it, so
         # they start smaller by sqrt(2) than each on its own. From the larger values the Post-LN
         # encoder of a small model on Multi30k came to map all positions to one state, and attention
         # never learned. Noci et al. 2022, section 1 and figure 1, describe this rank collapse, in
         # which the gradients of queries and keys vanish.
-        nn.init.xavier_uniform_(self.qkv.weight)
-        nn.init.xavier_uniform_(self.out.weight)
+        for projection in (self.qkv, self.out):
+            nn.init.xavier_uniform_(projection.weight)
+            if projection.bias is not None:
+                nn.init.zeros_(projection.bias)
+
+    def project(self, x: Tensor, part: slice) -> Tensor:
+        """Map to those outputs of `qkv` alone: (B, T, D) -> (B, T, their width)."""
+        bias = self.qkv.bias
+        return F.linear(x, self.qkv.weight[part], None if bias is None else bias[part])
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Split the width among heads: (B, T, H * d_k) -> (B, H, T, d_k), or the same with d_v."""
@@ -141,7 +148,7 @@ class CrossAttention(MultiHeadAttention):
 
     def keys_values(self, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
         """Return projected keys and values: (B, S, D) -> (B, H, S, d_k), (B, H, S, d_v)."""
-        projected = F.linear(encoder_states, self.qkv.weight[self.widths[0] :])
+        projected = self.project(encoder_states, slice(self.widths[0], None))
         keys, values = projected.split(self.widths[1:], dim=-1)
         return self.split_heads(keys), self.split_heads(values)
 
@@ -152,7 +159,7 @@ class CrossAttention(MultiHeadAttention):
         source's keys and values.
         """
         beams = x.view(len(keys), -1, x.size(-1))  # (B, beam * T, D)
-        queries = self.split_heads(F.linear(beams, self.qkv.weight[: self.widths[0]]))
+        queries = self.split_heads(self.project(beams, slice(self.widths[0])))
         return self.attend(queries, keys, values, where).view(x.shape)
 
 

@@ -47,7 +47,7 @@ class DecoderOnly(Model):
         self.prefix = config.prefix
         self.dropout = Dropout(config.dropout)
         self.layers = Layers(EncoderLayer(config) for _ in range(config.layers))
-        self.norm = final_norm(config)
+        self.norm = final_norm(config, config.final_norm)
 
     def embed(self, rows: Sequences, tags: int) -> Tensor:
         """Embed tokens, of which the first columns are tags of the source: (B, T) -> (B, T, D)."""

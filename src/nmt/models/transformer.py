@@ -46,7 +46,7 @@ class Transformer(Model):
         self.encoder = Layers(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = Layers(DecoderLayer(config) for _ in range(config.layers))
         self.encoder_norm = final_norm(config)
-        self.decoder_norm = final_norm(config)
+        self.decoder_norm = final_norm(config, config.final_norm)
 
     def embed(self, rows: Sequences, embedding: nn.Embedding, positions: nn.Module) -> Tensor:
         """Embed tokens: (B, T) -> (B, T, D).

@@ -60,13 +60,16 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-def final_norm(config: configuration.SelfAttention) -> nn.LayerNorm | nn.Identity:
+def final_norm(
+    config: configuration.SelfAttention, asked_for: bool = False
+) -> nn.LayerNorm | nn.Identity:
     """Return the norm at the end of a stack.
 
     With Pre-LN the sum of all layers has not been normalized, so a LayerNorm follows (Xiong et al.
-    2020). With Post-LN nothing does.
+    2020). With Post-LN nothing does unless it is asked for.
     """
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+    needed = asked_for or config.norm == "pre"
+    return nn.LayerNorm(config.d_model) if needed else nn.Identity()
 
 
 def token_embedding(size: int, d_model: int) -> nn.Embedding:

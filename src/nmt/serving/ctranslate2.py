@@ -45,10 +45,13 @@ def to_ctranslate2(model: TranslationModel, precision: str, output: Path) -> str
         or not isinstance(target, Subwords)
         or config.positions not in ("sinusoidal", "learned", "none")
         or set(transformer.encoder[0].self_attention.widths) != {config.d_model}
+        or config.attention_bias
+        or config.final_norm
     ):
         raise UserError(
             "CTranslate2 carries Transformers with sentencepiece's subwords, positions that are"
-            " added to embeddings or none, and heads of d_model / heads: this model is another."
+            " added to embeddings or none, and heads of d_model / heads, without attention_bias and"
+            " final_norm: this model is another."
         )
     spec = specification(config, transformer)
     spec.register_source_vocabulary(source.pieces(list(range(source.size))))

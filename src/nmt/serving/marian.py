@@ -48,12 +48,14 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> str
         or not isinstance(target, Subwords)
         or (config.norm, config.positions, config.tie) != ("post", "sinusoidal", "all")
         or set(transformer.encoder[0].self_attention.widths) != {config.d_model}
+        or config.attention_bias
+        or config.final_norm
         or precision == "int8"
     ):
         raise UserError(
             "transformers' Marian carries Transformers with sentencepiece's subwords, norms behind"
-            " sublayers, sinusoidal positions, tied embeddings and heads of d_model / heads, not in"
-            " int8: this model is another."
+            " sublayers, sinusoidal positions, tied embeddings and heads of d_model / heads, without"
+            " attention_bias and final_norm, not in int8: this model is another."
         )
     marian = marian_model(transformer, config, target.size)
     marian.generation_config = GenerationConfig.from_model_config(marian.config)

@@ -133,13 +133,15 @@ def weights_and_biases(*modules: nn.Module) -> list[Tensor]:
 
 
 def matrices(attention: MultiHeadAttention) -> list[Tensor]:
-    """Return W^Q, W^K, W^V and W^O."""
-    return [*attention.qkv.weight.split(attention.widths), attention.out.weight]
+    """Return W^Q, W^K, W^V and W^O, and the biases if there are any."""
+    biases = [] if attention.qkv.bias is None else [attention.qkv.bias, attention.out.bias]
+    return [*attention.qkv.weight.split(attention.widths), attention.out.weight, *biases]
 
 
-def torch_matrices(attention: nn.MultiheadAttention) -> list[Tensor]:
-    """Return the same of torch's attention."""
-    return [*attention.in_proj_weight.chunk(3), attention.out_proj.weight]
+def torch_matrices(attention: nn.MultiheadAttention, biases: bool = False) -> list[Tensor]:
+    """Return the same of torch's attention, which always has biases."""
+    both = [attention.in_proj_bias, attention.out_proj.bias] if biases else []
+    return [*attention.in_proj_weight.chunk(3), attention.out_proj.weight, *both]
 
 
 def parameters(layer: nn.Module) -> list[Tensor]:
@@ -151,34 +153,52 @@ def parameters(layer: nn.Module) -> list[Tensor]:
     return projections + weights_and_biases(feed_forward.inner, feed_forward.outer, *norms)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_stacks_of_layers(agrees_at_tokens, norm, activation):
-    config = transformer(norm=norm, activation=activation, tie="none")
+@pytest.mark.parametrize(
+    ("norm", "activation", "more"),
+    [
+        ("post", "relu", False),
+        ("post", "gelu", False),
+        ("pre", "relu", False),
+        ("pre", "gelu", True),
+        ("post", "relu", True),
+    ],
+)
+def test_stacks_of_layers(agrees_at_tokens, norm, activation, more):
+    """more: with attention's biases, and a norm at the decoder's end."""
+    config = transformer(
+        norm=norm, activation=activation, tie="none", attention_bias=more, final_norm=more
+    )
     model = randomize(build(config, VOCABULARY, VOCABULARY))
     settings = {"activation": activation, "norm_first": norm == "pre", "batch_first": True}
-    encoder_norm, decoder_norm = (nn.LayerNorm(16) if norm == "pre" else None for _ in range(2))
+    encoder_norm = nn.LayerNorm(16) if norm == "pre" else None
+    decoder_norm = nn.LayerNorm(16) if norm == "pre" or more else None
     layer = nn.TransformerEncoderLayer(16, 4, 24, **settings)
     encoder = nn.TransformerEncoder(layer, 2, encoder_norm, enable_nested_tensor=False)
     layer = nn.TransformerDecoderLayer(16, 4, 24, **settings)
     decoder = nn.TransformerDecoder(layer, 2, decoder_norm)
     for theirs, ours in zip(zero_biases(encoder).layers, model.encoder, strict=True):
-        attention = torch_matrices(theirs.self_attn)
+        attention = torch_matrices(theirs.self_attn, more)
         others = weights_and_biases(theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2)
         copy([*attention, *others], parameters(ours))
     for theirs, ours in zip(zero_biases(decoder).layers, model.decoder, strict=True):
-        attentions = [*torch_matrices(theirs.self_attn), *torch_matrices(theirs.multihead_attn)]
+        both = theirs.self_attn, theirs.multihead_attn
+        attentions = [matrix for one in both for matrix in torch_matrices(one, more)]
         norms = weights_and_biases(theirs.norm1, theirs.norm2, theirs.norm3)
         others = [*weights_and_biases(theirs.linear1, theirs.linear2), *norms]
         copy([*attentions, *others], parameters(ours))
-    if norm == "pre":
-        norms = weights_and_biases(model.encoder_norm, model.decoder_norm)
-        copy(weights_and_biases(encoder.norm, decoder.norm), norms)
+    for theirs, ours in ((encoder_norm, model.encoder_norm), (decoder_norm, model.decoder_norm)):
+        if theirs is not None:
+            copy(weights_and_biases(theirs), weights_and_biases(ours))
 
     states = model.encode(SOURCE)
     embedded_source = model.embed(SOURCE, model.source_embedding, model.source_positions)
     expected_states = encoder(embedded_source, src_key_padding_mask=SOURCE_PADDING)
-    agrees_at_tokens(f"Encoder, {norm} norm, {activation}", "torch.nn", states, expected_states)
+    agrees_at_tokens(
+        f"Encoder, {norm} norm, {activation}{', biases' * more}",
+        "torch.nn",
+        states,
+        expected_states,
+    )
     embedded_target = model.embed(TARGET, model.target_embedding, model.target_positions)
     expected = decoder(
         embedded_target,
@@ -188,7 +208,9 @@ def test_stacks_of_layers(agrees_at_tokens, norm, activation):
         memory_key_padding_mask=SOURCE_PADDING,
     )
     decoded = model(SOURCE, TARGET).target
-    agrees_at_tokens(f"Decoder, {norm} norm, {activation}", "torch.nn", decoded, expected)
+    agrees_at_tokens(
+        f"Decoder, {norm} norm, {activation}{', biases' * more}", "torch.nn", decoded, expected
+    )
 
 
 def test_the_whole_transformer(agrees_at_tokens):
