@@ -32,7 +32,7 @@ from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
 
 EXIT_STOPPED = 75  # EX_TEMPFAIL of sysexits.h
-REMEDY = "give train.py --device-tokens, or the experiment a smaller batch_tokens"
+REMEDY = "give train.py --device-tokens, or the experiment smaller batches"
 
 
 def main(args: argparse.Namespace) -> int | None:

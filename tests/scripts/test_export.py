@@ -195,6 +195,8 @@ def test_quantizing_leaves_the_model_as_it_was_and_takes_less_room(tmp_path):
         ({"d_k": 3}, "ctranslate2", "float32"),
         ({"norm": "pre"}, "huggingface", "float32"),
         ({"tie": "none"}, "huggingface", "float32"),
+        ({"attention_bias": True}, "huggingface", "float32"),
+        ({"final_norm": True}, "ctranslate2", "float32"),
         ({}, "huggingface", "int8"),
     ],
 )

@@ -82,14 +82,17 @@ class Training(Strict):
 
     updates: Count
     """Number of updates (optimizer steps)."""
-    batch_tokens: Count
+    batch_tokens: Count | None = None
     """Largest number of source tokens, and of target tokens, of one update, padding included. It is
     the total over all micro-batches and processes, unlike fairseq's `--max-tokens`, which is per
     GPU. A GPU takes several micro-batches as one, with more padding."""
+    batch_sentences: Count | None = None
+    """Number of sentence pairs of one update, instead of batch_tokens: chosen at random, whatever
+    their lengths."""
     micro_batches: Count = 1
-    """Number of micro-batches that share batch_tokens, each with sentences of nearly one length;
-    fairseq's `--update-freq` times its number of GPUs. An update of a single length bucket trains
-    worse."""
+    """Number of micro-batches of an update, each with sentences of nearly one length (but for
+    batch_sentences); fairseq's `--update-freq` times its number of GPUs. An update of a single
+    length bucket trains worse."""
     warmup: Whole
     """Number of updates in which the learning rate grows linearly to its peak."""
     peak_learning_rate: Positive | None = None
@@ -141,6 +144,13 @@ class Training(Strict):
     @model_validator(mode="after")
     def check(self) -> "Training":
         """Refuse settings that do not go together."""
+        if (self.batch_tokens is None) == (self.batch_sentences is None):
+            raise ValueError("give either batch_tokens or batch_sentences, the other one as null")
+        if (self.batch_sentences or 0) % self.micro_batches:
+            raise ValueError(
+                f"micro_batches {self.micro_batches} does not divide batch_sentences"
+                f" {self.batch_sentences}"
+            )
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise ValueError("the schedule inverse_sqrt needs a warmup of at least 1")
         needed = {"cosine": ["final_learning_rate"], "halving": ["halve_from", "halve_every"]}

@@ -1,4 +1,4 @@
-"""Batches of a token budget, of sentences of similar lengths.
+"""Batches of a token budget, of sentences of similar lengths; or of so many sentences.
 
 This module has the part of torch's BatchSampler (`Batches.epoch`) and of its DataLoader
 (`Batches.stream`). Which sentences an update learns from depends on seed, epoch and the update's
@@ -29,21 +29,30 @@ class Batches:
     A micro-batch has sentences of similar lengths, and at most `budget` source tokens and `budget`
     target tokens, padding included. An update learns from `per_update` micro-batches, whose lengths
     may differ. Sentences are known by their indices in `tokens`; source_lengths, target_lengths and
-    longer_sides (n,) count EOS.
+    longer_sides (n,) count EOS. With `sentences` an epoch's micro-batches have so many sentences,
+    of any lengths.
 
     Raises UserError when a sentence alone is over the budget.
     """
 
-    def __init__(self, tokens: ParallelTokens, budget: int, seed: int, per_update: int = 1):
+    def __init__(
+        self,
+        tokens: ParallelTokens,
+        budget: int,
+        seed: int,
+        per_update: int = 1,
+        sentences: int | None = None,
+    ):
         self.tokens = tokens
-        self.budget = budget
         self.seed = seed
         self.per_update = per_update
+        self.sentences = sentences
         self.source_lengths = tokens.source.lengths.astype(np.int32) + 1
         self.target_lengths = tokens.target.lengths.astype(np.int32) + 1
         self.longer_sides = np.maximum(self.source_lengths, self.target_lengths)
         longest = int(self.longer_sides.max(initial=0))
-        if longest > budget:
+        self.budget = sentences * longest if sentences else budget
+        if longest > self.budget:
             divided = f" in {per_update} micro-batches" if per_update > 1 else ""
             raise UserError(
                 f"a sentence of {longest} tokens does not fit batch_tokens"
@@ -54,6 +63,9 @@ class Batches:
     def for_training(cls, tokens: ParallelTokens, training: Training, seed: int) -> "Batches":
         """Return the batches that an experiment is trained on."""
         count = training.micro_batches
+        if training.batch_sentences:
+            return cls(tokens, 0, seed, count, training.batch_sentences // count)
+        assert training.batch_tokens
         return cls(tokens, training.batch_tokens // count, seed, count)
 
     @classmethod
@@ -76,8 +88,12 @@ class Batches:
         Sentences of equal lengths are shuffled, and so are micro-batches.
         """
         rng = np.random.default_rng([self.seed, number])
-        batches = self.micro_batches(rng.permutation(len(self.tokens)), self.budget)
-        shuffled = [batches[i] for i in rng.permutation(len(batches))]
+        order = rng.permutation(len(self.tokens))
+        if self.sentences:
+            shuffled = np.split(order, range(self.sentences, len(order), self.sentences))
+        else:
+            batches = self.micro_batches(order, self.budget)
+            shuffled = [batches[i] for i in rng.permutation(len(batches))]
         starts = range(0, len(shuffled), self.per_update)
         return [shuffled[start : start + self.per_update] for start in starts]
 

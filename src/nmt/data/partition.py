@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from nmt.configuration import Training
 from nmt.data.packing import Packing
 
 
@@ -26,7 +25,8 @@ class Partition:
     @classmethod
     def coarsest(
         cls,
-        training: Training,
+        micro_batches: int,
+        tokens: int,
         rank: int,
         world_size: int,
         device_tokens: int = 0,
@@ -34,13 +34,14 @@ class Partition:
     ) -> "Partition":
         """Return the partition with the fewest chunks that gives all ranks equally many of them.
 
+        micro_batches, tokens: of an update, and the most tokens of a side that one of them has.
+
         device_tokens: about the largest number of tokens per side in a chunk, which holds whole
         sentences; 0: no limit. Where there is one, chunks are not put together again.
         """
         chunks = 1
-        while training.micro_batches * chunks % world_size or (
-            device_tokens
-            and training.batch_tokens > training.micro_batches * chunks * device_tokens
+        while micro_batches * chunks % world_size or (
+            device_tokens and tokens > chunks * device_tokens
         ):
             chunks += 1
         return cls(rank, world_size, chunks, 0 if device_tokens else least_tokens)

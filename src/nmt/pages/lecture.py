@@ -272,7 +272,9 @@ def normalization(model: Model, tokens: ParallelTokens) -> dict:
 def gradients(model: TranslationModel, tokens: ParallelTokens, norm: str) -> dict[str, float]:
     """Return the gradient norm of each layer before training, with the model's other settings."""
     config = model.experiment.model.model_copy(update={"norm": norm, "layers": LAYERS})
-    few = model.experiment.training.model_copy(update={"batch_tokens": BATCH_TOKENS})
+    few = model.experiment.training.model_copy(
+        update={"batch_tokens": BATCH_TOKENS, "batch_sentences": None}
+    )
     torch.manual_seed(1)
     untrained = build(config, *tokens.meta["vocabulary_sizes"]).to(model.device)
     norms = gradient_norms(untrained, tokens, few, seed=1)

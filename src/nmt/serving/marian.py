@@ -54,8 +54,8 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> str
     ):
         raise UserError(
             "transformers' Marian carries Transformers with sentencepiece's subwords, norms behind"
-            " sublayers, sinusoidal positions, tied embeddings and heads of d_model / heads, without"
-            " attention_bias and final_norm, not in int8: this model is another."
+            " sublayers, sinusoidal positions, tied embeddings, heads of d_model / heads, neither"
+            " attention_bias nor final_norm, and not in int8: this model is another."
         )
     marian = marian_model(transformer, config, target.size)
     marian.generation_config = GenerationConfig.from_model_config(marian.config)

@@ -38,7 +38,8 @@ def gradient_norms(
     """
     device = next(model.parameters()).device
     batches = Batches.for_training(tokens, settings, seed)
-    partition = Partition.coarsest(settings, rank=0, world_size=1, device_tokens=MOST_TOKENS)
+    micro_batches = batches.per_update, batches.budget
+    partition = Partition.coarsest(*micro_batches, 0, 1, device_tokens=MOST_TOKENS)
     trainer = Trainer(model, settings, ProcessGroup(device), seed)
     trainer.compute_gradients(next(batches.updates(1, 0, partition, device)), update=1)
     trainer.scaler.unscale_(trainer.optimizer)

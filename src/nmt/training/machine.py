@@ -66,7 +66,8 @@ def partition_for(
     on_gpu = group.device.type == "cuda"
     least = GPU_LEAST_TOKENS if on_gpu and not experiment.model.has_loss_of_batches else 0
     ranks = group.rank, group.world_size
-    partition = Partition.coarsest(experiment.training, *ranks, device_tokens, least)
+    micro_batches = batches.per_update, batches.budget
+    partition = Partition.coarsest(*micro_batches, *ranks, device_tokens, least)
     if on_gpu and experiment.model.can_be_packed:
         partition = replace(partition, packing=batches.packing(partition, device_tokens))
     return partition

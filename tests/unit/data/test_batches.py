@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from nmt.configuration import Training
 from nmt.data.batches import Batches
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
@@ -64,6 +65,27 @@ def test_an_update_of_several_micro_batches_learns_from_mixed_lengths():
     within_updates = [np.ptp(lengths[np.concatenate(update)]) for update in updates]
     assert np.max(within_micro_batches) < 10
     assert np.median(within_updates) > 20
+
+
+def test_batches_of_sentences_have_so_many_at_random():
+    lengths = np.sort(np.random.default_rng(1).integers(1, 50, 200))
+    tokens = ParallelTokens(side(lengths), side(lengths), {})
+    settings = {"updates": 9, "warmup": 1, "interval": 9}
+    training = Training(batch_sentences=36, micro_batches=3, **settings)
+    batches = Batches.for_training(tokens, training, seed=1)
+    updates = batches.epoch(1)
+    assert [[len(batch) for batch in update] for update in updates[:-1]] == 5 * [[12, 12, 12]]
+    assert sorted(np.concatenate([*map(np.concatenate, updates)])) == list(range(200))
+    assert min(np.ptp(lengths[batch]) for update in updates[:-1] for batch in update) > 20
+    whole = next(batches.updates(1, 0, Partition(), CPU))
+    limited = Partition.coarsest(batches.per_update, batches.budget, 0, 1, device_tokens=300)
+    for partition in (limited, Partition(packing=batches.packing(Partition()))):
+        divided = next(batches.updates(1, 0, partition, CPU))
+        assert sorted(divided.sentences) == sorted(whole.sentences)
+        tokens_of = [int((b.target_out != PAD).sum()) for b in divided.micro_batches.values()]
+        assert sum(tokens_of) == whole.target_tokens
+    pieces = next(batches.updates(1, 0, limited, CPU)).micro_batches.values()
+    assert max(batch.target_out.numel() for batch in pieces) <= 300
 
 
 def test_epochs_differ_and_are_the_same_every_time(tokens):
