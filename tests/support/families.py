@@ -52,11 +52,19 @@ FAMILIES = {
     "luong-dot": stacked(attention="global", score="dot"),
     "luong-general-feeding": stacked(attention="global", score="general", input_feeding=True),
     "luong-concat": stacked(attention="global", score="concat", reverse_source=False),
+    "luong-location": stacked(attention="global", score="location"),
+    "luong-scaled-dot": stacked(attention="global", score="scaled-dot"),
     "luong-local": stacked(attention="local-p", score="general", input_feeding=True),
     "luong-local-dot": stacked(attention="local-p", score="dot"),
     "luong-local-concat": stacked(attention="local-p", score="concat", reverse_source=False),
     "rnnsearch": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1),
     "rnnencdec": RNNSearch(d_embedding=10, d_hidden=12, dropout=0.1, attention="none"),
+    "rnn-stack": RNNSearch(
+        layers=2, d_embedding=10, d_hidden=12, dropout=0.1, attention="scaled-dot", readout="state"
+    ),
+    "rnn-stack-none": RNNSearch(
+        layers=2, d_embedding=10, d_hidden=12, dropout=0.1, attention="none", readout="state"
+    ),
     "gnmt": GNMT(layers=3, d_model=10, dropout=0.1),
     "gnmt-current": GNMT(layers=3, d_model=10, dropout=0.1, context="current"),
     "gnmt-projected": GNMT(layers=3, d_model=10, d_cell=14, dropout=0.1),

@@ -181,8 +181,9 @@ class Seq2Seq(Architecture):
     attention: Literal["none", "global", "local-p"] = "none"
     """Attention: none, global (Luong, section 3.1), or local-p (section 3.2), which attends to
     words at most 10 away from a predicted position."""
-    score: Literal["dot", "general", "concat"] | None = None
-    """Attention score of decoder and encoder states (Luong, equation 8)."""
+    score: Literal["dot", "scaled-dot", "general", "concat", "location"] | None = None
+    """Attention score of decoder and encoder states (Luong, equations 8 and 9); scaled-dot is dot
+    divided by sqrt(d_hidden)."""
     input_feeding: bool = False
     """Whether the attentional state of a step is part of the next step's input (Luong, section
     3.3)."""
@@ -216,10 +217,17 @@ class RNNSearch(Architecture):
     """Width of embeddings."""
     d_hidden: Several
     """Width of the recurrent states."""
+    layers: Depth = 1
+    """Number of layers of the encoder, and of the decoder."""
     dropout: Fraction
     """Dropout on embeddings, on the encoder's states and before the output."""
-    attention: Literal["additive", "none"] = "additive"
-    """Attention: additive (RNNsearch) or none (RNNencdec)."""
+    attention: Literal["additive", "scaled-dot", "none"] = "additive"
+    """Attention: additive (RNNsearch), scaled-dot (with projected keys and values), or none
+    (RNNencdec)."""
+    readout: Literal["maxout", "state"] = "maxout"
+    """What the output layer sees: a maxout layer over previous state, word and context (appendix
+    A.2.2), or the new top state alone. With state the encoder always reads both ways, and both of
+    its last states begin the decoder's, without tanh."""
     init_std: Positive | None = 0.01
     """Standard deviation of the normal initialization of matrices that are not recurrent; those of
     the alignment model have a tenth of it (appendix B.1). null takes torch's initialization."""

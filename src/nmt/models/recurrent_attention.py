@@ -4,14 +4,18 @@ A score function compares decoder states with encoder states; their softmax over
 weights, and the sum of encoder states with these weights is the context vector.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 # B sentences, S source length, T target length, H width of decoder states, M width of encoder
 # states, A width of keys
+
+LOCATIONS = 51  # that LocationScore has weights for: Luong's sentences of 50 words, and EOS
 
 
 class Memory(NamedTuple):
@@ -53,6 +57,43 @@ class DotScore(ScoreFunction):
     def __init__(self, decoder_width: int, encoder_width: int):
         super().__init__()
         self.key = nn.Identity()
+
+
+class ScaledDotScore(DotScore):
+    """s^T h / sqrt(H): AIAYN equation 1."""
+
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Compare all pairs of states: (B, T, A), (B, S, A) -> (B, T, S)."""
+        return super().scores(decoder_states, keys) / math.sqrt(keys.size(-1))
+
+
+class ProjectedScore(ScaledDotScore):
+    """s^T k / sqrt(H), whose contexts are sums of values v: k = W_k h + b_k, v = W_v h + b_v."""
+
+    def __init__(self, decoder_width: int, encoder_width: int):
+        super().__init__(decoder_width, encoder_width)
+        self.key = nn.Linear(encoder_width, decoder_width)
+        self.value = nn.Linear(encoder_width, decoder_width)
+
+    def memory(self, encoder_states: Tensor, padding: Tensor) -> Memory:
+        """Return the values in the place of the states: (B, S, M), (B, S)."""
+        return Memory(self.value(encoder_states), self.key(encoder_states), padding)
+
+
+class LocationScore(DotScore):
+    """W s, a score for each place of the source, whatever is there: Luong, equation 9.
+
+    Long sentences get no weight near their end, as there.
+    """
+
+    def __init__(self, decoder_width: int, encoder_width: int):
+        super().__init__(decoder_width, encoder_width)
+        self.place = nn.Linear(decoder_width, LOCATIONS, bias=False)
+
+    def scores(self, decoder_states: Tensor, keys: Tensor) -> Tensor:
+        """Score the places of a source: (B, T, H), (B, S, M) -> (B, T, S)."""
+        beyond = keys.size(1) - LOCATIONS
+        return F.pad(self.place(decoder_states), (0, beyond), value=-torch.inf)
 
 
 class GeneralScore(ScoreFunction):
@@ -104,6 +145,8 @@ SCORE_FUNCTIONS: dict[str, Callable[[int, int], ScoreFunction]] = {
     "concat": AdditiveScore,
     "general": GeneralScore,
     "dot": DotScore,
+    "scaled-dot": ScaledDotScore,
+    "location": LocationScore,
 }
 
 

@@ -464,7 +464,7 @@ def test_rnnsearch_s_decoder(agrees, family, name):
     context = torch.randn(5, input_width - 10, dtype=torch.float64)
     hidden = torch.randn(5, 12, dtype=torch.float64)
     expected = cell(torch.cat([embedded, context], 1), hidden)
-    stepped = model.next_hidden(embedded, context, hidden)
+    (stepped,) = model.next_hidden(embedded, context, (hidden,))
     agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", stepped, expected)
 
 

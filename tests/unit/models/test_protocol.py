@@ -144,7 +144,14 @@ def test_only_models_without_attention_have_no_maps():
     source = sources(random_sentences(LENGTHS))
     target = target_inputs(random_sentences([6] * 4, seed=1))
     without = [name for name in FAMILIES if not random_model(name).attention(source, target)]
-    assert without == ["seq2seq", "seq2seq-orthogonal", "seq2seq-forwards", "rnnencdec", "bytenet"]
+    assert without == [
+        "seq2seq",
+        "seq2seq-orthogonal",
+        "seq2seq-forwards",
+        "rnnencdec",
+        "rnn-stack-none",
+        "bytenet",
+    ]
 
 
 def test_dropout_acts_in_training_only(model):

@@ -33,7 +33,7 @@ EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 def test_rnnsearch_starts_from_the_backward_state_of_the_first_word():
     model = random_model("rnnsearch")
-    memory, first = model.encode(sources(random_sentences([4, 7])))
+    memory, (first,) = model.encode(sources(random_sentences([4, 7])))
     backward_at_first_word = memory.encoder_states[:, 0, 12:]
     torch.testing.assert_close(first, torch.tanh(model.initial(backward_at_first_word)))
 
@@ -44,6 +44,26 @@ def test_rnnencdec_sees_the_encoder_s_last_state_at_every_step():
     states, last = model.encoder(model.source_embedding(sentence.tokens))
     torch.testing.assert_close(model.encode(sentence)[0].encoder_states[:, 0], states[:, -1])
     torch.testing.assert_close(last[0], states[:, -1])
+
+
+@pytest.mark.parametrize("family", ["rnn-stack", "rnn-stack-none"])
+def test_a_stack_of_grus_gets_its_own_context_and_the_encoder_s_states(family):
+    """Check it step by step: the query is the previous top state, and the output the new one."""
+    model = random_model(family)
+    sentence = sources(random_sentences([6]))
+    states, last = model.encoder(model.source_embedding(sentence.tokens))
+    both = [torch.cat([last[2 * layer], last[2 * layer + 1]], -1) for layer in range(2)]
+    hidden = torch.stack([model.initial(pair) for pair in both])
+    target = target_inputs(random_sentences([4], seed=1))
+    decoded = model(sentence, target).target
+    for number, word in enumerate(model.target_embedding(target.tokens).unbind(1)):
+        context = both[-1]
+        if family == "rnn-stack":
+            keys, values = model.alignment.key(states[0]), model.alignment.value(states[0])
+            context = (hidden[-1] @ keys.T / 12**0.5).softmax(-1) @ values
+        x = torch.cat([word, context], -1)[:, None]
+        output, hidden = model.decoder(x, hidden)
+        torch.testing.assert_close(decoded[:, number], output[:, 0], **EXACT)
 
 
 @pytest.mark.parametrize("family", ["gnmt", "gnmt-current"])
@@ -156,13 +176,23 @@ def test_luong_s_scores_are_the_paper_s():
         hidden = torch.tanh(w_a @ torch.cat([h_t, h_s]) + score.key.bias)
         return score.energy.weight[0] @ hidden
 
+    def location(score, h_t, h_s):
+        return (score.place.weight @ h_t)[4]
+
+    def scaled(score, h_t, h_s):
+        return h_t @ h_s / 8**0.5
+
+    formulas = {"dot": dot, "general": general, "concat": concat}
+    formulas |= {"location": location, "scaled-dot": scaled}
     decoder_states = torch.randn(2, 3, 8)
-    encoder_states = torch.randn(2, 5, 8)
-    for name, formula in {"dot": dot, "general": general, "concat": concat}.items():
+    encoder_states = torch.randn(2, 60, 8)
+    for name, formula in formulas.items():
         score = SCORE_FUNCTIONS[name](8, 8)
         scores = score.scores(decoder_states, score.key(encoder_states))
         expected = formula(score, decoder_states[1, 2], encoder_states[1, 4])
         torch.testing.assert_close(scores[1, 2, 4], expected)
+        assert scores.shape == (2, 3, 60)
+        assert scores[:, :, 51:].isneginf().all() == (name == "location")
 
 
 def test_the_score_of_moe_is_the_paper_s():
