@@ -104,6 +104,8 @@ class Training(Strict):
     `halve_every` updates from `halve_from` on; or constant."""
     final_learning_rate: NotNegative | None = None
     """Learning rate at the last update (cosine)."""
+    cosine_updates: Count | None = None
+    """Update at which the cosine ends, where training ends before; `updates` if not given."""
     halve_from: Count | None = None
     """Update of the first halving (halving)."""
     halve_every: Count | None = None
@@ -159,6 +161,12 @@ class Training(Strict):
             if (getattr(self, key) is not None) != needs:
                 has = "needs" if needs else "has no"
                 raise ValueError(f"the schedule {self.schedule} {has} {key}")
+        if self.cosine_updates and (
+            self.schedule != "cosine" or self.cosine_updates < self.updates
+        ):
+            raise ValueError(
+                f"cosine_updates is for a cosine that ends after {self.updates} updates"
+            )
         if self.warmup > self.updates:
             raise ValueError(f"warmup {self.warmup} is longer than the {self.updates} updates")
         if self.halve_from and not self.warmup < self.halve_from < self.updates:

@@ -4,7 +4,7 @@ from pydantic import model_validator
 
 from nmt.configuration.strict import Name, Strict
 from nmt.errors import nearest
-from nmt.evaluation.metrics import COSTS, METRICS
+from nmt.evaluation.metrics import CITED, COSTS, METRICS
 
 
 class Published(Strict):
@@ -15,7 +15,8 @@ class Published(Strict):
     split: Name | None = None
     """Split that a metric was measured on; costs belong to none."""
     metric: str
-    """Metric of tables, or a cost: flops, parameters, parameters_without_embeddings."""
+    """Metric of tables, a cost (flops, parameters, parameters_without_embeddings, training_tokens,
+    gpu_hours, flops_per_second), or sentence_bleu, which is cited alone."""
     value: float
     """Value as printed."""
     source: str
@@ -30,10 +31,9 @@ class Published(Strict):
         """Refuse unknown metrics, and numbers that belong to nothing."""
         if (self.experiment is None) == (self.system is None):
             raise ValueError("give either experiment or system")
-        if self.metric not in METRICS | COSTS:
-            raise ValueError(
-                f"unknown metric {self.metric!r}: {nearest(self.metric, METRICS | COSTS)}"
-            )
+        known = METRICS | COSTS | CITED
+        if self.metric not in known:
+            raise ValueError(f"unknown metric {self.metric!r}: {nearest(self.metric, known)}")
         if (self.split is None) != (self.metric in COSTS):
             belongs = "belongs to no" if self.metric in COSTS else "needs a"
             raise ValueError(f"{self.metric} {belongs} split")

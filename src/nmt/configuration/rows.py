@@ -25,7 +25,7 @@ OVERRIDABLE = KEYS - {"family", "title", "initialize_from", "trained_as"} | {"vo
 # Keys that matter after training: rows that differ in these alone share one.
 AFTER_TRAINING = CHECKPOINT_KEYS | Decoding.model_fields.keys()
 # Settings counted in updates: they keep their proportion to a changed number of updates.
-SCALED = ("warmup", "interval", "bleu_interval", "halve_from", "halve_every")
+SCALED = ("warmup", "interval", "bleu_interval", "halve_from", "halve_every", "cosine_updates")
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,8 @@ def metrics_for(target_language: str) -> dict[str, Metric]:
 class Cost:
     """A cost that papers print.
 
-    column: where tables have it; None for a cost that only count_parameters.py compares.
+    column: where tables have it; None for a cost that only count_parameters.py compares, or
+      nothing.
     """
 
     label: str
@@ -170,4 +171,9 @@ COSTS = {
         "parameters without embedding tables (millions)", column=None
     ),
     "flops": Cost("training FLOPs (6 N D + attention)", "flops_6nd"),
+    "training_tokens": Cost("tokens trained on", column=None),
+    "gpu_hours": Cost("hours of a GPU", column=None),
+    "flops_per_second": Cost("training FLOP/s of a GPU", column=None),
 }
+# Metrics that are printed elsewhere and not computed here
+CITED = {"sentence_bleu": "mean of smoothed BLEU of each sentence, on its sentencepiece tokens"}

@@ -18,7 +18,8 @@ def learning_rate(update: int, training: Training, peak: float) -> float:
         case "inverse_sqrt":
             return peak * (training.warmup / update) ** 0.5
         case "cosine":
-            progress = (update - training.warmup) / max(1, training.updates - training.warmup)
+            end = training.cosine_updates or training.updates
+            progress = (update - training.warmup) / max(1, end - training.warmup)
             final = training.final_learning_rate
             assert final is not None  # the configuration sees to that
             return final + (peak - final) * (1 + math.cos(math.pi * progress)) / 2

@@ -44,6 +44,8 @@ def test_cosine_ends_at_its_last_rate_and_is_half_way_half_way():
     assert by_update[-1] == pytest.approx(0.1)
     assert by_update[499] == pytest.approx(0.2)
     assert by_update[249] == pytest.approx(0.2 + 0.1 * math.cos(math.pi / 4))
+    cut = rates(schedule="cosine", final_learning_rate=0.1, warmup=0, cosine_updates=2000)
+    assert cut[1:1000:2] == pytest.approx(by_update[:500])
 
 
 def test_sutskever_s_rate_halves_every_half_epoch_from_the_fifth_on():
