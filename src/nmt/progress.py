@@ -67,7 +67,8 @@ class Progress(tqdm):
         """Write a line to the log."""
         self.last_log_time = time.monotonic()
         line = LOG_LINE if self.total else LOG_LINE_WITHOUT_TOTAL
-        logging.info(self.format_meter(**self.format_dict | {"bar_format": line}))
+        text = self.format_meter(**self.format_dict | {"bar_format": line})
+        logging.info(" ".join(text.split()))  # tqdm pads its rates
 
 
 def progress(

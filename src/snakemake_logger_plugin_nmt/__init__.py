@@ -88,11 +88,14 @@ class LogHandler(LogHandlerBase):
     def look(self) -> None:
         """Show what the running jobs tell, until the end."""
         while not self.ended.wait(SECONDS_BETWEEN_LOOKS):
-            with self.lock:  # type: ignore[union-attr]
+            self.acquire()  # the lock under which records are emitted
+            try:
                 for job in self.running.values():
                     self.tell(job)
                 if self.live.is_started:
                     self.live.update(self.screen(), refresh=True)
+            finally:
+                self.release()
 
     def screen(self) -> Text:
         """Return a line for each running job, as many as have room, and the bar below."""

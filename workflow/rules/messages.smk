@@ -1,6 +1,5 @@
 # What is done before the first job, and what is said after the last one.
 import csv
-import math
 import shutil
 import signal
 import subprocess
@@ -79,15 +78,14 @@ def say_what_was_made():
 
 
 def best_model(table):
-    """Return the model folder of the row, no ensemble, with the best value in its first metric."""
-    metric = REPRODUCTION.tables[FIRST_TABLE].metrics[0]
-    sign = -1 if metric in ("perplexity", "ter") else 1
+    """Return the model folder of the row, no ensemble, with the best leading metric."""
+    first = REPRODUCTION.tables[FIRST_TABLE]
+    models = single_models(ROWS)
     with open(table, encoding="utf-8", newline="") as file:
-        runs = [row for row in csv.DictReader(file) if row["kind"] == "run"]
-    values = {row["experiment"]: row[metric] for row in runs}
-    rows = single_models(ROWS)
-    best = max(rows, key=lambda row: sign * float(values.get(row) or -sign * math.inf))
-    return first_seed("model", [best])[0]
+        scored = {row["experiment"]: row[first.leading_metric] for row in csv.DictReader(file)}
+    values = {row: float(scored[row]) for row in models if scored.get(row)}
+    order = sorted(values, key=values.get, reverse=not first.leads_by_less)
+    return first_seed("model", [*order, *models])[0]
 
 
 def stop_jobs():

@@ -75,6 +75,11 @@ class Table(Strict):
         return self
 
     @property
+    def leads_by_less(self) -> bool:
+        """Whether the lowest value of the leading metric is the best."""
+        return METRICS[self.leading_metric].lower_is_better
+
+    @property
     def compared(self) -> list[str]:
         """The metrics whose differences are tested for significance."""
         return [metric for metric in self.metrics if METRICS[metric].scorer]

@@ -104,25 +104,20 @@ def search(
         scores = log_probs / length_penalty(hypotheses.length, decoding)
         scores = scores.where(ended, -torch.inf)
         scores[:, beam:] = -torch.inf
-        found = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
-        for number, *hypothesis in zip(
-            numbers[found[0]].tolist(),
-            hypotheses.own[rows[found], 1:].tolist(),
-            log_probs[found].tolist(),
-            scores[found].tolist(),
-            strict=True,
-        ):
+        better = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
+        written = hypotheses.own[rows[better], 1:]
+        columns = (numbers[better[0]], written, log_probs[better], scores[better])
+        for number, *hypothesis in zip(*(column.tolist() for column in columns), strict=True):
             finished[number].append(Hypothesis(*hypothesis))
         best_scores = torch.cat([best_scores, scores], 1).topk(n_best).values
 
         log_probs, kept = log_probs.masked_fill(ended, -torch.inf).topk(min(beam, ended.size(1)))
         # Log probabilities only fall, so an open hypothesis scores at most its present one over the
         # largest penalty that its sentence's limit allows.
-        best_possible = log_probs[:, 0] / largest_penalty
         to_beat = best_scores[:, -1]
         if beam == 1:
             to_beat = torch.where(to_beat > -torch.inf, torch.inf, to_beat)
-        still_open = torch.nonzero(best_possible > to_beat)[:, 0]
+        still_open = torch.nonzero(log_probs[:, 0] / largest_penalty > to_beat)[:, 0]
         rows, tokens = (parts.gather(1, kept)[still_open] for parts in (rows, tokens))
         log_probs, best_scores = log_probs[still_open], best_scores[still_open]
         hypotheses.reorder(rows)

@@ -42,8 +42,8 @@ class Metric:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the metric counts errors."""
-        return self.scorer in ("TER", None)
+        """Whether the metric counts errors, as TER and perplexity do."""
+        return self.scorer == "TER" or not (self.scorer or self.function)
 
     @property
     def counts_case(self) -> bool:

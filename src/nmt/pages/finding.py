@@ -13,7 +13,7 @@ def ranked(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     """Return our rows that have the table's leading metric, the best first."""
     metric = table.leading_metric
     ours = rows[(rows.kind == "run") & rows[metric].notna()]
-    return ours.sort_values(metric, ascending=METRICS[metric].lower_is_better, kind="stable")
+    return ours.sort_values(metric, ascending=table.leads_by_less, kind="stable")
 
 
 def finding(table: Table, rows: pd.DataFrame) -> str:
@@ -26,7 +26,7 @@ def finding(table: Table, rows: pd.DataFrame) -> str:
     if not others:
         return f"{best['title']} has {text}."
     second = others[0]
-    more = "less" if METRICS[metric].lower_is_better else "more"
+    more = "less" if table.leads_by_less else "more"
     difference = f"{abs(best[metric] - second[metric]):.2f} {more} than {second['title']}"
     text = f"{best['title']} is the best of {len(rows)} systems: {text}, {difference}"
     if f"{metric}_p_bootstrap" not in second:
