@@ -1,8 +1,9 @@
 """The figure of what was recorded while training."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from nmt.paper.drawing import (
     PAGE,
@@ -45,7 +46,7 @@ def learning_curves(drawing: Drawing) -> Picture:
     grid = figure.subplots(len(panels), len(axes_drawn), sharex="col", sharey="row", squeeze=False)
     for row, (metric, label) in zip(grid, panels.items(), strict=True):
         for axes, key in zip(row, axes_drawn, strict=True):
-            draw_curves(axes, drawing, points[points.metric == metric], key)
+            drawing.plot(axes, points[points.metric == metric], key, "mean")
         row[0].set_ylabel(label)
         finite = np.isfinite(points["mean"][points.metric == metric])
         if metric == "dev_perplexity" and finite.any():
@@ -62,7 +63,7 @@ def learning_curves(drawing: Drawing) -> Picture:
     return Picture(figure, points, shows, drawing.trainings, note, grid[0, 0])
 
 
-def curve_points(drawing: Drawing) -> pd.DataFrame:
+def curve_points(drawing: Drawing, metrics: Iterable[str] = PANELS) -> pd.DataFrame:
     """Return the points of all curves: one line for each row, metric and update.
 
     Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
@@ -70,7 +71,7 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     parts = []
     for run in drawing.trainings:
         columns = {"experiment": run.experiment, "title": drawing.title(run.experiment)}
-        parts.append(recorded_points(run).assign(**columns))
+        parts.append(recorded_points(run, list(metrics)).assign(**columns))
     keys = ["experiment", "title", "metric", "update"]
     by_update = pd.concat(parts).groupby(keys, sort=False)
     points = by_update.mean().rename(columns={"value": "mean"})
@@ -81,14 +82,14 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     return points[points.seeds == points.experiment.map(names.count)].reset_index(drop=True)
 
 
-def recorded_points(run: Run) -> pd.DataFrame:
+def recorded_points(run: Run, metrics: list[str]) -> pd.DataFrame:
     """Return what one run recorded: a line for each metric and update, with tokens, time, FLOPs.
 
     Lines of dev scores give only the update: the rest is interpolated between training lines, of
     which the first has taken all since update 0.
     """
     training = run.training()
-    columns = ["update", "target_tokens", "seconds", "flops", *PANELS]
+    columns = ["update", "target_tokens", "seconds", "flops", *metrics]
     lines = pd.DataFrame(run.metrics(), columns=columns)
     for key in ("target_tokens", "seconds", "flops"):
         known = lines[lines[key].notna()]
@@ -98,18 +99,5 @@ def recorded_points(run: Run) -> pd.DataFrame:
     lines["device_seconds"] = (
         lines.pop("seconds") * training["device_seconds"] / training["seconds"]
     )
-    points = lines.melt(id_vars=list(AXES), value_vars=list(PANELS), var_name="metric")
+    points = lines.melt(id_vars=list(AXES), value_vars=metrics, var_name="metric")
     return points[points["value"].notna()]
-
-
-def draw_curves(axes: Axes, drawing: Drawing, points: pd.DataFrame, key: str) -> None:
-    """Draw each row's mean and band of one metric against one of AXES."""
-    for experiment, curve in points.groupby("experiment", sort=False):
-        style = drawing.style(str(experiment))
-        # Of the panel's size, because losses are many and close together; matplotlib would leave
-        # out the marker of a single point.
-        every = 0.15 if len(curve) > 1 else None
-        axes.plot(curve[key], curve["mean"], **style, markersize=2.2, markevery=every)
-        low = curve["mean"] - curve.sd
-        high = curve["mean"] + curve.sd
-        axes.fill_between(curve[key], low, high, color=style["color"], alpha=0.2, linewidth=0)

@@ -140,6 +140,20 @@ class Drawing:
             "label": self.title(experiment),
         }
 
+    def plot(self, axes: Axes, data: pd.DataFrame, x: str, y: str) -> None:
+        """Draw a line for each row in the data, in a band of its "sd" where it has some."""
+        for experiment, points in data.groupby("experiment", sort=False):
+            style = self.style(str(experiment))
+            # Of the panel's size, because points may be many and close together; matplotlib would
+            # leave out the marker of a single point.
+            every = 0.15 if len(points) > 1 else None
+            axes.plot(points[x], points[y], **style, markevery=every)
+            if "sd" in points:
+                low, high = points[y] - points.sd, points[y] + points.sd
+                axes.fill_between(
+                    points[x], low, high, color=style["color"], alpha=0.2, linewidth=0
+                )
+
 
 def draw(name: str, drawing: Drawing) -> Picture:
     """Return the figure FIGURES[name]; the same rows and results give the same figure."""
@@ -190,8 +204,8 @@ def finish(picture: Picture, small_print: str) -> None:
 
 
 def count_large(axis: Axis) -> None:
-    """Give an axis few numbers, large ones with letters: 20k."""
-    axis.set_major_locator(MaxNLocator(4))
+    """Give an axis few whole numbers, large ones with letters: 20k."""
+    axis.set_major_locator(MaxNLocator(4, integer=True))
     axis.set_major_formatter(EngFormatter(sep=""))
 
 

@@ -2,11 +2,8 @@
 
 import pandas as pd
 
-from nmt.paper.costs import ROWS_OF_A_COLUMN
-from nmt.paper.drawing import COLUMN, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
 
-# Error bars of rows stand side by side, by this share of the distance between two buckets.
-OFFSET = 0.05
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
 
@@ -20,29 +17,24 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     data = length_points(drawing, "lowercased_bleu" if lowercased else "bleu")
     if data.empty:
         return nothing(f"No range of lengths has {FEWEST_SENTENCES} sentences.")
-    has_bars = data.seeds.max() > 1
-    figure = new_figure(COLUMN if len(drawing.rows) <= ROWS_OF_A_COLUMN else PAGE, 2.2)
+    figure = new_figure(PAGE, 2.2)
     axes = figure.subplots()
-    for number, (experiment, row) in enumerate(data.groupby("experiment", sort=False)):
-        offset = has_bars * OFFSET * (number - (len(drawing.rows) - 1) / 2)
-        sd = row.sd if row.sd.notna().any() else None
-        style = drawing.style(str(experiment))
-        axes.errorbar(row.bucket + offset, row.bleu, sd, **style, elinewidth=0.8)
+    drawing.plot(axes, data, "bucket", "bleu")
     buckets = data.drop_duplicates("bucket")
     axes.set_xticks(buckets.bucket, list(buckets.label))
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel(f"BLEU (sacreBLEU{', lower-cased' if lowercased else ''})")
-    shows = f"Split {drawing.table.split}"
-    note = "Bars: standard deviation over seeds." if has_bars else ""
-    return Picture(figure, data, shows, drawing.runs, note, axes)
+    note = "Means over seeds, several in a band of one standard deviation."
+    return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, axes)
 
 
 def length_points(drawing: Drawing, key: str) -> pd.DataFrame:
     """Return BLEU by bucket of source length: one line for each row and bucket."""
     name = f"{drawing.table.split}.scores.json"
-    scored = [run for run in drawing.runs if run.has(name)]
     points = []
-    for run in scored or drawing.runs:
+    for run in drawing.runs:
+        if not run.has(name):
+            continue
         buckets = run.read(name, ["bleu_by_source_length"])["bleu_by_source_length"]
         large = [bucket for bucket in buckets if bucket["sentences"] >= FEWEST_SENTENCES]
         for number, bucket in enumerate(large):

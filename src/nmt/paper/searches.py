@@ -14,8 +14,7 @@ def search(drawing: Drawing) -> Picture:
     figure = new_figure(COLUMN, 2.0)
     beam_axes, alpha_axes = figure.subplots(1, 2, sharey=True)
     for axes, setting in ((beam_axes, "beam"), (alpha_axes, "alpha")):
-        for experiment, row in data[data.setting == setting].groupby("experiment", sort=False):
-            axes.plot(row.value, row.bleu, **drawing.style(str(experiment)))
+        drawing.plot(axes, data[data.setting == setting], "value", "bleu")
     beams = sorted({int(beam) for beam in data.value[data.setting == "beam"]})
     beam_axes.set_xscale("log", base=2)
     beam_axes.set_xticks(beams, labels=map(str, beams))
