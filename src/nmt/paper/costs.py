@@ -2,9 +2,6 @@
 
 import textwrap
 
-import numpy as np
-from matplotlib.ticker import EngFormatter
-
 from nmt.evaluation.metrics import METRICS
 from nmt.paper.drawing import (
     COLORS,
@@ -12,9 +9,9 @@ from nmt.paper.drawing import (
     PAGE,
     Drawing,
     Picture,
+    count_large,
     new_figure,
     nothing,
-    number_logarithmic,
 )
 from nmt.paper.measurements import run_results
 
@@ -23,8 +20,6 @@ COSTS = {
     "flops_6nd": "training FLOPs (6 N D + attention)",
     "parameters_millions": "parameters (millions)",
 }
-# With more rows, the legend needs the width of a page.
-ROWS_OF_A_COLUMN = 8
 # The letters of a line of a bar's label
 LABEL_LETTERS = 30
 
@@ -45,17 +40,10 @@ def cost(drawing: Drawing) -> Picture:
     for axes, column in zip(grid, COSTS, strict=True):
         for row in data.to_dict("records"):
             style = drawing.style(row["experiment"]) | {"linestyle": "", "markersize": 4.5}
-            sd = None if np.isnan(row["sd"]) else row["sd"]
-            axes.errorbar(row[column], row[metric], sd, **style, elinewidth=0.8)
-        low, high = data[column].min() / 1.3, data[column].max() * 1.3
-        axes.set(xscale="log", xlim=(low, high), xlabel=COSTS[column])
-        decades = np.log10(high / low)
-        subs: tuple[float, ...] = (1, 2, 5) if decades < 2.5 else (1,)
-        number_logarithmic(axes.xaxis, (1, 1.5, 2, 3, 4, 5, 6, 8) if decades < 0.5 else subs)
-        if column == "flops_6nd":
-            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+            axes.errorbar(row[column], row[metric], row["sd"], **style, elinewidth=0.8)
+        axes.set_xlabel(COSTS[column])
     grid[0].set_ylabel(METRICS[metric].label)
-    note = "Bars: standard deviation over seeds." if data.seeds.max() > 1 else ""
+    note = "Means over seeds; bars: their standard deviation."
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
 
 
@@ -65,13 +53,8 @@ def speed(drawing: Drawing) -> Picture:
     results = run_results(runs, drawing.table.split, [])
     results["tokens_per_second"] = results.target_tokens / (3600 * results.device_hours)
     rows = results.groupby("experiment", sort=False)
-    data = rows.agg(
-        tokens_per_second=("tokens_per_second", "mean"),
-        sd=("tokens_per_second", "std"),
-        device=("device", "first"),
-    ).reset_index()
-    data.insert(1, "title", [drawing.title(name) for name in data.experiment])
-    labels = [textwrap.fill(title, LABEL_LETTERS) for title in data.title]
+    data = rows.agg({"tokens_per_second": "mean", "device": "first"}).reset_index()
+    labels = [textwrap.fill(drawing.title(name), LABEL_LETTERS) for name in data.experiment]
     lines = max(label.count("\n") + 1 for label in labels)
     figure = new_figure(COLUMN, 0.5 + (0.08 + 0.12 * lines) * len(data))
     axes = figure.subplots()
@@ -80,8 +63,8 @@ def speed(drawing: Drawing) -> Picture:
     axes.bar_label(bars, [f"{value:,.0f}" for value in data.tokens_per_second], padding=2, size=6)
     axes.invert_yaxis()
     axes.grid(False, axis="y")
-    axes.set_xlim(0, 1.18 * data.tokens_per_second.max())
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.margins(x=0.18)  # for the numbers beside the bars
+    count_large(axes.xaxis)
     axes.set_xlabel("tokens per device-second", loc="right")  # long names leave narrow axes
     note = f"Device: {', '.join(dict.fromkeys(data.device))}. Means over seeds."
     return Picture(figure, data, "Training set", runs, note)

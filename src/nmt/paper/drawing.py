@@ -209,9 +209,9 @@ def count_large(axis: Axis) -> None:
     axis.set_major_formatter(EngFormatter(sep=""))
 
 
-def number_logarithmic(axis: Axis, subs: tuple[float, ...] = (1, 2, 5)) -> None:
-    """Give a logarithmic axis plain numbers: the powers of ten times each of `subs`."""
-    axis.set_major_locator(LogLocator(subs=subs, numticks=20))
+def number_logarithmic(axis: Axis) -> None:
+    """Give a logarithmic axis plain numbers: powers of ten, and three times these."""
+    axis.set_major_locator(LogLocator(subs=(1, 3), numticks=20))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 
