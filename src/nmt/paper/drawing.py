@@ -31,7 +31,8 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)
 COLUMN = 3.4
 PAGE = 7.0
 SMALL_PRINT = 5.5  # points
-MARGIN = 0.04  # inches around all that a figure has
+LEGEND_WIDTH = 2.3  # inches of a column
+LEGEND_LETTERS = 36  # of a line in it
 # The colors of Okabe and Ito, which any color vision can distinguish. Dashes and markers change
 # with them, so that rows differ in gray too; the numbers of these have no common divisor, so that
 # no two of many rows look the same.
@@ -59,6 +60,8 @@ STYLE: dict[RcKeyType, Any] = {
     "lines.markersize": 3,
     "errorbar.capsize": 2,
     "savefig.dpi": 150,
+    "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.04,
     "text.parse_math": False,  # titles and subwords may contain dollar signs
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text
 }
@@ -195,9 +198,8 @@ def finish(picture: Picture, small_print: str) -> None:
     picture.figure.text(0.01, -0.02, text, size=SMALL_PRINT, color="#555555", va="top")
     if picture.legend_of:
         handles, labels = picture.legend_of.get_legend_handles_labels()
-        letters = int(20 * width)  # of a line
-        labels = [textwrap.fill(label, letters - 8) for label in labels]
-        columns = min(max(1, letters // (max(map(len, labels)) + 8)), len(labels))
+        labels = [textwrap.fill(label, LEGEND_LETTERS) for label in labels]
+        columns = max(1, int(width / LEGEND_WIDTH))
         picture.figure.legend(
             handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns
         )
@@ -230,11 +232,9 @@ def save(picture: Picture, pdf: Path, png: Path) -> None:
     """
     origin = f"Commit {commits(list(picture.runs))}" if picture.runs else ""
     without_time = {"CreationDate": None, "Creator": None, "Producer": None}
-    forms: tuple[tuple[Path, str, dict], ...] = (
-        (pdf, "pdf", {"Subject": origin, **without_time}),
-        (png, "png", {"Description": origin, "Software": None}),
-    )
-    whole: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": MARGIN}
-    for path, form, metadata in forms:
-        with atomic_write(path) as temporary, matplotlib.rc_context(STYLE):
-            picture.figure.savefig(temporary, format=form, metadata=metadata, **whole)
+    with matplotlib.rc_context(STYLE), atomic_write(pdf) as file:
+        metadata = {"Subject": origin, **without_time}
+        picture.figure.savefig(file, format="pdf", metadata=metadata)
+    with matplotlib.rc_context(STYLE), atomic_write(png) as file:
+        metadata = {"Description": origin, "Software": None}
+        picture.figure.savefig(file, format="png", metadata=metadata)

@@ -43,9 +43,7 @@ def positional_encodings(drawing: Drawing) -> Picture:
     image_axes.set_ylabel("dimension\n(even: sine, odd: cosine)")
     figure.colorbar(image, ax=image_axes, ticks=(-1, 0, 1), aspect=25, pad=0.02)
     for axes, curves in ((product_axes, products), (alibi_axes, alibi)):
-        for number, label in enumerate(curves):
-            color, dashes = COLORS[number % len(COLORS)], DASHES[number % len(DASHES)]
-            axes.plot(curves[label], color=color, linestyle=dashes, label=label)
+        curves.plot(ax=axes, color=COLORS, style=[*DASHES, *DASHES])
     product_axes.axhline(0, color="#999999", linewidth=0.5)
     product_axes.set(title="dot products", xlabel="distance", ylabel="share of that at distance 0")
     product_axes.legend(loc="upper right")
