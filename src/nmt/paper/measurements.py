@@ -1,11 +1,12 @@
 """What runs scored and what they cost, one line for each."""
 
+import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from nmt.evaluation.cost import sustained_flops
 from nmt.paper.results import Run, provenance
 
 # The columns of costs in `run_results`, and those of where trainings ran
@@ -14,6 +15,9 @@ RUN_COSTS = (
     *("device_hours", "flops_per_second", "utilization", "minutes"),
 )
 ORIGINS = ("device", "processes", "threads", "commit")
+# Sustained single-precision rates in FLOP/s of AIAYN's estimate (section 6.1, footnote 5)
+SUSTAINED_RATES = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
+DEVICES = re.compile(rf"\b({'|'.join(SUSTAINED_RATES)})\b")
 
 
 def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataFrame:
@@ -70,37 +74,35 @@ def run_costs(run: Run) -> dict:
         key: sum(training[key] for training in trainings)
         for key in ("flops", "device_seconds", "parameters", "target_tokens", "seconds")
     }
-    estimates = [device_time_flops(trained) for trained in run.trained_runs]
-    peak_flops = [measured_peak_flops(trained) for trained in run.trained_runs]
     costs = {
         "parameters_millions": total["parameters"] / 1e6,
         "flops_6nd": total["flops"],
-        "flops_device_time": None if None in estimates else sum(filter(None, estimates)),
+        "flops_device_time": sum(map(device_time_flops, run.trained_runs)),
         "target_tokens": total["target_tokens"],
         "device_hours": total["device_seconds"] / 3600,
         "flops_per_second": total["flops"] / total["device_seconds"],
-        "utilization": None
-        if None in peak_flops
-        else total["flops"] / sum(filter(None, peak_flops)),
+        "utilization": total["flops"] / sum(map(measured_peak_flops, run.trained_runs)),
         "minutes": total["seconds"] / 60,
         "diverged": any(training.get("diverged") for training in trainings),
     }
     return costs | {key: provenance(trainings, key) for key in ORIGINS}
 
 
-def device_time_flops(run: Run) -> float | None:
+def device_time_flops(run: Run) -> float:
     """Return AIAYN's estimate (section 6.1) of a training: device time times the device's rate.
 
     On a device of which AIAYN gives no rate it is the rate of large matrix products that training
-    measured, and None where that was not recorded.
+    measured, and NaN where that was not recorded.
     """
     training = run.training()
-    estimate = sustained_flops(training["device_seconds"], provenance([training], "device"))
-    return measured_peak_flops(run) if estimate is None else estimate
+    known = DEVICES.search(provenance([training], "device"))
+    if known:
+        return training["device_seconds"] * SUSTAINED_RATES[known[0]]
+    return measured_peak_flops(run)
 
 
-def measured_peak_flops(run: Run) -> float | None:
-    """Return the FLOPs of large matrix products in a training's device time, or None if unknown.
+def measured_peak_flops(run: Run) -> float:
+    """Return the FLOPs of large matrix products in a training's device time, or NaN if unknown.
 
     Each line of metrics gives the FLOPs since the line before, and which share of the device's
     rate they were ("mfu"). A rate that is below the training's own was measured while the device
@@ -113,5 +115,5 @@ def measured_peak_flops(run: Run) -> float | None:
             possible += (line["flops"] - counted) / line["mfu"]
             counted = line["flops"]
     if not counted or possible < counted:
-        return None
+        return math.nan
     return possible * run.training()["flops"] / counted

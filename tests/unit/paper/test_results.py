@@ -61,6 +61,16 @@ def test_commits_and_devices_are_those_of_every_call(made):
     assert list(sustained) == [pytest.approx(91 * 9.5e12)]
 
 
+def test_the_paper_counts_time_times_rate(made):
+    """AIAYN Table 2: the big model 2.3e19 in 3.5 days, on 8 P100 GPUs."""
+    call = runs_of(made, [ROW])[0].training()["made_by"][0]
+    for device, flops in (("Tesla P100-SXM2-16GB", [2.3e19]), ("Quadro M4000", [])):
+        days = {"device_seconds": 8 * 3.5 * 86400, "made_by": [call | {"device": device}]}
+        change(made, "training.json", days)
+        sustained = results_of(made).flops_device_time.dropna()
+        assert list(sustained) == pytest.approx(flops, rel=0.01)
+
+
 def test_what_is_not_on_disk_is_empty(made):
     (made[0] / "runs" / "demo" / ROW / "seed-2" / "test.scores.json").unlink()
     (made[0] / "runs" / "demo" / "demo-rnnencdec" / "seed-1" / "training.json").unlink()
