@@ -30,20 +30,20 @@ class Comparison:
     score: the mean over its runs.
     interval: half the width of the 95% interval of a run's score, by bootstrap resampling (Koehn
       2004); the widest.
+    may_be_best: unless both p-values are below LEVEL divided by the number of systems that are
+      compared with the best (Bonferroni's correction). That the best was chosen by the same scores
+      is not corrected for.
     p_bootstrap, p_randomization: how often a difference to the best system as large as this one
       comes by chance, by paired bootstrap resampling and by approximate randomization (Riezler and
       Maxwell 2005); the largest of all pairs of its runs with the best system's, and 1 where one of
       its runs is no worse. None for the best itself.
-    may_be_best: unless both are below LEVEL divided by the number of systems that are compared with
-      the best (Bonferroni's correction). That the best was chosen by the same scores is not
-      corrected for.
     """
 
     score: float
     interval: float
-    p_bootstrap: float | None
-    p_randomization: float | None
     may_be_best: bool
+    p_bootstrap: float | None = None
+    p_randomization: float | None = None
 
 
 def compare(
@@ -68,8 +68,8 @@ def compare(
     best = max(means, key=lambda name: sign * means[name])
 
     rivals = [run for run in texts if run[0] != best]
-    intervals = dict.fromkeys(systems, 0.0)
-    p_values = {field: dict.fromkeys(systems, 0.0) for field in TESTS}
+    intervals: dict[str, list[float]] = {name: [] for name in systems}
+    p_values: dict[str, dict[str, list[float]]] = {name: {} for name in systems}  # by TESTS
     signatures: list[str] = []
     for baseline in (run for run in texts if run[0] == best):
         compared = {run: texts[run] for run in [baseline, *rivals]}
@@ -77,22 +77,19 @@ def compare(
             signature, results = paired_test(test, compared, preprocessed, scorer)
             signatures.append(signature)
             for run, result in results.items():
-                name = run[0]
                 if result.ci is not None:  # only bootstrap resampling gives intervals
-                    intervals[name] = max(intervals[name], float(result.ci))
+                    intervals[run[0]].append(float(result.ci))
                 if result.p_value is not None:  # the baseline has none
                     no_worse = sign * (scores[run] - scores[baseline]) >= 0
                     p_value = 1.0 if no_worse else float(result.p_value)
-                    p_values[field][name] = max(p_values[field][name], p_value)
+                    p_values[run[0]].setdefault(field, []).append(p_value)
 
     comparisons = {}
     for name in systems:
-        largest = {field: None if name == best else p_values[field][name] for field in TESTS}
-        is_worse = name != best and all(
-            values[name] < LEVEL / (len(systems) - 1) for values in p_values.values()
-        )
+        largest = {field: max(values) for field, values in p_values[name].items()}
+        may_be_best = name == best or max(largest.values()) >= LEVEL / (len(systems) - 1)
         comparisons[name] = Comparison(
-            means[name], intervals[name], **largest, may_be_best=not is_worse
+            means[name], max(intervals[name]), may_be_best=may_be_best, **largest
         )
     return comparisons, list(dict.fromkeys(signatures))
 
