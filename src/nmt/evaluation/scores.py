@@ -118,20 +118,17 @@ def scorers(target_language: str) -> dict[str, Scorer]:
     """Return a scorer by name for each of METRICS that is computed from translations.
 
     Those that need spaces between words are left out for languages without. Raises UserError for a
-    target language that is not a code such as "de", or whose words sacreBLEU cannot find here.
+    target language that is not a code such as "de".
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(
             f"the target language {target_language!r} is no language code: give one such as de."
         )
-    by_name = {
-        name: Scorer(METRICS[name], target_language)
-        for name in metrics_for(target_language)
-        if METRICS[name].scorer
+    return {
+        name: Scorer(metric, target_language)
+        for name, metric in metrics_for(target_language).items()
+        if metric.scorer
     }
-    for scorer in by_name.values():
-        scorer.sacrebleu_metric()
-    return by_name
 
 
 def score(
