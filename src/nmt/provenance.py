@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DESCRIBE = "describe --always --exclude=* --abbrev=10 --dirty=+changes"
 
 
 def commit() -> str:
@@ -11,15 +12,8 @@ def commit() -> str:
 
     Outside a git checkout it is "unknown".
     """
+    command = ["git", "-C", str(REPOSITORY), *DESCRIBE.split()]
     try:
-        commit_hash = git("rev-parse", "--short=10", "HEAD").strip()
-        changes = git("status", "--porcelain", "--untracked-files=no").strip()
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return f"{commit_hash}+changes" if changes else commit_hash
-
-
-def git(*arguments: str) -> str:
-    """Return the standard output of a git command run in the repository."""
-    command = ["git", "-C", str(REPOSITORY), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
