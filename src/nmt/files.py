@@ -12,9 +12,11 @@ import math
 import os
 import re
 import shutil
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,8 +28,9 @@ MOST_LINE_BYTES = 10_000_000
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 NOT_UNPACKED = (".zst", ".lz4", ".lzma", ".z", ".7z", ".rar")
+NO_TEXT = "{} unpacks to over 100 times its size: that is no text."
 # Errors of the libraries that unpack
-DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
 @contextmanager
@@ -181,48 +184,51 @@ def read_lines(path: str | Path) -> Iterator[str]:
     Raises UserError when the file is missing, is not valid UTF-8 (with file and line), is damaged,
     or is compressed otherwise.
     """
-    path = Path(path)
+    with unpacking(Path(path)), open(path, "rb") as file:
+        yield from unpacked_lines(file, Path(path), str(path))
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """Raise UserError for a file that is missing or cannot be unpacked."""
     try:
-        with opener(path.name)(path, "rb") as file:
-            yield from decode_lines(bounded_lines(file, path), str(path))
+        yield
     except FileNotFoundError:
         raise UserError(f"{path} is not there.") from None
     except DAMAGE as error:
-        raise damaged(path, error) from None
+        if isinstance(error, OSError) and error.errno:  # the system's own
+            raise
+        raise UserError(
+            f"{path} is damaged or truncated ({error}): delete it and fetch it again."
+        ) from None
 
 
-def opener(name: str) -> Callable[..., Any]:
-    """Return what opens a file of this name unpacked; raises UserError for what cannot be."""
+def most_bytes(path: Path) -> float:
+    """Return more than text unpacks to, some four times its file; of a pipe there may be more."""
+    return 2**28 + 100 * path.stat().st_size if path.is_file() else math.inf
+
+
+def unpacked_lines(file: IO[bytes], path: Path, name: str) -> Iterator[str]:
+    """Yield the lines of an opened file, `path` or a member of it, unpacked as its name says.
+
+    Raises UserError as `read_lines`, and for more than most_bytes.
+    """
     suffix = Path(name).suffix.lower()
     if suffix in NOT_UNPACKED:
         raise UserError(
             f"{name}: {suffix} cannot be read here: unpack it, or pack it as .gz or .xz."
         )
-    return UNPACK.get(suffix, open)
+    with UNPACK.get(suffix, nullcontext)(file) as unpacked:
+        yield from decode_lines(bounded_lines(unpacked, path), name)
 
 
-def damaged(path: Path, error: Exception) -> Exception:
-    """Return the UserError of a file that cannot be unpacked, or the system's own error."""
-    if isinstance(error, OSError) and error.errno:
-        return error
-    return UserError(f"{path} is damaged or truncated ({error}): delete it and fetch it again.")
-
-
-def most_bytes(path: Path) -> int:
-    """Return more than text unpacks to, which is some four times as large as its file."""
-    return 2**28 + 100 * path.stat().st_size
-
-
-def bounded_lines(file: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
-    """Yield the lines of an opened file, `path` or a member of it.
-
-    Raises UserError for more than most_bytes (a pipe may have more), or MOST_LINE_BYTES in a line.
-    """
-    room = most_bytes(path) if path.is_file() else math.inf
+def bounded_lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Yield the lines of an opened file, `path` or a member of it, cut when they are too long."""
+    room = most_bytes(path)
     while line := file.readline(MOST_LINE_BYTES + 1):
         room -= len(line)
         if room < 0:
-            raise UserError(f"{path} unpacks to over 100 times its size: that is no text.")
+            raise UserError(NO_TEXT.format(path))
         yield line
 
 

@@ -5,15 +5,15 @@ import re
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, cast
+from typing import Any
 
 from nmt.configuration import ARCHIVE
 from nmt.errors import UserError, nearest
-from nmt.files import DAMAGE, UNSAFE, bounded_lines, damaged, decode_lines, most_bytes, opener
+from nmt.files import NO_TEXT, UNSAFE, most_bytes, read_lines, unpacked_lines, unpacking
 
 # A document's beginning, or a segment up to its end, or up to the next one where it has none
 SEGMENT = re.compile(
@@ -38,15 +38,17 @@ def read_sentences(path: Path, member: str, form: str, column: int) -> Iterator[
     Raises UserError when the file, member or column is missing, the archive is damaged, or the text
     is not UTF-8.
     """
-    name = f"{path}:{member}" if member else str(path)
-    with open_member(path, member) as file:
-        sentences: Iterable[str] = decode_lines(bounded_lines(file, path), name)
-        if form == "tsv":
-            sentences = read_column(sentences, column, name)
-        elif form == "talks":
-            sentences = read_talks(sentences)
-        for sentence in sentences:
-            yield safe(sentence)
+    lines = read_member(path, member)
+    if form == "tsv":
+        lines = read_column(lines, column, name_of(path, member))
+    elif form == "talks":
+        lines = read_talks(lines)
+    return map(safe, lines)
+
+
+def name_of(path: Path, member: str) -> str:
+    """Return what errors call a file, or a member of an archive."""
+    return f"{path}:{member}" if member else str(path)
 
 
 def safe(sentence: str) -> str:
@@ -90,18 +92,13 @@ def segment_pairs(source: tuple[Path, str], target: tuple[Path, str]) -> Iterato
     that only one of them has, and as `read_segments`.
     """
     sides = []
-    for path, member in (source, target):
-        name = f"{path}:{member}" if member else str(path)
-        with open_member(path, member) as file:
-            sides.append((name, read_segments(decode_lines(bounded_lines(file, path), name), name)))
-    (source_name, source_texts), (target_name, target_texts) = sides
-    for name, texts, other in (
-        (target_name, target_texts, source_texts),
-        (source_name, source_texts, target_texts),
-    ):
-        missing = next((key for key in other if key not in texts), None)
+    for place in (source, target):
+        sides.append((name_of(*place), read_segments(read_member(*place), name_of(*place))))
+    for (name, texts), (_, others) in (sides[::-1], sides):
+        missing = next((key for key in others if key not in texts), None)
         if missing:
             raise UserError(f"{name} lacks {missing}, which the other side has.")
+    (_, source_texts), (_, target_texts) = sides
     for key, text in source_texts.items():
         yield safe(text), safe(target_texts[key])
 
@@ -153,59 +150,43 @@ def pair_lines(
         )
 
 
-@contextmanager
-def open_member(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """Yield a binary file: a file on disk, or a member of a tar or zip archive.
-
-    It is unpacked when the name of the file or member says how.
-    """
-    if not path.is_file():
-        raise UserError(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give a file.")
-    with ExitStack() as stack:
-        try:
-            unpack = opener(member or path.name)
-            if path.suffix.lower() == ".zip":
-                file = zip_member(stack.enter_context(zipfile.ZipFile(path)), path, member)
-            elif ARCHIVE.search(path.name):
-                file = tar_member(stack.enter_context(tarfile.open(path, "r|*")), path, member)
-            elif member:
-                raise UserError(f"{path} has no member {member!r}: it is not an archive.")
-            else:
-                file = open(path, "rb")  # noqa: SIM115 - the stack closes it
-            stack.enter_context(file)
-            yield file if unpack is open else stack.enter_context(unpack(file))
-        except (*DAMAGE, tarfile.TarError, zipfile.BadZipFile) as error:
-            raise damaged(path, error) from None
-
-
-def tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:
-    """Return a member of a tar archive, which is read once from its start.
-
-    Seeking in a compressed one is slow.
-    """
+def read_member(path: Path, member: str) -> Iterator[str]:
+    """Yield the lines of a file, or of a member of an archive, as `read_lines` does."""
+    if not ARCHIVE.search(path.name):
+        if member:
+            raise UserError(f"{path} has no member {member!r}: it is not an archive.")
+        yield from read_lines(path)
+        return
     names = []
-    for info in archive:
-        if info.offset_data + info.size > most_bytes(path):
-            raise UserError(f"{path} unpacks to over 100 times its size: that is no text.")
-        names.append(info.name.removeprefix("./"))
-        if names[-1] == member:
-            require_file(info.isfile(), path, member)
-            return cast(IO[bytes], archive.extractfile(info))
+    with unpacking(path):
+        for name, is_file, open_member in members(path):
+            if name == member:
+                if not is_file:  # but a link, which may lead anywhere, or a folder
+                    raise UserError(
+                        f"{path}: the member {member!r} is no file: name a file of the archive."
+                    )
+                with open_member() as file:
+                    yield from unpacked_lines(file, path, name_of(path, member))
+                return
+            names.append(name)
     raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
 
 
-def zip_member(archive: zipfile.ZipFile, path: Path, member: str) -> IO[bytes]:
-    """Return a member of a zip archive."""
-    names = archive.namelist()
-    if member not in names:
-        raise UserError(f"{path} has no member {member!r}: {nearest(member, names)}")
-    info = archive.getinfo(member)
-    is_link = stat.S_ISLNK(info.external_attr >> 16)
-    require_file(not (is_link or info.is_dir()), path, member)
-    return archive.open(info)
+def members(path: Path) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
+    """Yield the name of each member of an archive, whether it is a file, and what opens it.
 
-
-def require_file(is_file: bool, path: Path, member: str) -> None:
-    """Raise UserError when a member is a link, which may lead anywhere, or a folder."""
-    if not is_file:
-        raise UserError(f"{path}: the member {member!r} is no file: name a file of the archive.")
+    A tar archive is read once from its start: seeking in a compressed one is slow.
+    """
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                is_link = stat.S_ISLNK(info.external_attr >> 16)
+                is_file = not (is_link or info.is_dir())
+                yield info.filename, is_file, partial(archive.open, info)
+        return
+    with tarfile.open(path, "r|*") as tar:
+        for entry in tar:
+            if entry.offset_data + entry.size > most_bytes(path):
+                raise UserError(NO_TEXT.format(path))
+            name = entry.name.removeprefix("./")
+            yield name, entry.isfile(), partial(tar.extractfile, entry)
