@@ -63,46 +63,42 @@ def link(path: Path, archive: Archive, output: Path) -> None:
 
 def fetch(address: str, archive: Archive, output: Path) -> None:
     """Download a file to `output`, resuming a broken connection as long as each brings more."""
-    part, note = (output.with_name(f"{output.name}.{end}") for end in ("part", "part.version"))
-    complete = False
-    while not complete:
-        before = part.stat().st_size if part.exists() else 0
+    part = output.with_name(f"{output.name}.part")
+    may_be_another = part.exists()  # begun by an earlier call
+    while True:
+        before = size(part)
         try:
-            receive(address, archive, part, note)
-            complete = True
+            receive(address, archive, part)
+            check(part, archive)
+            return os.replace(part, output)
+        except SourceError:
+            part.unlink()
+            if not may_be_another:
+                raise
+            may_be_another = False
         except HTTPError as error:
             if error.code != 416 or not before:
                 raise SourceError(f"HTTP {error.code} {error.reason}") from None
             part.unlink()  # it is no shorter than the file
         except NETWORK_ERRORS as error:
-            if not part.exists() or part.stat().st_size <= before:
+            if size(part) <= before:
                 raise SourceError(str(getattr(error, "reason", error))) from None
-    note.unlink()
-    try:
-        check(part, archive)
-        os.replace(part, output)
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def receive(address: str, archive: Archive, part: Path, note: Path) -> None:
-    """Download to `part` what it lacks, or the whole file where it is of another by now.
+def size(path: Path) -> int:
+    """Return the size of a file, 0 where there is none."""
+    return path.stat().st_size if path.exists() else 0
 
-    note: a file with the address and the server's name of the version (ETag or date), "" if none.
-    """
+
+def receive(address: str, archive: Archive, part: Path) -> None:
+    """Download to `part` what it lacks, or the whole file where no checksum would tell halves."""
     headers = {"User-Agent": "nmt-reproduction"}  # some sites refuse Python's own
-    origin, _, version = (note.read_text() if note.exists() else "").partition("\n")
-    # Without version and checksum nobody would notice two halves of different files.
-    resumable = origin == address and (version or archive.sha256 or archive.md5)
-    start = part.stat().st_size if resumable and part.exists() else 0
+    start = size(part) if archive.sha256 or archive.md5 else 0
     if start:
-        headers |= {"Range": f"bytes={start}-"} | ({"If-Range": version} if version else {})
+        headers["Range"] = f"bytes={start}-"
     with urlopen(Request(address, headers=headers), timeout=TIMEOUT) as response:
-        if response.status != 206:  # no ranges, or another version: the whole file
+        if response.status != 206:  # the whole file
             start = 0
-            etag, date = (response.headers.get(key, "") for key in ("ETag", "Last-Modified"))
-            with open(note, "w", opener=no_link) as file:
-                file.write(f"{address}\n{date if etag.startswith('W/') else etag or date}")
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
         room = shutil.disk_usage(part.parent).free - SPARE
@@ -117,8 +113,8 @@ def receive(address: str, archive: Archive, part: Path, note: Path) -> None:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
                 file.write(chunk)
                 progress.update(len(chunk))
-    if total is not None and part.stat().st_size != total:
-        raise ConnectionError(f"the connection ended after {part.stat().st_size} of {total} bytes")
+    if total is not None and size(part) != total:
+        raise ConnectionError(f"the connection ended after {size(part)} of {total} bytes")
 
 
 def check(file: Path, archive: Archive) -> None:
