@@ -42,6 +42,8 @@ def cost(drawing: Drawing) -> Picture:
             style = drawing.style(row["experiment"]) | {"linestyle": "", "markersize": 4.5}
             axes.errorbar(row[column], row[metric], row["sd"], **style, elinewidth=0.8)
         axes.set_xlabel(COSTS[column])
+        if column == "flops_6nd":
+            count_large(axes.xaxis)
     grid[0].set_ylabel(METRICS[metric].label)
     note = "Means over seeds; bars: their standard deviation."
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
