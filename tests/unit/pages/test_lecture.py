@@ -152,7 +152,8 @@ def test_arrows_lead_through_all_pictures(browser, page_file, width, root):
         for picture in pictures:
             page.keyboard.press("ArrowRight")
             assert abs(picture.bounding_box()["y"]) < 2
-            assert picture.locator("[data-draw] figure").count() > 0
+            figures = picture.locator("[data-draw] figure").all()
+            assert min(figure.bounding_box()["width"] for figure in figures) > 80
         page.keyboard.press("ArrowLeft")
         assert abs(pictures[-2].bounding_box()["y"]) < 2
         assert page.locator("#kind option").count() == 4  # of the decoder-only model one
