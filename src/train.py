@@ -57,14 +57,14 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     validation = Validation(*dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     partition = partition_for(batches, experiment, group, args.device_tokens)
-    one_shape = bool(args.compile and partition.packing)
-    if one_shape:
+    packed = bool(args.compile and partition.packing)
+    if packed:
         logging.info("the first update takes up to a minute more: it is compiled for this GPU.")
 
     torch.manual_seed(args.seed)
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine.of(group.device, experiment, model)
-    trainer = Trainer(model.to(group.device), settings, group, args.seed, one_shape)
+    trainer = Trainer(model.to(group.device), settings, group, args.seed, packed)
     identity = {
         "seed": args.seed,
         "tokens": tokens.fingerprint,

@@ -36,18 +36,18 @@ def updates():
         return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
 
     batches = Batches(ParallelTokens(side(), side(), {}), budget=300, seed=1, per_update=2)
-    partition = Partition(packing=Packing(rows=6, length=64))
+    partition = Partition(packing=Packing(length=64, most_rows=6))
     return list(islice(batches.updates(1, 0, partition, GPU), UPDATES))
 
 
-def make_trainer(family: str, one_shape: bool, dropout: float, precision: str) -> Trainer:
+def make_trainer(family: str, packed: bool, dropout: float, precision: str) -> Trainer:
     torch.manual_seed(1)
     config = FAMILIES[family].model_copy(update={"dropout": dropout})
     model = build(config, VOCABULARY, VOCABULARY).to(GPU)
     settings = Training(
         updates=9, batch_tokens=600, warmup=1, interval=9, gradient_clip=1.0, precision=precision
     )
-    return Trainer(model, settings, ProcessGroup(GPU), seed=1, one_shape=one_shape)
+    return Trainer(model, settings, ProcessGroup(GPU), seed=1, packed=packed)
 
 
 def weights(trainer: Trainer) -> torch.Tensor:
@@ -68,7 +68,7 @@ def test_replayed_updates_are_those_of_the_model(family, precision, updates):
 
 
 def test_random_numbers_of_a_replayed_update_follow_from_its_number(updates):
-    trainer = make_trainer("transformer", one_shape=True, dropout=0.3, precision="float32")
+    trainer = make_trainer("transformer", packed=True, dropout=0.3, precision="float32")
     losses = []
     for number in (1, 2, 3, 4, 4, 5):  # a rate of 0 changes no weights
         trainer.train_step(updates[0], 0.0, number)
@@ -91,7 +91,7 @@ def test_a_training_that_was_saved_goes_on_as_if_nothing_had_happened(updates, t
 
 
 def test_an_update_without_a_gradient_changes_nothing(updates):
-    trainer = make_trainer("transformer", one_shape=True, dropout=0.0, precision="float32")
+    trainer = make_trainer("transformer", packed=True, dropout=0.0, precision="float32")
     for number in range(1, 5):
         trainer.train_step(updates[0], 1e-3, number)
     before = weights(trainer)
@@ -105,7 +105,7 @@ def test_an_update_without_a_gradient_changes_nothing(updates):
 
 
 def test_a_replayed_update_never_waits_for_the_gpu(updates):
-    trainer = make_trainer("transformer", one_shape=True, dropout=0.1, precision="bfloat16")
+    trainer = make_trainer("transformer", packed=True, dropout=0.1, precision="bfloat16")
     for number in (1, 2, 3):
         trainer.train_step(updates[0], 1e-3, number)
     torch.cuda.set_sync_debug_mode("error")

@@ -26,11 +26,10 @@ class Batch:
         target_out = copy_to(self.target_out, device)
         return Batch(self.source.to(device), self.target.to(device), target_out)
 
-    def copy_(self, other: "Batch") -> None:
-        """Take over the tokens, positions and segments of a batch of the same shape."""
-        self.source.copy_(other.source)
-        self.target.copy_(other.target)
-        self.target_out.copy_(other.target_out)
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that is on the batch's device."""
+        return [self.target_out, *self.source.tensors, *self.target.tensors]
 
 
 @dataclass(frozen=True)

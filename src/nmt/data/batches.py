@@ -14,12 +14,10 @@ import torch
 from nmt.configuration import Training
 from nmt.data import order
 from nmt.data.batch import Batch, UpdateBatch, padded_batch
-from nmt.data.packing import LEAST_LENGTH, Packing, first_fit
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 
-UPDATES_TO_MEASURE = 32  # for how many rows their sentences take when they are packed
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
 
 
@@ -131,22 +129,6 @@ class Batches:
             groups = self.micro_batches(together, partition.least_tokens // 2)
             made = [self.load(group) for group in groups]
         return {partition.rank + i * partition.world_size: batch for i, batch in enumerate(made)}
-
-    def packing(self, partition: Partition, device_tokens: int = 0) -> Packing:
-        """Return the shape into which the first updates' sentences of a rank go at once.
-
-        device_tokens: the most tokens of a side in a micro-batch; 0: no limit.
-        """
-        length = max(LEAST_LENGTH, int(self.longer_sides.max(initial=0)))
-        rows = 1
-        for batches in self.epoch(1)[:UPDATES_TO_MEASURE]:
-            chunks = self.chunks_of_rank(batches, partition).values()
-            own = np.concatenate([np.empty(0, np.int64), *chunks])
-            row = first_fit(self.source_lengths[own], self.target_lengths[own], length)
-            rows = max(rows, row.max(initial=0) + 1)
-        if device_tokens:
-            rows = min(rows, max(1, device_tokens // length))
-        return Packing(int(rows), length)
 
     def stream(
         self, epoch: int, update_in_epoch: int, partition: Partition, device: torch.device

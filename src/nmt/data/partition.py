@@ -13,7 +13,7 @@ class Partition:
     rank computes those with the numbers rank, rank + world_size and so on, one after the other.
     least_tokens: if not 0, a rank's sentences are put together again into micro-batches of so many
     tokens of both sides: a device on which fewer take as long wants fewer micro-batches.
-    packing: if not None, a rank's sentences are packed into micro-batches of its shape instead.
+    packing: if not None, a rank's sentences are packed into rows instead.
     """
 
     rank: int = 0

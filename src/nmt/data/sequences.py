@@ -52,12 +52,11 @@ class Sequences:
             segments=segments,
         )
 
-    def copy_(self, other: "Sequences") -> None:
-        """Take over what the tensors of rows of the same shape hold."""
-        self.tokens.copy_(other.tokens)
-        self.positions.copy_(other.positions)
-        if self.segments is not None and other.segments is not None:
-            self.segments.copy_(other.segments)
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that is on the rows' device."""
+        segments = [] if self.segments is None else [self.segments]
+        return [self.tokens, self.positions, *segments]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""A GPU's work captured as a CUDA graph: one call starts all of its kernels."""
+"""A GPU's work captured as CUDA graphs: one call starts all of its kernels."""
 
+from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 
 import torch
 
@@ -9,44 +11,51 @@ from nmt.data.batch import Batch
 WARM_UP = 2  # calls in which kernels are compiled and loaded, and lasting tensors are made
 
 
-class Graph:
-    """A function of batches of one shape, which changes tensors in place and returns nothing.
+class Graphs:
+    """A function of batches of few shapes, which changes tensors in place and returns nothing.
 
-    Its first calls run as they are. Then it is captured, and replayed with each further batch: what
-    it reads besides must be tensors that live as long as the graph. Its random numbers depend on
-    torch's seed as they do without a graph.
+    The first calls with a shape run as they are. Then the function's work is captured, and replayed
+    with each further batch: what it reads besides must be tensors that live as long as the graphs.
+    Its random numbers depend on torch's seed as they do without a graph.
     """
 
     def __init__(self, function: Callable[..., None]):
         self.function = function
-        self.calls = 0
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.batch: tuple[Batch, ...] = ()  # the one or none whose tensors the graph reads
+        self.stream = torch.cuda.Stream()
+        self.calls: Counter[tuple] = Counter()
+        # By shape: the graph, and the batch, or none, whose tensors it reads
+        self.captured: dict[tuple, tuple[torch.cuda.CUDAGraph, tuple[Batch, ...]]] = {}
 
     def __call__(self, *batch: Batch) -> None:
         """Call the function with a batch, or with none."""
-        self.calls += 1
-        if self.calls <= WARM_UP:
+        shape = tuple(part.target_out.shape for part in batch)
+        self.calls[shape] += 1
+        if self.calls[shape] <= WARM_UP:
             self.run_beside(*batch)
             return
-        graph = self.graph or self.capture(*batch)
-        for static, new in zip(self.batch, batch, strict=True):
-            static.copy_(new)
+        if shape not in self.captured:
+            self.captured[shape] = self.capture(*batch)
+        graph, own = self.captured[shape]
+        for part, new in zip(own, batch, strict=True):
+            torch._foreach_copy_(part.tensors, new.tensors)
         graph.replay()
 
     def run_beside(self, *batch: Batch) -> None:
         """Call the function on a stream of its own, as what is to be captured must have been."""
-        current, stream = torch.cuda.current_stream(), torch.cuda.Stream()
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream):
+        current = torch.cuda.current_stream()
+        self.stream.wait_stream(current)
+        with torch.cuda.stream(self.stream):
             self.function(*batch)
-        current.wait_stream(stream)
+        current.wait_stream(self.stream)
 
-    def capture(self, *batch: Batch) -> torch.cuda.CUDAGraph:
-        """Record the function's work without doing it."""
-        self.batch = batch
-        self.graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.cuda.graph(self.graph):
-            self.function(*batch)
-        return self.graph
+    def capture(self, *batch: Batch) -> tuple[torch.cuda.CUDAGraph, tuple[Batch, ...]]:
+        """Record the function's work without doing it.
+
+        No two graphs work at a time, and none leaves anything in its memory: so they share it.
+        """
+        own = deepcopy(batch)
+        graph = torch.cuda.CUDAGraph()
+        memory = next((other.pool() for other, _ in self.captured.values()), None)
+        with torch.cuda.graph(graph, pool=memory):
+            self.function(*own)
+        return graph, own

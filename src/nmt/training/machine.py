@@ -11,6 +11,7 @@ import torch
 from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.data.batches import Batches
+from nmt.data.packing import Packing
 from nmt.data.partition import Partition
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
@@ -59,8 +60,8 @@ def partition_for(
     """Return how a rank's part of an update is divided into micro-batches.
 
     On a CPU, where every token costs, micro-batches stay as they are: sentences of similar lengths,
-    padded. On a GPU sentences are packed where attention can keep them apart, so that all
-    micro-batches have one shape. Those of other families are put together, unless a part of the
+    padded. On a GPU sentences are packed where attention can keep them apart, so that
+    micro-batches have few shapes. Those of other families are put together, unless a part of the
     loss depends on them. device_tokens: see Partition.coarsest.
     """
     on_gpu = group.device.type == "cuda"
@@ -69,7 +70,9 @@ def partition_for(
     micro_batches = batches.per_update, batches.budget
     partition = Partition.coarsest(*micro_batches, *ranks, device_tokens, least)
     if on_gpu and experiment.model.can_be_packed:
-        partition = replace(partition, packing=batches.packing(partition, device_tokens))
+        partition = replace(
+            partition, packing=Packing.of(int(batches.longer_sides.max(initial=0)), device_tokens)
+        )
     return partition
 
 

@@ -23,10 +23,35 @@ def cross_entropy(
     Smoothing spreads `smoothing` over the whole vocabulary, the right word included (Szegedy et al.
     2016), as torch.nn.functional.cross_entropy does.
     """
+    if torch.compiler.is_compiling():
+        return fused_cross_entropy(hidden, output, targets, smoothing, dtype)
     tensors = hidden.flatten(0, 1), output.weight, output.bias, targets.flatten()
     with autocast(hidden.device, None):
         learns = torch.is_grad_enabled()  # always False inside of a Function
         return CrossEntropy.apply(*tensors, smoothing, dtype or hidden.dtype, learns)
+
+
+def fused_cross_entropy(
+    hidden: Tensor,
+    output: nn.Linear,
+    targets: Tensor,
+    smoothing: float,
+    dtype: torch.dtype | None,
+) -> tuple[Tensor, Tensor]:
+    """Return what `cross_entropy` does, of all logits at once, which a compiler never holds twice.
+
+    With lse the logarithm of the sum of exponentials, the negative log-likelihood of a word is
+    lse - its logit, and the mean over all words is lse - mean(logits).
+    """
+    with autocast(hidden.device, dtype):
+        logits = output(hidden).flatten(0, 1)  # (N, V)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    words, right = torch.arange(logits.size(1), device=logits.device), targets.flatten()[:, None]
+    lse = logits.logsumexp(1)
+    nlls = lse - logits.where(words == right, 0).sum(1)  # gathering would write zeros for all words
+    real = right[:, 0] != PAD
+    nll, uniform = (x.where(real, 0).sum() for x in (nlls, lse - logits.mean(1)))
+    return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
 
 
 class CrossEntropy(torch.autograd.Function):

@@ -45,7 +45,7 @@ def measure(
     group = ProcessGroup(device)
     batches = Batches.for_training(tokens, experiment.training, seed=1)
     partition = partition_for(batches, experiment, group)
-    trainer = Trainer(model, experiment.training, group, 1, one_shape=bool(partition.packing))
+    trainer = Trainer(model, experiment.training, group, 1, packed=bool(partition.packing))
     stream = batches.stream(1, 0, partition, device)
     return timed(lambda batch, n: trainer.train_step(batch, 1e-4, n), stream, device, updates)
 

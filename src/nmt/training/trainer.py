@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
@@ -15,7 +15,7 @@ from nmt.device import autocast, fused_attention
 from nmt.models.protocol import PAD, Model
 from nmt.training import schedule
 from nmt.training.distributed import ProcessGroup
-from nmt.training.graph import Graph
+from nmt.training.graph import Graphs
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 
@@ -27,8 +27,8 @@ class Trainer:
     seed, update and micro-batch, and on nothing that came before. So there is no generator's state
     to save, and dropout is the same on any number of ranks that compute the same micro-batches.
 
-    one_shape: whether all micro-batches have the same shape. The objective is then compiled, and a
-    GPU's work captured as two graphs: the gradient of a micro-batch, and the optimizer's step.
+    packed: whether sentences are packed into rows. The objective is then compiled, and a GPU's work
+    captured as graphs: the gradient of a micro-batch of each shape, and the optimizer's step.
     """
 
     def __init__(
@@ -37,17 +37,18 @@ class Trainer:
         settings: Training,
         group: ProcessGroup,
         seed: int,
-        one_shape: bool = False,
+        packed: bool = False,
     ):
         device = group.device
         self.model = model
         self.settings = settings
         self.group = group
         self.seed = seed
-        self.one_shape = one_shape
+        self.packed = packed
         group.share_parameters(model)
         # All gradients are views of one tensor: ranks add them up in one exchange.
-        self.gradients = flat_gradients(model)
+        self.parameters = list(model.parameters())
+        self.gradients = flat_gradients(self.parameters)
         # What changes from update to update are tensors: a graph reads them anew.
         number = torch.float32 if device.type == "cuda" else torch.float64
         self.learning_rate = torch.zeros((), dtype=number, device=device)
@@ -67,11 +68,11 @@ class Trainer:
             partial(self.backward, with_source=with_source) for with_source in (False, True)
         ]
         self.step: Callable[[], None] = self.optimizer_step
-        if one_shape:
-            self.minimized = torch.compile(self.objective, dynamic=False)
+        if packed:
+            self.minimized = torch.compile(self.objective)
             if device.type == "cuda":
-                self.add_gradient = [Graph(function) for function in self.add_gradient]
-                self.step = Graph(self.optimizer_step)
+                self.add_gradient = [Graphs(function) for function in self.add_gradient]
+                self.step = Graphs(self.optimizer_step)
 
     def train_step(self, batch: UpdateBatch, learning_rate: float, update: int) -> None:
         """Take one step along the gradient of the mean loss per target token.
@@ -97,9 +98,13 @@ class Trainer:
     def backward(self, batch: Batch, with_source: bool) -> None:
         """Add the gradient of a micro-batch to `gradients`, and what is logged to `update_sums`."""
         try:
-            with fused_attention() if self.one_shape else nullcontext():
+            if self.packed:
+                for tensor in batch.tensors:  # one program for any number of rows
+                    torch._dynamo.maybe_mark_dynamic(tensor, 0)
+            with fused_attention() if self.packed else nullcontext():
                 total, sums = self.minimized(batch, with_source)
-            self.scaler.scale(total * self.per_token).backward()
+            scaled = self.scaler.scale(total * self.per_token)
+            new = torch.autograd.grad(scaled, self.parameters, allow_unused=True)
         except RuntimeError as error:
             # The compiler's own errors are imported with it, which takes a second.
             if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
@@ -109,6 +114,10 @@ class Trainer:
             self.minimized = self.objective
             self.backward(batch, with_source)
         else:
+            # All at once: a kernel for each parameter would take a GPU several times as long.
+            pairs = zip(self.parameters, new, strict=True)
+            used = [(parameter.grad, grad) for parameter, grad in pairs if grad is not None]
+            torch._foreach_add_(*map(list, zip(*used, strict=True)))
             self.update_sums += sums
 
     def objective(self, batch: Batch, with_source: bool) -> tuple[Tensor, Tensor]:
@@ -160,9 +169,8 @@ class Trainer:
         return norms
 
 
-def flat_gradients(model: Model) -> Tensor:
+def flat_gradients(parameters: list[nn.Parameter]) -> Tensor:
     """Return one tensor of zeros, of which the gradient of each parameter becomes a view."""
-    parameters = list(model.parameters())
     sizes = [parameter.numel() for parameter in parameters]
     flat = torch.zeros(sum(sizes), dtype=parameters[0].dtype, device=parameters[0].device)
     for parameter, part in zip(parameters, flat.split(sizes), strict=True):

@@ -8,6 +8,7 @@ import torch
 
 from nmt.configuration import Training
 from nmt.data.batches import Batches
+from nmt.data.packing import Packing
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
@@ -79,7 +80,7 @@ def test_batches_of_sentences_have_so_many_at_random():
     assert min(np.ptp(lengths[batch]) for update in updates[:-1] for batch in update) > 20
     whole = next(batches.updates(1, 0, Partition(), CPU))
     limited = Partition.coarsest(batches.per_update, batches.budget, 0, 1, device_tokens=300)
-    for partition in (limited, Partition(packing=batches.packing(Partition()))):
+    for partition in (limited, Partition(packing=Packing.of(50))):
         divided = next(batches.updates(1, 0, partition, CPU))
         assert sorted(divided.sentences) == sorted(whole.sentences)
         tokens_of = [int((b.target_out != PAD).sum()) for b in divided.micro_batches.values()]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmt.data.batches import Batches
-from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing
+from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing, few_sizes
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.text.subwords import BOS, EOS, PAD
@@ -49,7 +49,7 @@ def sentences_of(rows) -> list[list[int]]:
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
     tokens = parallel_tokens(lengths)
-    packing = Packing(rows, 40)
+    packing = Packing(40, rows)
     expected = [
         (
             [*tokens.source[i].tolist(), EOS],
@@ -62,7 +62,9 @@ def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
     for batch in packing.micro_batches(tokens, np.arange(len(tokens))):
         outputs = [row[row != PAD].tolist() for row in batch.target_out]
         targets = sentences_of(batch.target)
-        assert batch.source.tokens.shape == batch.target_out.shape == (rows, 40)
+        assert batch.source.tokens.shape == batch.target_out.shape
+        assert len(batch.target_out) <= rows
+        assert batch.target_out.size(1) == 40
         assert batch.source.segments.max() < MOST_SEGMENTS == batch.source.most_segments
         assert ((batch.source.segments < 0) == batch.source.padding).all()
         assert ((batch.target.segments < 0) == (batch.target_out == PAD)).all()
@@ -76,18 +78,24 @@ def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
 def test_rows_are_nearly_full():
     tokens = parallel_tokens((1, 39), count=3000)
     batches = Batches(tokens, budget=500, seed=1, per_update=8)
-    packing = batches.packing(Partition())
-    assert packing.length == LEAST_LENGTH
-    updates = list(islice(batches.updates(1, 0, Partition(packing=packing), CPU), 8))
-    assert all(len(update.micro_batches) == 1 for update in updates)
-    real = sum(update.target_tokens for update in updates)
-    assert real > 0.8 * len(updates) * packing.rows * packing.length
+    partition = Partition(packing=Packing.of(40))
+    updates = list(islice(batches.updates(1, 0, partition, CPU), 8))
+    places = [b.target_out.numel() for update in updates for b in update.micro_batches.values()]
+    assert len(places) == len(updates)
+    assert sum(update.target_tokens for update in updates) > 0.85 * sum(places)
+
+
+def test_micro_batches_have_few_shapes():
+    sizes = {few_sizes(rows, 1000) for rows in range(1, 1001)}
+    assert len(sizes) < 120
+    assert all(rows <= few_sizes(rows, 1000) <= 17 / 16 * rows for rows in range(1, 1001))
+    assert few_sizes(99, 99) == 99
 
 
 def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
     batches = Batches(parallel_tokens((1, 39), 3000), budget=4000, seed=1)
-    packing = batches.packing(Partition(), device_tokens=1000)
-    assert packing.rows == 1000 // LEAST_LENGTH
+    packing = Packing.of(40, device_tokens=1000)
+    assert packing == Packing(LEAST_LENGTH, 1000 // LEAST_LENGTH)
     update = next(batches.updates(1, 0, Partition(packing=packing), CPU))
     real = sum(int((b.target_out != PAD).sum()) for b in update.micro_batches.values())
     assert real == update.target_tokens
@@ -97,7 +105,7 @@ def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
 def test_nothing_leaks_from_one_sentence_of_a_row_to_another(family):
     """Other words in one sentence change no state of the others."""
     tokens = parallel_tokens((3, 9), count=12)
-    (batch,) = Packing(2, 60).micro_batches(tokens, np.arange(12))
+    (batch,) = Packing(60, 2).micro_batches(tokens, np.arange(12))
     model = random_model(family)
     before = model(batch.source, batch.target).target
     chosen = (batch.source.segments == 1, batch.target.segments == 1)

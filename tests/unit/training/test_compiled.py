@@ -17,17 +17,17 @@ from tests.unit.training.test_trainer import settings, side
 CPU = torch.device("cpu")
 
 
-def train(one_shape: bool) -> tuple[torch.Tensor, list[float]]:
+def train(packed: bool) -> tuple[torch.Tensor, list[float]]:
     """Return the parameters after two updates, and the gradients' norms."""
     torch.manual_seed(0)
     # One stack, because each kernel takes seconds to compile.
     config = decoder_only(layers=1, d_model=4, d_ff=4, heads=2, dropout=0.0)
     model = build(config, VOCABULARY, VOCABULARY).double()
     training = settings(optimizer="adam", source_loss=[[0, 0.5]])
-    trainer = Trainer(model, training, ProcessGroup(CPU), seed=1, one_shape=one_shape)
+    trainer = Trainer(model, training, ProcessGroup(CPU), seed=1, packed=packed)
     rng = np.random.default_rng(1)
     batches = Batches(ParallelTokens(side(rng, 60), side(rng, 60), {}), budget=200, seed=1)
-    updates = batches.updates(1, 0, Partition(packing=Packing(rows=4, length=32)), CPU)
+    updates = batches.updates(1, 0, Partition(packing=Packing(length=32, most_rows=9)), CPU)
     for number in (1, 2):
         trainer.train_step(next(updates), 1e-3, number)
     weights = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
@@ -37,7 +37,7 @@ def train(one_shape: bool) -> tuple[torch.Tensor, list[float]]:
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_a_compiled_update_is_that_of_the_model():
     """It is also where nothing can be compiled: torch's path may not have a space, for example."""
-    weights, norms = train(one_shape=True)
-    expected, expected_norms = train(one_shape=False)
+    weights, norms = train(packed=True)
+    expected, expected_norms = train(packed=False)
     torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-12)
     assert norms == pytest.approx(expected_norms, rel=1e-9)

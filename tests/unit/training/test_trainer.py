@@ -193,13 +193,14 @@ def test_equal_sums_are_equal_updates(family, kind, batches):
         part = next(batches.updates(1, 0, Partition(least_tokens=300), CPU))
         assert len(part.micro_batches) < len(batch.micro_batches) == 4
     elif kind == "packed":
-        partition = Partition(packing=Packing(rows=3, length=40))
+        partition = Partition(packing=Packing(length=40, most_rows=3))
         part = next(batches.updates(1, 0, partition, CPU))
         shapes = {tuple(b.source.tokens.shape) for b in part.micro_batches.values()}
-        assert shapes == {(3, 40)}
+        assert len(shapes) == 1
+        assert max(shapes) <= (3, 40)
         assert len(part.micro_batches) > 1
     else:
-        packing = Packing(rows=3, length=40) if "packed" in kind else None
+        packing = Packing(length=40, most_rows=3) if "packed" in kind else None
         partitions = [Partition(rank, 2, packing=packing) for rank in range(2)]
         part, other = (next(batches.updates(1, 0, partition, CPU)) for partition in partitions)
         divided.group = ManyRanks(CPU)
