@@ -101,7 +101,7 @@ def by_transformers(
     def translate(sources: Tokens) -> Tokens:
         rows = []
         lengths = dict(enumerate(map(len, sources)))
-        for numbers in length_sorted_batches(lengths, decoding.beam):
+        for numbers in length_sorted_batches(lengths, decoding.beam, device):
             source = pad_sources([sources[number] for number in numbers]).to(device)
             rows += marian.generate(
                 source.tokens,

@@ -21,6 +21,7 @@ def main(args: argparse.Namespace) -> None:
     """Translate and score with each setting, and write all scores as JSON."""
     set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
+    model.halve_on_gpu()
     lines = list(read_lines(args.source))
     references = list(read_lines(args.references))
     check_parallel([(str(args.source), lines), (str(args.references), references)])

@@ -36,6 +36,7 @@ def main(args: argparse.Namespace) -> None:
 def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
     """Yield the output lines of the input. Raises UserError for options that do not go together."""
     model = TranslationModel(*args.model, gpus=args.gpus)
+    model.halve_on_gpu()
     decoding = model.experiment.decoding.model_copy(update=given(args, "beam", "alpha"))
     sampling = given(args, "temperature", "top_k", "top_p", "seed")
     count = args.n_best or 1

@@ -26,7 +26,7 @@ GPU = torch.device("cuda")
 UPDATES = 6  # of which the first two are not replayed
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def updates():
     """Return updates of two micro-batches, the last ones of one."""
     rng = np.random.default_rng(1)

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import ctranslate2
+import torch
 from sacrebleu.metrics import BLEU
 from transformers import MarianMTModel
 
@@ -59,7 +60,8 @@ def by_transformers(model: TranslationModel, sources: Tokens, precision: str) ->
         marian = MarianMTModel.from_pretrained(folder).eval()
     batches = []
     lengths = dict(enumerate(map(len, sources)))
-    for numbers in length_sorted_batches(lengths, model.experiment.decoding.beam):
+    beam = model.experiment.decoding.beam
+    for numbers in length_sorted_batches(lengths, beam, torch.device("cpu")):
         source = pad_sources([sources[number] for number in numbers])
         rows = marian.generate(
             source.tokens,

@@ -188,4 +188,4 @@ def diverged() -> UserError:
 
 def log_softmax(logits: Tensor) -> Tensor:
     """Return log probabilities, in float32 where the logits have a lower precision."""
-    return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+    return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))

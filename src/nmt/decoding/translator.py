@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+import torch
+
 from nmt.configuration import Decoding
 from nmt.data.batch import pad_sources
 from nmt.data.sequences import Source
@@ -18,7 +20,9 @@ from nmt.models.protocol import StepModel
 # S longest source of a batch, EOS counted
 
 LINES_TO_NAME = 10  # in one warning
-ROW_TOKENS = 16_384  # source tokens times rows in one batch: bounds memory, changes no result
+# Source tokens times rows in one batch: bounds memory, changes no result. Of few rows a GPU waits
+# for the next step.
+ROW_TOKENS = {"cpu": 16_384, "cuda": 262_144}
 
 Item = TypeVar("Item")
 
@@ -128,7 +132,7 @@ def decode_in_batches(
     """
     model.eval()
     device = next(model.parameters()).device
-    for numbers in length_sorted_batches(lengths, rows):
+    for numbers in length_sorted_batches(lengths, rows, device):
         source = pad_sources([sentences[number] for number in numbers]).to(device)
         with enough_memory(
             f"a batch of {len(numbers)} sentences with {rows} hypotheses each",
@@ -141,13 +145,15 @@ def decode_in_batches(
         yield empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty]
 
 
-def length_sorted_batches(lengths: dict[int, int], rows: int) -> Iterator[list[int]]:
+def length_sorted_batches(
+    lengths: dict[int, int], rows: int, device: torch.device
+) -> Iterator[list[int]]:
     """Yield the numbers of sentences in batches of similar lengths, the longest first.
 
     lengths: by the numbers of the sentences. rows: how many a sentence has in a batch.
     """
     order = sorted(lengths, key=lambda number: -lengths[number])
     while order:
-        size = max(1, ROW_TOKENS // (rows * (lengths[order[0]] + 1)))
+        size = max(1, ROW_TOKENS[device.type] // (rows * (lengths[order[0]] + 1)))
         yield order[:size]
         order = order[size:]

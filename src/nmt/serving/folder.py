@@ -145,6 +145,11 @@ class TranslationModel:
         set_parameters(model, weights)
         return model.to(self.precision).eval()
 
+    def halve_on_gpu(self) -> None:
+        """Compute in float16 on a GPU, faster: few translations change, fewer than by bfloat16."""
+        if self.device.type == "cuda":
+            self.model.half()
+
     @property
     def single(self) -> Model:
         """The model of one folder. Raises UserError for an ensemble, which has no attention."""
@@ -194,7 +199,7 @@ class TranslationModel:
         links: list[tuple[list[int], list[list[int]]]] = []
         pairs = zip(sources, targets, strict=True)
         lengths = {number: max(map(len, pair)) for number, pair in enumerate(pairs)}
-        for numbers in length_sorted_batches(lengths, ROWS_OF_MAPS):
+        for numbers in length_sorted_batches(lengths, ROWS_OF_MAPS, self.device):
             batch = ([side[number] for number in numbers] for side in (sources, targets))
             links.append((numbers, align(self.single, *batch)))
         return [

@@ -153,5 +153,5 @@ def test_the_fused_kernel_gives_the_same(lengths, monkeypatch):
     source = sources(random_sentences(lengths))
     target = Sequences.of(torch.tensor([[2, 5, 6, 7], [2, 8, 9, 4]]))
     expected = model(source, target).target
-    monkeypatch.setattr("nmt.models.attention.prefers_matmul", lambda device: False)
+    monkeypatch.setattr("nmt.models.attention.prefers_matmul", lambda q: False)
     torch.testing.assert_close(model(source, target).target, expected, **EXACT)
