@@ -1,45 +1,59 @@
 """Measure what a GPU does with this project, in order of worth: large models, then small ones.
 
 The table is written after every line, so that whatever ends the command leaves what was known.
-Sentences are random, of lengths like those of newstest.
+Sentences are random, of lengths like those of newstest, for small models like those of Multi30k.
 """
 
 import argparse
 import logging
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from harness import arguments, device_of, write
-from peers import padded, train_step
+from peers import train_step
 
 from nmt import command
 from nmt.configuration import Decoding, Experiment, load_catalog
+from nmt.data.batches import Batches
+from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.decoding.translator import translate_tokens
 from nmt.models.build import build
 from nmt.models.protocol import EOS
 from nmt.training.machine import AUTOCAST, matrix_product_rate
-from nmt.training.speed import measure, timed
+from nmt.training.speed import Speed, measure, timed
 
 SMALL = "transformer decoder-only seq2seq luong rnnsearch rnnencdec gnmt moe convs2s bytenet"
-MEAN_LENGTH, SIGMA = 29, 0.6  # of newstest2014 in these subwords: near a log-normal distribution
-VOCABULARY, PAIRS = 37_000, 200_000
+
+
+class Text(NamedTuple):
+    """A vocabulary's size, pairs, and their lengths' near log-normal distribution."""
+
+    vocabulary: int
+    pairs: int
+    mean: float
+    sigma: float
+
+
+NEWSTEST, MULTI30K = Text(37_000, 200_000, 29, 0.6), Text(4_000, 29_000, 15, 0.35)
 
 
 def main(args: argparse.Namespace) -> None:
     """Measure until all is known, or the time is over."""
     end = time.monotonic() + 60 * args.minutes
     device, catalog = device_of(args), load_catalog("config")
-    tokens = made_tokens()
     lines: list[dict] = []
-    measurements = [(training, name) for name in args.large]
-    measurements += [(marian, name) for name in args.large]
-    measurements += [(search, name) for name in args.large]
-    measurements += [(training, name) for name in args.small]
-    for measurement, name in measurements:
+    large, small = made_tokens(NEWSTEST), made_tokens(MULTI30K)
+    measurements = [(training, name, large) for name in args.large]
+    measurements += [(training, name, small) for name in args.small[:1]]
+    measurements += [(search, name, large) for name in args.large]
+    measurements += [(marian, name, large) for name in args.large]
+    measurements += [(training, name, small) for name in args.small[1:]]
+    for measurement, name, tokens in measurements:
         if time.monotonic() > end:
             break
         line = {"what": measurement.__name__, "experiment": name}
@@ -54,16 +68,17 @@ def main(args: argparse.Namespace) -> None:
     print(args.output.read_text(encoding="utf-8"), end="")
 
 
-def made_tokens() -> ParallelTokens:
+def made_tokens(text: Text) -> ParallelTokens:
     """Return random sentence pairs whose sides are about equally long."""
     rng = np.random.default_rng(1)
-    common = rng.normal(np.log(MEAN_LENGTH) - SIGMA**2 / 2, SIGMA, PAIRS)
+    common = rng.normal(np.log(text.mean) - text.sigma**2 / 2, text.sigma, text.pairs)
     sides = []
     for _ in range(2):
-        lengths = np.exp(common + rng.normal(0, 0.15, PAIRS)).astype(np.int64).clip(1, 250)
+        lengths = np.exp(common + rng.normal(0, 0.15, text.pairs)).astype(np.int64).clip(1, 250)
         offsets = np.concatenate([[0], lengths.cumsum()])
-        sides.append(Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1], np.uint32), offsets))
-    return ParallelTokens(sides[0], sides[1], {"vocabulary_sizes": [VOCABULARY, VOCABULARY]})
+        tokens = rng.integers(EOS + 1, text.vocabulary, offsets[-1], np.uint32)
+        sides.append(Ragged(tokens, offsets))
+    return ParallelTokens(*sides, {"vocabulary_sizes": [text.vocabulary] * 2})
 
 
 def training(
@@ -74,7 +89,7 @@ def training(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     speed = measure(experiment, tokens, device, args.updates)
-    cells = {"a second": f"{speed.target_tokens / speed.seconds:,.0f} target tokens"}
+    cells = rates(speed)
     cells["MFU"] = f"{speed.flops(experiment, tokens) / speed.seconds / peak:.0%}"
     if device.type == "cuda":
         cells["GB"] = f"{torch.cuda.max_memory_allocated(device) / 1e9:.1f}"
@@ -86,9 +101,18 @@ def marian(
 ) -> dict[str, str]:
     """Return target tokens a second of transformers' MarianMT, on padded batches."""
     torch.manual_seed(1)
-    step = train_step("transformers", experiment, VOCABULARY, device)
-    speed = timed(step, padded(experiment, tokens, device), device, args.updates)
-    return {"a second": f"{speed.target_tokens / speed.seconds:,.0f} target tokens"}
+    step = train_step("transformers", experiment, tokens.meta["vocabulary_sizes"][0], device)
+    batches = Batches.for_training(tokens, experiment.training, seed=1)
+    one = Batches(tokens, batches.budget * batches.per_update, seed=1)  # of one length an update
+    return rates(timed(step, one.stream(1, 0, Partition(), device), device, args.updates))
+
+
+def rates(speed: Speed) -> dict[str, str]:
+    """Return a training's cells."""
+    return {
+        "a second": f"{speed.target_tokens / speed.seconds:,.0f} target tokens",
+        "updates/s": f"{speed.updates / speed.seconds:,.1f}",
+    }
 
 
 def search(
@@ -96,6 +120,8 @@ def search(
 ) -> dict[str, str]:
     """Return sentences a second of beam search with random weights, about as long as sources."""
     model = build(experiment.model, *tokens.meta["vocabulary_sizes"]).to(device)
+    if device.type == "cuda":
+        model.half()
     sources = tokens.source.lists()[: args.sentences]
     for batch in (sources[:100], sources):  # first calls load kernels
         begun = time.monotonic()
@@ -110,7 +136,9 @@ if __name__ == "__main__":
     whole = command.whole_number(1)
     parser.add_argument("--minutes", type=command.number(0), default=8, help="begin nothing after")
     parser.add_argument("--large", nargs="*", default=["transformer-base", "transformer-big"])
-    parser.add_argument("--small", nargs="*", default=[f"demo-small-{f}" for f in SMALL.split()])
+    parser.add_argument(
+        "--small", nargs="*", default=[f"multi30k-small-{f}" for f in SMALL.split()]
+    )
     parser.add_argument("--sentences", type=whole, default=3_000, help="that are translated")
     parser.add_argument("--updates", type=whole, default=100)
     command.run(main, parser)
