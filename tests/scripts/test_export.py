@@ -201,7 +201,7 @@ def test_quantizing_leaves_the_model_as_it_was_and_takes_less_room(tmp_path):
     ],
 )
 def test_what_a_format_cannot_carry(tmp_path, changes, to, precision):
-    with pytest.raises(UserError, match="this model is another"):
+    with pytest.raises(UserError, match=r"this model is another|no int8"):
         exported(make(tmp_path, **changes), to, tmp_path / "exported", precision)
     assert not (tmp_path / "exported").exists()
 
