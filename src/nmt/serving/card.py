@@ -1,20 +1,21 @@
-"""The model card: README.md of a model's folder."""
+"""What a model's folder says of it: configuration.json and, for people, README.md."""
 
-from nmt.configuration import Vocabulary
+from nmt.configuration import Experiment, Strict, Vocabulary
+from nmt.configuration.strict import Language, Length, Text
 
 CARD = """\
-# {title}, {source} to {target}
+# {experiment.title}, {source} to {target}
 
 | | |
 |:--|:--|
-| Family | {family} |
+| Family | {experiment.model.family} |
 | Corpus | {corpus} |
 | License of the data, which binds the model | {license} |
-| Vocabulary | {vocabulary} |
-| Parameters | {parameters:,} |
-| Training | {updates:,} updates, seed {seed}; weights of {checkpoints} |
-| Measured cost | {hours:.2f} device-hours on {device}, {flops:.3g} FLOPs |
-| Commit | {commit} |
+| Vocabulary | {vocabulary.kind}, {vocabulary.size:,} subwords{preprocessing} |
+| Parameters | {training[parameters]:,} |
+| Training | {training[updates]:,} updates, seed {training[settings][seed]}; weights of {weights} |
+| Measured cost | {hours:.2f} device-hours on {made_by[device]}, {training[flops]:.3g} FLOPs |
+| Commit | {made_by[commit]} |
 
 Translate with
 
@@ -22,27 +23,28 @@ Translate with
 """
 
 
-def model_card(configuration: dict) -> str:
-    """Return the card of the model's folder with this configuration.json."""
-    training = configuration["provenance"]["training"]
-    vocabulary = Vocabulary(**configuration["vocabulary"])
-    steps = ", ".join(vocabulary.preprocessing)
-    made_by = training["made_by"][-1]
+class Settings(Strict):
+    """What a model's configuration.json holds."""
+
+    experiment: Experiment
+    vocabulary: Vocabulary
+    source: Language
+    target: Language
+    corpus: Text
+    license: str
+    max_length: Length
+    provenance: dict
+
+
+def model_card(settings: Settings) -> str:
+    """Return the card of the model with these settings."""
+    training = settings.provenance["training"]
+    steps = ", ".join(settings.vocabulary.preprocessing)
     return CARD.format(
-        title=configuration["experiment"]["title"],
-        source=configuration["source"],
-        target=configuration["target"],
-        family=configuration["experiment"]["model"]["family"],
-        corpus=configuration["corpus"],
-        license=configuration["license"],
-        vocabulary=f"{vocabulary.kind}, {vocabulary.size:,} subwords"
-        + (f" of text after: {steps} (Moses)" if steps else ""),
-        parameters=training["parameters"],
-        updates=training["updates"],
-        seed=training["settings"]["seed"],
-        checkpoints=", ".join(configuration["provenance"]["checkpoints"]),
+        **dict(settings),
+        training=training,
+        made_by=training["made_by"][-1],
+        weights=", ".join(settings.provenance["checkpoints"]),
         hours=training["device_seconds"] / 3600,
-        device=made_by["device"],
-        flops=training["flops"],
-        commit=made_by["commit"],
+        preprocessing=f" of text after: {steps} (Moses)" if steps else "",
     )

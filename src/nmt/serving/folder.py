@@ -4,8 +4,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.configuration import Corpus, Decoding, Experiment, Strict, Vocabulary, validated
-from nmt.configuration.strict import Language, Length, Text
+from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import cut, in_order, length_sorted_batches, translate_tokens
 from nmt.decoding.word_alignment import align, word_links, word_numbers
@@ -16,7 +15,7 @@ from nmt.models.build import build_uninitialized
 from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import load_tensors, require_same_parameters, save_tensors, set_parameters
-from nmt.serving.card import model_card
+from nmt.serving.card import Settings, model_card
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair, copy_subwords
 
@@ -29,19 +28,6 @@ TIMES_TRAINING_LENGTH = 4
 # Alignments hold the attention maps of all layers and heads: their batches are so much smaller than
 # those of translation with a beam of 1.
 ROWS_OF_MAPS = 8
-
-
-class Settings(Strict):
-    """What a model's configuration.json holds."""
-
-    experiment: Experiment
-    vocabulary: Vocabulary
-    source: Language
-    target: Language
-    corpus: Text
-    license: str
-    max_length: Length
-    provenance: dict
 
 
 def save_model(
@@ -58,22 +44,22 @@ def save_model(
     It has model.safetensors, source.model, target.model, SHA256SUMS, configuration.json and the
     card, README.md.
     """
-    configuration = {
-        "experiment": experiment.model_dump(),
-        "vocabulary": vocabulary.model_dump(),
-        "source": corpus.source,
-        "target": corpus.target,
-        "corpus": corpus.title,
-        "license": corpus.license,
-        "max_length": corpus.cleaning_for(vocabulary.max_length).max_length,
-        "provenance": provenance,
-    }
+    settings = Settings(
+        experiment=experiment,
+        vocabulary=vocabulary,
+        source=corpus.source,
+        target=corpus.target,
+        corpus=corpus.title,
+        license=corpus.license,
+        max_length=corpus.cleaning_for(vocabulary.max_length).max_length,
+        provenance=provenance,
+    )
     with atomic_write(folder) as temporary:
         temporary.mkdir()
         save_tensors(temporary / "model.safetensors", weights)
         copy_subwords(subwords, temporary)
-        write_json(temporary / "configuration.json", configuration)
-        write_text(temporary / "README.md", model_card(configuration))
+        write_json(temporary / "configuration.json", settings.model_dump())
+        write_text(temporary / "README.md", model_card(settings))
 
 
 def read_configuration(folder: Path) -> Settings:
