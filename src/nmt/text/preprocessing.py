@@ -29,9 +29,9 @@ class Preprocessing:
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
         if "normalize" in steps:
-            from nmt.text.moses import Normalizer
+            from sacremoses import MosesPunctNormalizer
 
-            self.normalizer = Normalizer(language)
+            self.normalizer = MosesPunctNormalizer(language)
         if "tokenize" in steps:
             from sacremoses import MosesDetokenizer, MosesTokenizer
 
