@@ -16,7 +16,7 @@ from nmt.configuration import lookup
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import check_scorable, scorers
-from nmt.evaluation.significance import Comparison, compare
+from nmt.evaluation.significance import compare
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 
@@ -43,21 +43,9 @@ def main(args: argparse.Namespace) -> None:
             "signatures": signatures,
             "systems": {name: asdict(comparison) for name, comparison in comparisons.items()},
         }
-        logging.info(f"{metric}: {conclusion(comparisons)}")
+        first = ", ".join(name for name, it in comparisons.items() if it.may_be_best)
+        logging.info(f"{metric}: may be best: {first}; significantly worse: all others.")
     write_json(args.output, output)
-
-
-def conclusion(comparisons: dict[str, Comparison]) -> str:
-    """Return which system is best, and which others it is significantly better than."""
-    best = next(name for name, comparison in comparisons.items() if comparison.p_bootstrap is None)
-    worse = [name for name, comparison in comparisons.items() if not comparison.may_be_best]
-    rivals = [name for name in comparisons if name not in (best, *worse)]
-    text = f"{best} is best ({comparisons[best].score:.2f})"
-    if worse:
-        text += f"; significantly better than {', '.join(worse)}"
-    if rivals:
-        text += f"; not significantly better than {', '.join(rivals)}"
-    return text
 
 
 if __name__ == "__main__":
