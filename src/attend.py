@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 from nmt import command
-from nmt.device import set_threads
 from nmt.files import read_lines, write_text
 from nmt.serving.attention import MOST_SUBWORDS, attend
 from nmt.serving.folder import TranslationModel
@@ -22,7 +21,6 @@ WORDS = range(6, 16)  # that a sentence of the source may have
 
 def main(args: argparse.Namespace) -> None:
     """Translate the sentences, one by one, and write what figures and page need."""
-    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     lines = list(read_lines(args.source)) if args.source else []
     references = read_lines(args.references) if args.references else ()

@@ -7,7 +7,6 @@ attention of each, and can be opened on this machine alone.
 import argparse
 
 from nmt import command
-from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.files import read_json
 from nmt.pages.server import ExplorerServer
@@ -19,7 +18,6 @@ PORT = 8017
 
 def main(args: argparse.Namespace) -> None:
     """Serve the page until the script is interrupted."""
-    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     recorded = args.model.parent / "attention.json"
     examples = read_json(recorded, ["sentences"])["sentences"] if recorded.exists() else []

@@ -9,7 +9,6 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import read_reproduction
 from nmt.data.tokens import ParallelTokens
-from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.pages.lecture import lecture
@@ -21,7 +20,6 @@ from nmt.serving.folder import TranslationModel
 
 def main(args: argparse.Namespace) -> None:
     """Compute the numbers, then write the page."""
-    set_threads(args.threads)
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     table = next(iter(reproduction.tables.values()))
     drawing = Drawing(reproduction, catalog, table, RunFiles(args.runs))

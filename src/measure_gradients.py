@@ -6,7 +6,6 @@ import torch
 
 from nmt import command
 from nmt.data.tokens import ParallelTokens
-from nmt.device import set_threads
 from nmt.files import write_json
 from nmt.models.build import build
 from nmt.serving.folder import TranslationModel
@@ -15,7 +14,6 @@ from nmt.training.gradients import gradient_norms
 
 def main(args: argparse.Namespace) -> None:
     """Measure both on the same batch, and write the norms by layer."""
-    set_threads(args.threads)
     trained = TranslationModel(args.model, gpus=args.gpus)
     tokens = ParallelTokens.load(args.tokens)
     tokens.require_vocabulary(trained.subwords, args.tokens)

@@ -11,7 +11,6 @@ from nmt import command
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
 from nmt.decoding.search import diverged
-from nmt.device import set_threads
 from nmt.files import write_json
 from nmt.serving.folder import TranslationModel
 from nmt.training.distributed import ProcessGroup
@@ -20,7 +19,6 @@ from nmt.training.validation import dev_nll, perplexity
 
 def main(args: argparse.Namespace) -> None:
     """Check that model and split have one vocabulary, measure the loss, and write the result."""
-    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
     tokens = ParallelTokens.load(args.tokens)
     tokens.require_vocabulary(model.subwords, args.tokens)

@@ -13,7 +13,7 @@ import torch
 from nmt import command
 from nmt.configuration import Catalog, Experiment, Reproduction, read_reproduction, read_yaml
 from nmt.data.tokens import ParallelTokens
-from nmt.device import choose_device, set_threads
+from nmt.device import choose_device
 from nmt.models.size import size
 from nmt.training.machine import device_name
 from nmt.training.speed import Speed, measure
@@ -24,7 +24,6 @@ HOUR = 3600
 def main(args: argparse.Namespace) -> None:
     """Time every row, and write a table with a line for each and one for all."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
-    set_threads(args.threads)
     device = choose_device(args.gpus)
     file = catalog.folder / "gpu-rates.yaml"
     gpus = read_yaml(file, dict) if file.exists() else {}

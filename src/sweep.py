@@ -9,7 +9,6 @@ import argparse
 
 from nmt import command
 from nmt.configuration import MOST_ALPHA
-from nmt.device import set_threads
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Scorer, check_parallel
 from nmt.files import read_lines, write_json
@@ -19,7 +18,6 @@ from nmt.serving.folder import TranslationModel
 
 def main(args: argparse.Namespace) -> None:
     """Translate and score with each setting, and write all scores as JSON."""
-    set_threads(args.threads)
     model = TranslationModel(args.model, gpus=args.gpus)
     model.halve_on_gpu()
     lines = list(read_lines(args.source))

@@ -18,7 +18,7 @@ from nmt import command
 from nmt.configuration import load_catalog
 from nmt.data.batches import Batches
 from nmt.data.tokens import ParallelTokens
-from nmt.device import enough_memory, set_threads
+from nmt.device import enough_memory
 from nmt.models.build import build
 from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
@@ -37,7 +37,6 @@ REMEDY = "give train.py --device-tokens, or the experiment smaller batches"
 
 def main(args: argparse.Namespace) -> int | None:
     """Join the process group, if there is one, and train."""
-    set_threads(args.threads)
     with process_group(args.gpus) as group, enough_memory("an update or the dev set", REMEDY):
         return train(args, group)
 

@@ -18,7 +18,6 @@ from nmt import command
 from nmt.configuration import MOST_ALPHA, MOST_SEED
 from nmt.decoding.sampling import Sampling
 from nmt.decoding.translator import force_tokens, in_order, sample_tokens, translate_tokens
-from nmt.device import set_threads
 from nmt.errors import UserError
 from nmt.progress import Progress
 from nmt.serving.folder import TranslationModel
@@ -28,7 +27,6 @@ from nmt.text.subwords import UNK
 
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
-    set_threads(args.threads)
     with Progress("translating", None, "lines") as progress:
         write(translated(args, progress), args.output)
 

@@ -71,7 +71,7 @@ def add_references(parser: argparse.ArgumentParser) -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add --threads, which is None when it is not given, and --gpus, for scripts that compute."""
+    """Add --threads, which `run` lets torch have, and --gpus, for scripts that compute."""
     parser.add_argument(
         "--threads",
         type=whole_number(1),
@@ -113,6 +113,10 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     code = 1
     try:
         keep_inputs(vars(args))
+        if "threads" in args:
+            from nmt.device import set_threads  # torch takes seconds to import
+
+            set_threads(args.threads)
         result = main(args) or 0
         sys.stdout.flush()
         code = result
