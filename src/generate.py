@@ -1,4 +1,4 @@
-"""Generate the demo corpus: sentence pairs from a grammar, not a benchmark.
+"""Generate the text of a corpus, the demo's say: sentence pairs from a grammar, not a benchmark.
 
 The output is FOLDER/train.en, FOLDER/train.de and so on, one sentence per line; no sentence occurs
 twice.
@@ -8,18 +8,21 @@ import argparse
 import logging
 
 from nmt import command
-from nmt.configuration import MOST_SEED
+from nmt.configuration import load_catalog
+from nmt.errors import UserError
 from nmt.files import write_lines
+from nmt.provenance import REPOSITORY
 from nmt.text.grammar import Grammar, generate
-
-SPLITS = ("train", "dev", "test")
 
 
 def main(args: argparse.Namespace) -> None:
-    """Generate all splits for which a size is given."""
-    grammar = Grammar.load(args.grammar, args.source_language, args.target_language)
-    sizes = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
-    for split, pairs in generate(grammar, sizes, args.seed).items():
+    """Generate all splits."""
+    corpus = load_catalog(args.catalog).corpus(args.corpus)
+    made = corpus.generated
+    if made is None:
+        raise UserError(f"the corpus {args.corpus} is extracted, not generated: use extract.py.")
+    grammar = Grammar.load(REPOSITORY / made.grammar, corpus.source, corpus.target)
+    for split, pairs in generate(grammar, made.sizes, made.seed).items():
         logging.info(f"{args.output}: {len(pairs)} generated pairs for {split}")
         for side, language in enumerate(grammar.languages):
             write_lines(args.output / f"{split}.{language}", (pair[side] for pair in pairs))
@@ -27,18 +30,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    command.require(parser, "FILE", grammar="YAML with words, tables and rules")
-    parser.add_argument("--source-language", default="en", help="default: %(default)s")
-    parser.add_argument("--target-language", default="de", help="default: %(default)s")
-    seed = command.whole_number(0, MOST_SEED)
-    parser.add_argument("--seed", type=seed, required=True, help="the same gives the same text")
-    for split in SPLITS:
-        parser.add_argument(
-            f"--{split}",
-            type=command.whole_number(1),
-            required=split != "test",
-            metavar="N",
-            help=f"number of pairs in the {split} split",
-        )
+    command.add_catalog(parser)
+    command.require(parser, "NAME", corpus="of corpora.yaml")
     command.require(parser, "FOLDER", output="where the files go")
     command.run(main, parser)

@@ -5,7 +5,7 @@ if CORPUS.generated:
 
     rule generate_corpus:
         input:
-            grammar=in_repository(CORPUS.generated.grammar),
+            in_repository(CORPUS.generated.grammar),
         output:
             expand(
                 "results/corpora/{corpus}/raw/{split}.{language}",
@@ -21,16 +21,11 @@ if CORPUS.generated:
             "../../envs/nmt.yaml"
         params:
             contents=checksums([CORPUS.generated.grammar]),
-            seed=CORPUS.generated.seed,
-            source=CORPUS.source,
-            target=CORPUS.target,
+            settings=CORPUS.generated.model_dump(),
             folder=subpath(output[0], parent=True),
-            sizes=" ".join(f"--{split} {size}" for split, size in CORPUS.generated.sizes.items()),
         shell:
-            f"python {SCRIPTS}/generate.py"
-            " --grammar {input.grammar:q} --seed {params.seed} {params.sizes}"
-            " --source-language {params.source} --target-language {params.target}"
-            " --output {params.folder} 2>> {log}"
+            f"python {SCRIPTS}/generate.py --catalog {CATALOG_PATH}"
+            f" --corpus {REPRODUCTION.corpus} --output {{params.folder}} 2>> {{log}}"
 
 else:
 

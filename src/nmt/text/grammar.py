@@ -9,9 +9,10 @@ are reordered.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from nmt.configuration import lookup, read_yaml
 from nmt.errors import UserError
@@ -140,11 +141,8 @@ class Grammar:
             symbol: [Production(production) for production in rule]
             for symbol, rule in data["rules"].items()
         }
-        lookup(self.rules, self.start, "rule", "start")
         for language in self.languages:
             lookup(data["finish"], language, "language", "finish")
-            for production in self.rules[self.start]:
-                lookup(production.yields, language, "language", self.start)
         for kind in self.once:
             lookup(self.words, kind, "class", "once")
         for symbol, rule in self.rules.items():
@@ -171,7 +169,7 @@ def read_words(kind: str, group: dict) -> Iterator[Phrase]:
 
 
 def generate(
-    grammar: Grammar, sizes: dict[str, int], seed: int
+    grammar: Grammar, sizes: Mapping[Any, int], seed: int
 ) -> dict[str, list[tuple[str, str]]]:
     """Return as many sentence pairs for each split as `sizes` says.
 
