@@ -153,27 +153,14 @@ def metrics_for(target_language: str) -> dict[str, Metric]:
     return {name: METRICS[name] for name in ("bleu", "chrf", "perplexity", "comet")}
 
 
-@dataclass(frozen=True)
-class Cost:
-    """A cost that papers print.
-
-    column: where tables have it; None for a cost that only count_parameters.py compares, or
-      nothing.
-    """
-
-    label: str
-    column: str | None
-
-
+# Costs that papers print, and the columns that tables have them in, if any
 COSTS = {
-    "parameters": Cost("parameters (millions)", "parameters_millions"),
-    "parameters_without_embeddings": Cost(
-        "parameters without embedding tables (millions)", column=None
-    ),
-    "flops": Cost("training FLOPs (6 N D + attention)", "flops_6nd"),
-    "training_tokens": Cost("tokens trained on", column=None),
-    "gpu_hours": Cost("hours of a GPU", column=None),
-    "flops_per_second": Cost("training FLOP/s of a GPU", column=None),
+    "parameters": "parameters_millions",
+    "parameters_without_embeddings": None,
+    "flops": "flops_6nd",
+    "training_tokens": None,
+    "gpu_hours": None,
+    "flops_per_second": None,
 }
 # Metrics that are printed elsewhere and not computed here
 CITED = {"sentence_bleu": "mean of smoothed BLEU of each sentence, on its sentencepiece tokens"}

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from nmt.configuration import Table
-from nmt.evaluation.metrics import COSTS, METRICS
+from nmt.evaluation.metrics import METRICS
 from nmt.paper.notes import MARK, has_note, metric_columns
 from nmt.paper.tables import COST_COLUMNS
 
@@ -13,8 +13,8 @@ SCORES = {
     for name, metric in METRICS.items()
 }
 COST = {
-    "parameters_millions": (COSTS["parameters"].label, "{:.2f}"),
-    "flops_6nd": (COSTS["flops"].label, "{:.1e}"),
+    "parameters_millions": ("parameters (millions)", "{:.2f}"),
+    "flops_6nd": ("training FLOPs (6 N D + attention)", "{:.1e}"),
     "flops_device_time": ("training FLOPs (device time × rate)", "{:.1e}"),
 }
 SPEED = {

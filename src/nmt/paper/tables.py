@@ -9,7 +9,7 @@ from nmt.paper.measurements import ORIGINS, RUN_COSTS
 from nmt.paper.notes import join_distinct
 
 # The columns of the published costs that tables show.
-COST_COLUMNS = {name: cost.column for name, cost in COSTS.items() if cost.column}
+COST_COLUMNS = {name: column for name, column in COSTS.items() if column}
 # The 97.5% quantiles of Student's t distribution for 2, 3, ... numbers; the last is taken for more.
 STUDENT_T = dict(enumerate((12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262), 2))
 
