@@ -69,12 +69,8 @@ class Vocabulary(Strict):
     @property
     def preprocessing(self) -> tuple[str, ...]:
         """The steps that text goes through before subword segmentation, in their order."""
-        steps = {
-            "lowercase": self.lowercase,
-            "normalize": self.normalize,
-            "tokenize": self.tokenize,
-        }
-        return tuple(step for step, enabled in steps.items() if enabled)
+        steps = ("lowercase", "normalize", "tokenize")
+        return tuple(step for step in steps if getattr(self, step))
 
 
 class Training(Strict):
