@@ -154,42 +154,27 @@ class Reproduction(Strict):
         rows = [row for table in self.tables.values() for row in table.experiments]
         return list(dict.fromkeys(rows))
 
-    def renamed(self, names: dict[str, str], suffix: str) -> "Reproduction":
-        """Return the reproduction with other names of its rows, and a suffix to its own."""
-        tables = {
-            name: table.changed(
-                experiments=[names[row] for row in table.experiments],
-                base=names.get(table.base or ""),
-                counterparts={names[row]: other for row, other in table.counterparts.items()},
-            )
-            for name, table in self.tables.items()
-        }
-        seeds = self.seeds
-        if isinstance(seeds, dict):
-            seeds = {names.get(row, row): own for row, own in seeds.items()}
-        title = ", ".join([self.title, *suffix.split("+")[1:]])
-        return self.changed(name=self.name + suffix, title=title, tables=tables, seeds=seeds)
+    def with_rows(self, names: dict[str, str], suffix: str = "") -> "Reproduction":
+        """Return the reproduction with these rows alone, without tables that lose all.
 
-    def limited(self) -> "Reproduction":
-        """Return the reproduction with the rows of `only`, and without tables that lose all."""
-        if not self.only:
-            return self
-        rows = {
-            name: [r for r in t.experiments if r in self.only] for name, t in self.tables.items()
-        }
-        tables = {
-            name: table.changed(
-                experiments=rows[name],
-                base=table.base if table.base in rows[name] else None,
-                counterparts=table.counterparts if set(table.experiments) <= set(self.only) else {},
-            )
-            for name, table in self.tables.items()
-            if rows[name]
-        }
+        names: new names of the rows. suffix: what its own name ends in.
+        """
+        tables = {}
+        for name, table in self.tables.items():
+            rows = [names[row] for row in table.experiments if row in names]
+            base = names.get(table.base or "")
+            pairs = table.counterparts.items() if base else ()
+            counterparts = {names[row]: other for row, other in pairs if row in names}
+            if rows:
+                tables[name] = table.changed(experiments=rows, base=base, counterparts=counterparts)
         seeds = self.seeds
         if isinstance(seeds, dict):
-            seeds = {row: own for row, own in seeds.items() if row in ("default", *self.only)}
-        return self.changed(tables=tables, only=[], seeds=seeds)
+            kept = {"default": "default"} | names
+            seeds = {kept[row]: own for row, own in seeds.items() if row in kept}
+        title = ", ".join([self.title, *suffix.split("+")[1:]])
+        return self.changed(
+            name=self.name + suffix, title=title, tables=tables, only=[], seeds=seeds
+        )
 
 
 def check_once(key: str, values: list) -> None:
@@ -219,7 +204,8 @@ def load_reproduction(values: dict, where: str, path: Path) -> tuple[Reproductio
     reproduction = validated(Reproduction, own, where)
     for row in reproduction.only:
         lookup(dict.fromkeys(reproduction.experiments), row, "row", f"{where}, only")
-    reproduction = reproduction.limited()
+    if reproduction.only:
+        reproduction = reproduction.with_rows({row: row for row in reproduction.only})
     catalog = load_catalog(path)
     corpus = lookup(catalog.corpora, reproduction.corpus, "corpus", where)
     catalog = catalog.with_rows(reproduction.experiments)
@@ -252,7 +238,7 @@ def overridden(
     for key in overrides:
         if key not in used:
             raise UserError(f"{where}: no row here has the key {key!r}: {nearest(key, used)}")
-    return reproduction.renamed(names, with_overrides("", overrides))
+    return reproduction.with_rows(names, with_overrides("", overrides))
 
 
 def check_table(table: Table, corpus: Corpus, catalog: Catalog, where: str) -> None:
