@@ -77,15 +77,10 @@ def flush_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def checksum(path: Path, algorithm: str) -> str:
+def checksum(path: Path, algorithm: str = "sha256") -> str:
     """Return a checksum of a file's bytes in hexadecimal; algorithm: sha256 or md5."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    return checksum(path, "sha256")
 
 
 def remove(path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nmt.configuration import load_catalog
-from nmt.files import read_json, sha256
+from nmt.files import checksum, read_json
 from nmt.models.build import build
 from nmt.models.weights import load_tensors, parameters
 from nmt.serving.folder import save_model
@@ -97,7 +97,7 @@ def test_it_may_start_from_the_weights_of_a_model(folder, run_script, run_failin
     for name, tensor in trained.items():
         torch.testing.assert_close(tensor, weights[name])
     made_from = read_json(folder / "run" / "training.json")["settings"]["initialize_from"]
-    assert made_from == sha256(folder / "a model" / "model.safetensors")
+    assert made_from == checksum(folder / "a model" / "model.safetensors")
     assert "heads" in run_failing("train", *options, "--experiment=wide")
 
 

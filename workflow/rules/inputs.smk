@@ -2,7 +2,7 @@
 
 import hashlib
 
-from nmt.files import sha256
+from nmt.files import checksum
 
 # The dev set, and the test sets of the tables that are made by default
 HELD_BACK = list(
@@ -40,7 +40,7 @@ def contents_of_a_split(wildcards):
 def checksums(files):
     """Return checksums of files that are not made here: one in another's place may be older."""
     paths = [Path(in_repository(Path(file))) for file in files if not file.startswith("results/")]
-    return [sha256(path) for path in paths if path.is_file()]
+    return [checksum(path) for path in paths if path.is_file()]
 
 
 def filters_of_a_split(wildcards):

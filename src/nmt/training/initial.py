@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nmt.configuration import Experiment, validated
 from nmt.errors import UserError
-from nmt.files import read_json, sha256
+from nmt.files import checksum, read_json
 from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, set_parameters
 from nmt.text.subwords import SubwordPair
@@ -27,4 +27,4 @@ def initialize(model: Model, experiment: Experiment, subwords: SubwordPair, fold
     if SubwordPair.load(folder).checksums != subwords.checksums:
         raise UserError(f"initialize_from: {folder} has other subwords than the tokens here.")
     set_parameters(model, load_tensors(folder / "model.safetensors")[0])
-    return sha256(folder / "model.safetensors")
+    return checksum(folder / "model.safetensors")
