@@ -14,8 +14,6 @@ rule make_index:
         explorer="results/{reproduction}/explorer.html",
     log:
         "results/logs/{reproduction}/publish.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/publish.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -38,8 +36,6 @@ rule make_lecture:
         "results/{reproduction}/lecture.html",
     log:
         "results/logs/{reproduction}/lecture.log",
-    benchmark:
-        "results/benchmarks/{reproduction}/lecture.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:

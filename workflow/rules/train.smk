@@ -15,8 +15,6 @@ rule train:
         checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/train.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     wildcard_constraints:
         experiment=alternatives(TRAINED),
     retries: 0
@@ -55,8 +53,6 @@ rule average_checkpoints:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/average.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -78,8 +74,6 @@ rule measure_perplexity:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.perplexity.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -100,8 +94,6 @@ rule measure_gradients:
         "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
     conda:
         "../../envs/nmt.yaml"
     resources:
@@ -119,8 +111,6 @@ rule plan:
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     log:
         f"results/logs/{REPRODUCTION.name}/plan.log",
-    benchmark:
-        f"results/benchmarks/{REPRODUCTION.name}/plan.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1

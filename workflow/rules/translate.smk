@@ -9,8 +9,6 @@ rule translate:
         "results/runs/{corpus}/{row}/{run}/{split}.translations.txt",
     log:
         "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     wildcard_constraints:
         row=alternatives([row for row in REPRODUCTION.experiments if row not in ELSEWHERE]),
     conda:
@@ -54,8 +52,6 @@ rule score:
         "results/runs/{corpus}/{row}/{run}/{split}.scores.json",
     log:
         "results/logs/{corpus}/{row}/{run}/score.{split}.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -78,8 +74,6 @@ rule sweep_search:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.sweep.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/sweep.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/sweep.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: threads_of_a_run()
@@ -100,8 +94,6 @@ rule record_attention:
         "results/runs/{corpus}/{experiment}/seed-{seed}/attention.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/attend.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
     resources:
