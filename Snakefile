@@ -1,4 +1,5 @@
 # From raw corpora to the paper's tables and figures (README.md); config/*.yaml say what is made.
+import os
 import sys
 from pathlib import Path
 
@@ -6,9 +7,10 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-ROOT = Path(workflow.basedir)
+# Relative, so that all paths are short where snakemake works in the repository
+ROOT = Path(os.path.relpath(workflow.basedir))
 # Behind all else, so that no file in src takes the place of a library
-sys.path.append(str(ROOT / "src"))
+sys.path.append(str(ROOT.resolve() / "src"))
 
 if not workflow.configfiles:
 

@@ -1,6 +1,5 @@
 """The configuration, the wildcards, and the names of files that several rules use."""
 
-import os
 import re
 import shlex
 import time
@@ -17,11 +16,6 @@ SETTINGS |= {"NMT_LOG": 1}
 shell.prefix("".join(f"export {name}={value}; " for name, value in SETTINGS.items()))
 
 
-def in_repository(path):
-    """Return a path of the repository: relative where snakemake works in its root."""
-    return str(path if Path.cwd() == ROOT else ROOT / path)
-
-
 def catalog_path():
     """Return the folder config, or the one file of the configuration that has entries of its own.
 
@@ -31,7 +25,7 @@ def catalog_path():
     own = [file for file, kinds in files.items() if kinds]
     if len(own) > 1 or config.keys() & {*KINDS} != set().union(*files.values()):
         raise UserError(f"{', '.join(KINDS)} can stand in one file of --configfile alone.")
-    return Path(own[0] if own else in_repository("config"))
+    return Path(own[0]) if own else ROOT / "config"
 
 
 CONFIGURATION = " with ".join(map(os.path.relpath, workflow.configfiles))
@@ -41,15 +35,15 @@ try:
 except UserError as error:
     raise WorkflowError(str(error)) from None
 CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
-OWN_FILES = [in_repository(Path(f)) for split in CORPUS.splits for f in CORPUS.own_files_of(split)]
-for path in map(Path, [ROOT, Path.cwd(), *OWN_FILES]):
+OWN_FILES = [ROOT / file for split in CORPUS.splits for file in CORPUS.own_files_of(split)]
+for path in [ROOT, Path.cwd(), *OWN_FILES]:
     if set("{}") & set(str(path)):
         raise WorkflowError(f"{path} has a brace, which snakemake takes for its own: rename it.")
     if path.is_file() and path.stat().st_mtime > time.time():
         raise WorkflowError(f"{path} has a date in the future: `touch {shlex.quote(str(path))}`.")
 # Scripts are called by their path, so that --directory may name any folder.
-SCRIPTS = shlex.quote(in_repository("src"))
-LAUNCH = shlex.quote(in_repository("workflow/launch.sh"))
+SCRIPTS = shlex.quote(str(ROOT / "src"))
+LAUNCH = shlex.quote(str(ROOT / "workflow/launch.sh"))
 CATALOG_PATH = shlex.quote(str(CATALOG_PATH))
 FIRST_TABLE = next(iter(REPRODUCTION.tables))
 # The rows of all tables that are made by default

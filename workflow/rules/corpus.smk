@@ -5,7 +5,7 @@ if CORPUS.generated:
 
     rule generate_corpus:
         input:
-            in_repository(CORPUS.generated.grammar),
+            ROOT / CORPUS.generated.grammar,
         output:
             expand(
                 "results/corpora/{corpus}/raw/{split}.{language}",

@@ -12,7 +12,7 @@ HELD_BACK = list(
 
 def made_or_own(name):
     """Return a path: in results where it is made, else in the repository or absolute."""
-    return name if name.startswith("results/") else in_repository(Path(name))
+    return name if name.startswith("results/") else str(ROOT / name)
 
 
 def parts_of_a_split(wildcards):
@@ -29,7 +29,7 @@ def parts_of_a_split(wildcards):
 def sources_of_a_split(wildcards):
     """Return the downloads and the user's own files that a split is extracted from."""
     archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
-    return archives + [in_repository(Path(file)) for file in CORPUS.own_files_of(wildcards.split)]
+    return archives + [str(ROOT / file) for file in CORPUS.own_files_of(wildcards.split)]
 
 
 def contents_of_a_split(wildcards):
@@ -39,7 +39,7 @@ def contents_of_a_split(wildcards):
 
 def checksums(files):
     """Return checksums of files that are not made here: one in another's place may be older."""
-    paths = [Path(in_repository(Path(file))) for file in files if not file.startswith("results/")]
+    paths = [ROOT / file for file in files if not file.startswith("results/")]
     return [checksum(path) for path in paths if path.is_file()]
 
 

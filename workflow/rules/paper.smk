@@ -107,8 +107,8 @@ rule draw_figure:
 # What papers claim, against the runs that are kept with the repository.
 rule claims:
     input:
-        claims=in_repository("config/claims.yaml"),
-        runs=in_repository("docs/results/data/runs.jsonl.gz"),
+        claims=ROOT / "config/claims.yaml",
+        runs=ROOT / "docs/results/data/runs.jsonl.gz",
     output:
         "results/claims.md",
     log:
