@@ -31,15 +31,13 @@ else:
     MIRROR = f"--mirror {shlex.quote(REPRODUCTION.mirror)}" if REPRODUCTION.mirror else ""
 
     # Compute nodes often have no network.
-    localrules:
-        download,
-
     rule download:
         output:
             ensure("results/downloads/{archive}", non_empty=True),
         log:
             "results/logs/downloads/{archive}.log",
         retries: 2
+        localrule: True
         conda:
             "../../envs/nmt.yaml"
         params:

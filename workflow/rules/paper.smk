@@ -1,16 +1,13 @@
 # Tables and figures, with captions for the report.
 
 
-localrules:
-    write_configuration,
-
-
 # The configuration with all that --config changed: scripts of this and the next file read it.
 rule write_configuration:
     output:
         "results/{reproduction}/configuration.json",
     log:
         "results/logs/{reproduction}/write_configuration.log",
+    localrule: True
     conda:
         "../../envs/nmt.yaml"
     params:

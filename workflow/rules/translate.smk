@@ -22,10 +22,6 @@ rule translate:
         " --threads {threads} --gpus {resources.gpu} 2>> {log}"
 
 
-localrules:
-    take_translations,
-
-
 rule take_translations:
     input:
         translations_from_elsewhere,
@@ -35,6 +31,7 @@ rule take_translations:
         "results/logs/{corpus}/{row}/take_translations.{split}.log",
     wildcard_constraints:
         row=alternatives(ELSEWHERE),
+    localrule: True
     conda:
         "../../envs/nmt.yaml"
     params:
