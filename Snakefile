@@ -36,10 +36,10 @@ rule all:
     default_target: True
     input:
         models_and_translations(),
-        [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
-        [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
-        expand(translations_pages(), reproduction=REPRODUCTION.name),
-        [f"results/{REPRODUCTION.name}/{name}" for name in ("index.html", "SHA256SUMS")],
+        [table_files(table) for table in (*DEFAULT_TABLES, "complexity", "corpora")],
+        [figure_files(figure) for figure in figures_of(DEFAULT_TABLES)],
+        expand(rules.make_index.output, reproduction=REPRODUCTION.name),
+        f"results/{REPRODUCTION.name}/SHA256SUMS",
 
 
 # `snakemake lecture` makes a page of pictures to teach with.
@@ -49,7 +49,7 @@ rule lecture:
 
 
 # `snakemake table3` makes that table and its figures, `snakemake search` the one of the search.
-for table in (*REPRODUCTION.tables, "search"):
+for table in (*TABLES, "search"):
 
     rule:
         name:

@@ -45,13 +45,11 @@ for path in [ROOT, Path.cwd(), *OWN_FILES]:
 SCRIPTS = shlex.quote(str(ROOT / "src"))
 LAUNCH = shlex.quote(str(ROOT / "workflow/launch.sh"))
 CATALOG_PATH = shlex.quote(str(CATALOG_PATH))
-FIRST_TABLE = next(iter(REPRODUCTION.tables))
+TABLES = REPRODUCTION.tables
+DEFAULT_TABLES = REPRODUCTION.default_tables
+FIRST_TABLE = next(iter(TABLES))
 # The rows of all tables that are made by default
-ROWS = list(
-    dict.fromkeys(
-        row for table in REPRODUCTION.default_tables.values() for row in table.experiments
-    )
-)
+ROWS = list(dict.fromkeys(row for t in DEFAULT_TABLES.values() for row in t.experiments))
 # The preprocessing steps of all vocabularies, by their name in paths
 PREPROCESSING = {
     vocabulary.preprocessing_name: vocabulary.preprocessing
@@ -151,9 +149,7 @@ def figures_of(tables):
         for table in tables
         for figure, drawn in FIGURES.items()
         if drawn.scope in scopes.get(table, ("table",))
-        and drawn.is_drawn_for(
-            REPRODUCTION.tables.get(table, REPRODUCTION.tables[FIRST_TABLE]), CATALOG
-        )
+        and drawn.is_drawn_for(TABLES.get(table, TABLES[FIRST_TABLE]), CATALOG)
     ]
 
 
@@ -182,6 +178,6 @@ wildcard_constraints:
     split=alternatives(CORPUS.split_names),
     language=alternatives(CORPUS.languages.values()),
     archive=alternatives(CORPUS.archives),
-    table=alternatives([*REPRODUCTION.tables, "complexity", "corpora", "search"]),
-    figure=alternatives(figures_of([*REPRODUCTION.tables, "search"])),
+    table=alternatives([*TABLES, "complexity", "corpora", "search"]),
+    figure=alternatives(figures_of([*TABLES, "search"])),
     seed=r"\d+",

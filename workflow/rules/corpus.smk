@@ -63,8 +63,8 @@ else:
             "../../envs/nmt.yaml"
         params:
             parts=parts_of_a_split,
-            contents=contents_of_a_split,
-            filters=filters_of_a_split,
+            contents=lambda wildcards: checksums(CORPUS.own_files_of(wildcards.split)),
+            filters=lambda wildcards: CORPUS.filters_of(wildcards.split),
         shell:
             f"python {SCRIPTS}/extract.py --catalog {CATALOG_PATH}"
             " --corpus {wildcards.corpus} --split {wildcards.split} --archives results/downloads"

@@ -5,9 +5,7 @@ import hashlib
 from nmt.files import checksum
 
 # The dev set, and the test sets of the tables that are made by default
-HELD_BACK = list(
-    dict.fromkeys(["dev", *(table.split for table in REPRODUCTION.default_tables.values())])
-)
+HELD_BACK = list(dict.fromkeys(["dev", *(table.split for table in DEFAULT_TABLES.values())]))
 
 
 def made_or_own(name):
@@ -20,7 +18,7 @@ def parts_of_a_split(wildcards):
     parts = [part.model_dump() for part in CORPUS.parts(wildcards.split)]
     if CORPUS.held_out and wildcards.split in ("train", *CORPUS.held_out):
         parts.append(CORPUS.held_out)
-    filters = filters_of_a_split(wildcards)
+    filters = CORPUS.filters_of(wildcards.split)
     parts += [CORPUS.cleaning.words] * ("words" in filters)
     parts += [CORPUS.dev_every] * ("dev_every" in filters)
     return parts
@@ -32,27 +30,17 @@ def sources_of_a_split(wildcards):
     return archives + [str(ROOT / file) for file in CORPUS.own_files_of(wildcards.split)]
 
 
-def contents_of_a_split(wildcards):
-    """Return checksums of the user's own files."""
-    return checksums(CORPUS.own_files_of(wildcards.split))
-
-
 def checksums(files):
     """Return checksums of files that are not made here: one in another's place may be older."""
     paths = [ROOT / file for file in files if not file.startswith("results/")]
     return [checksum(path) for path in paths if path.is_file()]
 
 
-def filters_of_a_split(wildcards):
-    """Return the filters of a split's pairs."""
-    return CORPUS.filters_of(wildcards.split)
-
-
 def held_back(language):
     """Return a function of wildcards: the text that training text must not overlap with."""
 
     def paths(wildcards):
-        if "overlap" not in filters_of_a_split(wildcards):
+        if "overlap" not in CORPUS.filters_of(wildcards.split):
             return []
         return [f"results/corpora/{wildcards.corpus}/raw/{s}.{language}" for s in HELD_BACK]
 
@@ -120,42 +108,23 @@ def table_inputs(wildcards):
         tokens = [token_folders(split, ROWS) for split in ("train", *HELD_BACK)]
         return sum(tokens, [counts] if CORPUS.filters_of("train") else [])
     if wildcards.table == "search":
-        return figure_inputs_of("search", FIRST_TABLE)
+        return needed(FIGURES["search"].needs, FIRST_TABLE)
     if wildcards.table == "complexity":
         return []
-    table = REPRODUCTION.tables[wildcards.table]
-    needed = run_files("training.json", table.experiments)
-    needed += run_files("metrics.jsonl", table.experiments)
-    needed += translated(f"{table.split}.scores.json", table.experiments)
-    if "perplexity" in table.metrics:
-        needed += run_files("dev.perplexity.json", table.experiments)
-    return needed
-
-
-def is_compared(table):
-    """Return whether a table shows metrics that are tested for significance."""
-    return table in REPRODUCTION.tables and bool(REPRODUCTION.tables[table].compared)
-
-
-def significance_of_a_table(wildcards):
-    """Return the file of significance tests, or nothing where no translations are scored."""
-    if is_compared(wildcards.table):
-        return f"results/{REPRODUCTION.name}/tables/{wildcards.table}.significance.json"
-    return []
+    perplexity = ["dev.perplexity.json"] * ("perplexity" in TABLES[wildcards.table].metrics)
+    return needed(["training.json", "metrics.jsonl", "scores.json", *perplexity], wildcards.table)
 
 
 def translations_of_a_table(wildcards):
-    """Return the translations by row: one file for each seed, or one for an ensemble."""
-    table = REPRODUCTION.tables[wildcards.table]
-    return {row: translated(f"{table.split}.translations.txt", [row]) for row in table.experiments}
+    """Return the translations of a table's rows."""
+    table = TABLES[wildcards.table]
+    return translated(f"{table.split}.translations.txt", table.experiments)
 
 
-def text_of_a_table(language):
-    """Return a function of wildcards: one side of the split that a table's scores are for."""
-    return lambda wildcards: (
-        f"results/corpora/{REPRODUCTION.corpus}/raw/"
-        f"{REPRODUCTION.tables[wildcards.table].split}.{language}"
-    )
+def references_of_a_table(wildcards):
+    """Return the target side of the split that a table's scores are for."""
+    split = TABLES[wildcards.table].split
+    return f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{CORPUS.target}"
 
 
 def table_of_a_figure(figure):
@@ -167,22 +136,23 @@ def table_of_a_figure(figure):
 def figure_inputs(wildcards):
     """Return what a figure is drawn from."""
     table, name = table_of_a_figure(wildcards.figure)
-    return figure_inputs_of(name, table)
+    return needed(FIGURES[name].needs, table)
 
 
-def figure_inputs_of(name, table):
-    """Return the files that a figure needs of the runs of a table."""
-    rows, split = REPRODUCTION.tables[table].experiments, REPRODUCTION.tables[table].split
+def needed(kinds, table):
+    """Return the files of these kinds, named as in FIGURES, of the runs of a table."""
+    rows, split = TABLES[table].experiments, TABLES[table].split
     single = single_models(rows)
     files = {
         "training.json": run_files("training.json", rows),
         "metrics.jsonl": run_files("metrics.jsonl", rows),
         "scores.json": translated(f"{split}.scores.json", rows),
+        "dev.perplexity.json": run_files("dev.perplexity.json", single),
         "gradients.json": run_files("gradients.json", single),
         "attention.json": first_seed("attention.json", single),
         "dev.sweep.json": run_files("dev.sweep.json", single),
     }
-    return sum((files[kind] for kind in FIGURES[name].needs), [])
+    return sum((files[kind] for kind in kinds), [])
 
 
 def titles(wildcards):
@@ -196,35 +166,25 @@ def published_digest():
     return hashlib.sha256(numbers.encode()).hexdigest()[:12]
 
 
-def translations_pages():
-    """Return the pages of the tables that show scores of translations."""
-    return [
-        f"results/{{reproduction}}/translations-{table}.html"
-        for table in REPRODUCTION.default_tables
-        if is_compared(table)
-    ]
-
-
 def translations_and_texts():
     """Return the first seed's translations of the tables with such pages, their sources and texts."""
     files = []
-    for table in filter(is_compared, REPRODUCTION.default_tables):
-        split, rows = REPRODUCTION.tables[table].split, REPRODUCTION.tables[table].experiments
-        files += first_seed(f"{split}.translations.txt", rows)
+    for table in filter(lambda table: table.compared, DEFAULT_TABLES.values()):
+        files += first_seed(f"{table.split}.translations.txt", table.experiments)
         files += [
-            f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{language}"
+            f"results/corpora/{REPRODUCTION.corpus}/raw/{table.split}.{language}"
             for language in (CORPUS.source, CORPUS.target)
         ]
-    return list(dict.fromkeys(files))
+    return files
 
 
 def models_and_translations():
     """Return the models, translations and scores behind the default tables."""
     files = run_files("model", ROWS)
-    for table in REPRODUCTION.default_tables.values():
+    for table in DEFAULT_TABLES.values():
         for name in ("translations.txt", "scores.json"):
             files += translated(f"{table.split}.{name}", table.experiments)
-    return list(dict.fromkeys(files))
+    return files
 
 
 def first_seed(name, rows):

@@ -79,7 +79,7 @@ def say_what_was_made():
 
 def best_model(table):
     """Return the model folder of the row, no ensemble, with the best leading metric."""
-    first = REPRODUCTION.tables[FIRST_TABLE]
+    first = TABLES[FIRST_TABLE]
     models = single_models(ROWS)
     with open(table, encoding="utf-8", newline="") as file:
         scored = {row["experiment"]: row[first.leading_metric] for row in csv.DictReader(file)}

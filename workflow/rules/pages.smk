@@ -3,13 +3,17 @@
 
 rule make_index:
     input:
-        [table_files(table) for table in (*REPRODUCTION.default_tables, "complexity", "corpora")],
-        [figure_files(figure) for figure in figures_of(REPRODUCTION.default_tables)],
+        [table_files(table) for table in (*DEFAULT_TABLES, "complexity", "corpora")],
+        [figure_files(figure) for figure in figures_of(DEFAULT_TABLES)],
         translations_and_texts(),
-        first_seed("attention.json", single_models(REPRODUCTION.tables[FIRST_TABLE].experiments)),
+        first_seed("attention.json", single_models(TABLES[FIRST_TABLE].experiments)),
         configuration="results/{reproduction}/configuration.json",
     output:
-        translations_pages(),
+        [
+            f"results/{{reproduction}}/translations-{name}.html"
+            for name, table in DEFAULT_TABLES.items()
+            if table.compared
+        ],
         index="results/{reproduction}/index.html",
         explorer="results/{reproduction}/explorer.html",
     log:
@@ -27,8 +31,8 @@ rule make_index:
 # With the first model of each family that has self-attention, a Transformer first
 rule make_lecture:
     input:
-        run_files("training.json", REPRODUCTION.tables[FIRST_TABLE].experiments),
-        run_files("metrics.jsonl", REPRODUCTION.tables[FIRST_TABLE].experiments),
+        run_files("training.json", TABLES[FIRST_TABLE].experiments),
+        run_files("metrics.jsonl", TABLES[FIRST_TABLE].experiments),
         models=first_seed("model", taught_rows()),
         tokens=token_folders("dev", taught_rows()[:1]),
         configuration="results/{reproduction}/configuration.json",

@@ -18,10 +18,8 @@ rule write_configuration:
 
 rule test_significance:
     input:
-        translations=lambda wildcards: [
-            file for files in translations_of_a_table(wildcards).values() for file in files
-        ],
-        references=text_of_a_table(CORPUS.target),
+        translations=translations_of_a_table,
+        references=references_of_a_table,
     output:
         "results/{reproduction}/tables/{table}.significance.json",
     log:
@@ -29,10 +27,8 @@ rule test_significance:
     conda:
         "../../envs/nmt.yaml"
     params:
-        names=lambda wildcards: [
-            row for row, runs in translations_of_a_table(wildcards).items() for _ in runs
-        ],
-        metrics=lambda wildcards: REPRODUCTION.tables[wildcards.table].compared,
+        names=lambda wildcards, input: [Path(file).parts[3] for file in input.translations],
+        metrics=lambda wildcards: TABLES[wildcards.table].compared,
         language=CORPUS.target,
     shell:
         f"python {SCRIPTS}/compare.py"
@@ -44,7 +40,10 @@ rule test_significance:
 rule make_table:
     input:
         table_inputs,
-        significance=significance_of_a_table,
+        significance=branch(
+            lambda wildcards: wildcards.table in TABLES and TABLES[wildcards.table].compared,
+            then="results/{reproduction}/tables/{table}.significance.json",
+        ),
         configuration="results/{reproduction}/configuration.json",
     output:
         csv="results/{reproduction}/tables/{table}.csv",
