@@ -36,8 +36,7 @@ rule all:
     default_target: True
     input:
         models_and_translations(),
-        [table_files(table) for table in (*DEFAULT_TABLES, "complexity", "corpora")],
-        [figure_files(figure) for figure in figures_of(DEFAULT_TABLES)],
+        tables_and_figures([*DEFAULT_TABLES, "complexity", "corpora"]),
         expand(rules.make_index.output, reproduction=REPRODUCTION.name),
         f"results/{REPRODUCTION.name}/SHA256SUMS",
 
@@ -55,5 +54,4 @@ for table in (*TABLES, "search"):
         name:
             table
         input:
-            table_files(table),
-            [figure_files(figure) for figure in figures_of([table])],
+            tables_and_figures([table]),

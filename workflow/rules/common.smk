@@ -59,9 +59,9 @@ PREPROCESSING = {
 EXPERIMENTS = {
     name: CATALOG.experiment(name)
     for row in REPRODUCTION.experiments
-    for name, _ in CATALOG.trainings(row, [1])
+    for run, _ in CATALOG.trainings(row, [1])
+    for name in (run, CATALOG.experiment(run).trained_as or run)
 }
-TRAINED = {experiment.trained_as or name for name, experiment in EXPERIMENTS.items()}
 
 
 def alternatives(names):
@@ -76,39 +76,33 @@ def trainings(rows):
 
 
 def run_files(name, rows):
-    """Return a file of every training that these rows rest on, each once.
+    """Return a file of every training that these rows rest on.
 
     What a training itself writes is in the run of the experiment that a row is trained as.
     """
     shared = name in ("training.json", "metrics.jsonl")
-    return list(
-        dict.fromkeys(
-            f"results/runs/{REPRODUCTION.corpus}/"
-            f"{shared and CATALOG.experiment(experiment).trained_as or experiment}/seed-{seed}/{name}"
-            for experiment, seed in trainings(rows)
-        )
-    )
+    return [
+        f"results/runs/{REPRODUCTION.corpus}/"
+        f"{shared and EXPERIMENTS[experiment].trained_as or experiment}/seed-{seed}/{name}"
+        for experiment, seed in trainings(rows)
+    ]
 
 
 def translated(name, rows):
     """Return a file of every run of these rows: one for each seed, or one for an ensemble."""
-    return [
-        path
-        for row in rows
-        for path in (
+    files = [
+        (
             [f"results/runs/{REPRODUCTION.corpus}/{row}/ensemble/{name}"]
             if row in CATALOG.ensembles
             else run_files(name, [row])
         )
+        for row in rows
     ]
+    return sum(files, [])
 
 
 # The rows of systems from elsewhere, of which there are translations alone
-ELSEWHERE = [
-    row
-    for row in REPRODUCTION.experiments
-    if row in CATALOG.ensembles and CATALOG.ensembles[row].translations
-]
+ELSEWHERE = [row for row, ensemble in CATALOG.ensembles.items() if ensemble.translations]
 
 
 def single_models(rows):
@@ -116,13 +110,11 @@ def single_models(rows):
     return [row for row in rows if row not in CATALOG.ensembles]
 
 
-def token_folders(split, rows):
-    """Return the tokens of a split in all vocabularies that these rows use."""
-    vocabularies = [CATALOG.experiment(name).vocabulary for name, _ in trainings(rows)]
-    return [
-        f"results/corpora/{REPRODUCTION.corpus}/{vocabulary}/tokens/{split}"
-        for vocabulary in dict.fromkeys(vocabularies)
-    ]
+def token_folders(splits, rows):
+    """Return the tokens of splits in all vocabularies that these rows use."""
+    vocabularies = dict.fromkeys(EXPERIMENTS[name].vocabulary for name, _ in trainings(rows))
+    folder = f"results/corpora/{REPRODUCTION.corpus}"
+    return expand(f"{folder}/{{v}}/tokens/{{split}}", v=vocabularies, split=splits)
 
 
 def vocabulary_file(name):
@@ -135,41 +127,40 @@ def vocabulary_file(name):
     return path
 
 
-def table_files(table):
-    """Return all forms of a table."""
-    folder = f"results/{REPRODUCTION.name}/tables"
-    return [f"{folder}/{table}.{form}" for form in ("md", "csv", "html", "tex")]
-
-
 def figures_of(tables):
-    """Return the names of the figures that these tables have."""
-    scopes = {FIRST_TABLE: ("table", "reproduction"), "search": ("request",)}
-    return [
-        file_name(figure, table)
+    """Return the figures that these tables have, by file name: each one's table and name."""
+    scopes = dict.fromkeys(TABLES, ("table",))
+    scopes |= {FIRST_TABLE: ("table", "reproduction"), "search": ("request",)}
+    rows = {"search": FIRST_TABLE}
+    return {
+        file_name(figure, table): (rows.get(table, table), figure)
         for table in tables
         for figure, drawn in FIGURES.items()
-        if drawn.scope in scopes.get(table, ("table",))
-        and drawn.is_drawn_for(TABLES.get(table, TABLES[FIRST_TABLE]), CATALOG)
+        if drawn.scope in scopes.get(table, ())
+        and drawn.is_drawn_for(TABLES[rows.get(table, table)], CATALOG)
+    }
+
+
+FIGURES_DRAWN = figures_of([*TABLES, "search"])
+
+
+def tables_and_figures(tables):
+    """Return all forms of these tables and of their figures."""
+    folder, figures = f"results/{REPRODUCTION.name}", figures_of(tables)
+    return [
+        *expand(f"{folder}/tables/{{t}}.{{form}}", t=tables, form=("md", "csv", "html", "tex")),
+        *expand(f"{folder}/figures/{{f}}.{{form}}", f=figures, form=("png", "pdf", "csv")),
     ]
 
 
-def figure_files(figure):
-    """Return all forms of a figure."""
-    folder = f"results/{REPRODUCTION.name}/figures"
-    return [f"{folder}/{figure}.{form}" for form in ("png", "pdf", "csv")]
-
-
-def threads_of_a_run():
-    """Return the threads with which all runs share the machine; a cluster's profile overrides it.
-
-    Side by side with one core each, runs finish sooner than one after the other with all cores.
-    """
-    return max(1, (workflow.cores or 1) // max(1, len(trainings(ROWS))))
+# The threads of a run, which a cluster's profile overrides. Side by side with one core each, runs
+# finish sooner than one after the other with all cores.
+THREADS = max(1, (workflow.cores or 1) // max(1, len(trainings(ROWS))))
 
 
 wildcard_constraints:
     corpus=REPRODUCTION.corpus,
-    experiment=alternatives(EXPERIMENTS | dict.fromkeys(TRAINED)),
+    experiment=alternatives(EXPERIMENTS),
     row=alternatives(REPRODUCTION.experiments),
     run=r"seed-\d+|ensemble",
     reproduction=re.escape(REPRODUCTION.name),
@@ -179,5 +170,5 @@ wildcard_constraints:
     language=alternatives(CORPUS.languages.values()),
     archive=alternatives(CORPUS.archives),
     table=alternatives([*TABLES, "complexity", "corpora", "search"]),
-    figure=alternatives(figures_of([*TABLES, "search"])),
+    figure=alternatives(FIGURES_DRAWN),
     seed=r"\d+",

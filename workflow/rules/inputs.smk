@@ -105,8 +105,8 @@ def table_inputs(wildcards):
     """Return what a table is made from, by the table's name."""
     if wildcards.table == "corpora":
         counts = f"results/corpora/{REPRODUCTION.corpus}/raw/train.json"
-        tokens = [token_folders(split, ROWS) for split in ("train", *HELD_BACK)]
-        return sum(tokens, [counts] if CORPUS.filters_of("train") else [])
+        tokens = token_folders(["train", *HELD_BACK], ROWS)
+        return tokens + [counts] * bool(CORPUS.filters_of("train"))
     if wildcards.table == "search":
         return needed(FIGURES["search"].needs, FIRST_TABLE)
     if wildcards.table == "complexity":
@@ -127,15 +127,9 @@ def references_of_a_table(wildcards):
     return f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{CORPUS.target}"
 
 
-def table_of_a_figure(figure):
-    """Return the table whose rows a figure shows, and the figure's own name."""
-    table, _, name = figure.rpartition(".")
-    return table or FIRST_TABLE, name
-
-
 def figure_inputs(wildcards):
     """Return what a figure is drawn from."""
-    table, name = table_of_a_figure(wildcards.figure)
+    table, name = FIGURES_DRAWN[wildcards.figure]
     return needed(FIGURES[name].needs, table)
 
 
@@ -155,15 +149,14 @@ def needed(kinds, table):
     return sum((files[kind] for kind in kinds), [])
 
 
-def titles(wildcards):
-    """Return the titles of corpus and rows, whose braces a function keeps as they are."""
-    return [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
+def shown(wildcards):
+    """Return what tables, figures and pages show of the catalog: titles and published numbers.
 
-
-def published_digest():
-    """Return a digest of all published numbers: the report, which shows parameters, needs none."""
+    Of the numbers a digest, as the report shows parameters. A function keeps braces as they are.
+    """
+    titles = [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
     numbers = "".join(entry.model_dump_json() for entry in CATALOG.published)
-    return hashlib.sha256(numbers.encode()).hexdigest()[:12]
+    return [*titles, hashlib.sha256(numbers.encode()).hexdigest()[:12]]
 
 
 def translations_and_texts():

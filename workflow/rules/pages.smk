@@ -3,8 +3,7 @@
 
 rule make_index:
     input:
-        [table_files(table) for table in (*DEFAULT_TABLES, "complexity", "corpora")],
-        [figure_files(figure) for figure in figures_of(DEFAULT_TABLES)],
+        tables_and_figures([*DEFAULT_TABLES, "complexity", "corpora"]),
         translations_and_texts(),
         first_seed("attention.json", single_models(TABLES[FIRST_TABLE].experiments)),
         configuration="results/{reproduction}/configuration.json",
@@ -22,7 +21,7 @@ rule make_index:
         "../../envs/nmt.yaml"
     params:
         folder=subpath(output.index, parent=True),
-        titles=titles,
+        shown=shown,
     shell:
         f"python {SCRIPTS}/publish.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --output {params.folder:q} 2>> {log}"
@@ -34,7 +33,7 @@ rule make_lecture:
         run_files("training.json", TABLES[FIRST_TABLE].experiments),
         run_files("metrics.jsonl", TABLES[FIRST_TABLE].experiments),
         models=first_seed("model", taught_rows()),
-        tokens=token_folders("dev", taught_rows()[:1]),
+        tokens=token_folders(["dev"], taught_rows()[:1]),
         configuration="results/{reproduction}/configuration.json",
     output:
         "results/{reproduction}/lecture.html",
@@ -43,7 +42,7 @@ rule make_lecture:
     conda:
         "../../envs/nmt.yaml"
     params:
-        titles=titles,
+        shown=shown,
     shell:
         f"python {SCRIPTS}/lecture.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --model {input.models} --tokens {input.tokens}"

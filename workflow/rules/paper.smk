@@ -63,8 +63,7 @@ rule make_table:
         significance=lambda wildcards, input: (
             f"--significance {input.significance}" if input.significance else ""
         ),
-        published=published_digest(),
-        titles=titles,
+        shown=shown,
     shell:
         f"python {SCRIPTS}/typeset.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --table {wildcards.table} {params.significance}"
@@ -90,10 +89,10 @@ rule draw_figure:
     conda:
         "../../envs/nmt.yaml"
     params:
-        table=lambda wildcards: table_of_a_figure(wildcards.figure)[0],
-        figure=lambda wildcards: table_of_a_figure(wildcards.figure)[1],
-        caption=lambda wildcards: FIGURES[table_of_a_figure(wildcards.figure)[1]].caption,
-        titles=titles,
+        table=lambda wildcards: FIGURES_DRAWN[wildcards.figure][0],
+        figure=lambda wildcards: FIGURES_DRAWN[wildcards.figure][1],
+        caption=lambda wildcards: FIGURES[FIGURES_DRAWN[wildcards.figure][1]].caption,
+        shown=shown,
     shell:
         f"python {SCRIPTS}/plot.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --table {params.table} --figure {params.figure}"

@@ -15,12 +15,10 @@ rule train:
         checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/train.log",
-    wildcard_constraints:
-        experiment=alternatives(TRAINED),
     retries: 0
     conda:
         "../../envs/nmt.yaml"
-    threads: threads_of_a_run()
+    threads: THREADS
     resources:
         **mpi_of_a_training(),
         gpu=GPUS,
@@ -76,7 +74,7 @@ rule measure_perplexity:
         "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
     conda:
         "../../envs/nmt.yaml"
-    threads: threads_of_a_run()
+    threads: THREADS
     resources:
         gpu=0,
     shell:
@@ -107,7 +105,7 @@ rule measure_gradients:
 # What the trainings will take, before they run. Without outputs, as it may be asked again.
 rule plan:
     input:
-        token_folders("train", ROWS),
+        token_folders(["train"], ROWS),
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     log:
         f"results/logs/{REPRODUCTION.name}/plan.log",
@@ -116,8 +114,8 @@ rule plan:
     threads: workflow.cores or 1
     params:
         report=f"results/{REPRODUCTION.name}/plan.md",
-        threads=threads_of_a_run(),
-        at_once=max(1, (workflow.cores or 1) // threads_of_a_run()),
+        threads=THREADS,
+        at_once=max(1, (workflow.cores or 1) // THREADS),
     shell:
         f"python {SCRIPTS}/plan.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --corpora results/corpora"

@@ -13,7 +13,7 @@ rule translate:
         row=alternatives([row for row in REPRODUCTION.experiments if row not in ELSEWHERE]),
     conda:
         "../../envs/nmt.yaml"
-    threads: threads_of_a_run()
+    threads: THREADS
     resources:
         gpu=0,
     shell:
@@ -73,7 +73,7 @@ rule sweep_search:
         "results/logs/{corpus}/{experiment}/seed-{seed}/sweep.log",
     conda:
         "../../envs/nmt.yaml"
-    threads: threads_of_a_run()
+    threads: THREADS
     resources:
         gpu=0,
     shell:
