@@ -117,16 +117,6 @@ def token_folders(splits, rows):
     return expand(f"{folder}/{{v}}/tokens/{{split}}", v=vocabularies, split=splits)
 
 
-def vocabulary_file(name):
-    """Return a function of wildcards: a file of the vocabulary that the experiment uses."""
-
-    def path(wildcards):
-        vocabulary = CATALOG.experiment(wildcards.experiment).vocabulary
-        return f"results/corpora/{wildcards.corpus}/{vocabulary}/{name}"
-
-    return path
-
-
 def figures_of(tables):
     """Return the figures that these tables have, by file name: each one's table and name."""
     scopes = dict.fromkeys(TABLES, ("table",))

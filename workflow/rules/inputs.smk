@@ -68,7 +68,7 @@ INITIAL = {e.vocabulary: e.initialize_from for e in EXPERIMENTS.values() if e.in
 
 def initial_model(wildcards):
     """Return the model that a vocabulary is from, or that a training starts from, or nothing."""
-    vocabulary = wildcards.get("vocabulary") or CATALOG.experiment(wildcards.experiment).vocabulary
+    vocabulary = wildcards.get("vocabulary") or EXPERIMENTS[wildcards.experiment].vocabulary
     return made_or_own(INITIAL[vocabulary]) if vocabulary in INITIAL else []
 
 
@@ -79,14 +79,16 @@ def with_content(settings, wildcards):
     return settings | {"initialize_from": found[0]} if found else settings
 
 
-def training_file(name):
-    """Return a function of wildcards: a file of the run that trains for the experiment."""
+def of_experiment(path):
+    """Return a function of wildcards: the path with the experiment's {vocabulary} and {trained_as}."""
 
-    def path(wildcards):
-        trained = CATALOG.experiment(wildcards.experiment).trained_as or wildcards.experiment
-        return f"results/runs/{wildcards.corpus}/{trained}/seed-{wildcards.seed}/{name}"
+    def filled(wildcards):
+        experiment = EXPERIMENTS[wildcards.experiment]
+        trained_as = experiment.trained_as or wildcards.experiment
+        values = {"vocabulary": experiment.vocabulary, "trained_as": trained_as}
+        return path.format(**dict(wildcards.items()), **values)
 
-    return path
+    return filled
 
 
 def models(wildcards):
@@ -94,11 +96,6 @@ def models(wildcards):
     if wildcards.run == "ensemble":
         return run_files("model", [wildcards.row])
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
-
-
-def translations_from_elsewhere(wildcards):
-    """Return the file of a row's translations."""
-    return made_or_own(CATALOG.ensembles[wildcards.row].translations[wildcards.split])
 
 
 def table_inputs(wildcards):

@@ -29,11 +29,10 @@ rule test_significance:
     params:
         names=lambda wildcards, input: [Path(file).parts[3] for file in input.translations],
         metrics=lambda wildcards: TABLES[wildcards.table].compared,
-        language=CORPUS.target,
     shell:
-        f"python {SCRIPTS}/compare.py"
+        f"python {SCRIPTS}/compare.py --target-language {CORPUS.target}"
         " --translations {input.translations} --names {params.names}"
-        " --references {input.references} --target-language {params.language}"
+        " --references {input.references}"
         " --metrics {params.metrics} --output {output} 2>> {log}"
 
 

@@ -4,9 +4,9 @@
 
 rule train:
     input:
-        tokens=vocabulary_file("tokens/train"),
-        dev_tokens=vocabulary_file("tokens/dev"),
-        subwords=vocabulary_file("subwords"),
+        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/train"),
+        dev_tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
+        subwords=of_experiment("results/corpora/{corpus}/{vocabulary}/subwords"),
         dev_reference=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
         initial=initial_model,
     output:
@@ -27,9 +27,9 @@ rule train:
     params:
         folder=subpath(output.training, parent=True),
         # Only to train again when they have changed: train.py reads them in the catalog.
-        model=lambda wildcards: CATALOG.experiment(wildcards.experiment).model.chosen(),
+        model=lambda wildcards: EXPERIMENTS[wildcards.experiment].model.chosen(),
         training=lambda wildcards: with_content(
-            CATALOG.experiment(wildcards.experiment).training.chosen(), wildcards
+            EXPERIMENTS[wildcards.experiment].training.chosen(), wildcards
         ),
     # By exec no shell is left between, which a signal would end before its training.
     shell:
@@ -44,9 +44,9 @@ rule train:
 
 rule average_checkpoints:
     input:
-        training=training_file("training.json"),
-        checkpoints=training_file("checkpoints"),
-        subwords=vocabulary_file("subwords"),
+        training=of_experiment("results/runs/{corpus}/{trained_as}/seed-{seed}/training.json"),
+        checkpoints=of_experiment("results/runs/{corpus}/{trained_as}/seed-{seed}/checkpoints"),
+        subwords=of_experiment("results/corpora/{corpus}/{vocabulary}/subwords"),
     output:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
     log:
@@ -55,8 +55,8 @@ rule average_checkpoints:
         "../../envs/nmt.yaml"
     params:
         # Only to run again when they have changed: average.py reads them in the catalog.
-        training=lambda wildcards: CATALOG.experiment(wildcards.experiment).training.chosen(),
-        decoding=lambda wildcards: CATALOG.experiment(wildcards.experiment).decoding.chosen(),
+        training=lambda wildcards: EXPERIMENTS[wildcards.experiment].training.chosen(),
+        decoding=lambda wildcards: EXPERIMENTS[wildcards.experiment].decoding.chosen(),
     shell:
         f"python {SCRIPTS}/average.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment}"
@@ -67,7 +67,7 @@ rule average_checkpoints:
 rule measure_perplexity:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=vocabulary_file("tokens/dev"),
+        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.perplexity.json",
     log:
@@ -87,7 +87,7 @@ rule measure_perplexity:
 rule measure_gradients:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=vocabulary_file("tokens/train"),
+        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/train"),
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
     log:

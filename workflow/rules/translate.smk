@@ -24,7 +24,9 @@ rule translate:
 
 rule take_translations:
     input:
-        translations_from_elsewhere,
+        lambda wildcards: made_or_own(
+            CATALOG.ensembles[wildcards.row].translations[wildcards.split]
+        ),
     output:
         "results/runs/{corpus}/{row}/ensemble/{split}.translations.txt",
     log:
@@ -52,12 +54,11 @@ rule score:
     conda:
         "../../envs/nmt.yaml"
     params:
-        language=CORPUS.target,
         functions=lambda wildcards: REPRODUCTION.functions(wildcards.split),
     shell:
-        f"python {SCRIPTS}/score.py"
+        f"python {SCRIPTS}/score.py --target-language {CORPUS.target}"
         " --translations {input.translations} --references {input.references}"
-        " --sources {input.sources} --target-language {params.language}"
+        " --sources {input.sources}"
         " --functions {params.functions} --output {output} 2>> {log}"
 
 
