@@ -33,16 +33,6 @@ def read(folder):
     return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
 
-def test_the_six_files_have_the_sizes_asked_for(generate, tmp_path):
-    result = generate(tmp_path / "corpus")
-    assert result.returncode == 0, result.stderr
-    files = read(tmp_path / "corpus")
-    sizes = {"train": 60, "dev": 10, "test": 20}
-    assert {name: text.count("\n") for name, text in files.items()} == {
-        f"{split}.{language}": size for split, size in sizes.items() for language in ("en", "de")
-    }
-
-
 def test_the_text_depends_only_on_the_seed(generate, start_script, tmp_path):
     generate(tmp_path / "a", run=start_script, env={"PYTHONHASHSEED": "1"})
     generate(tmp_path / "b", run=start_script, env={"PYTHONHASHSEED": "2"})

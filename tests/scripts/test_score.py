@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from nmt.evaluation.comet import comet
-from nmt.evaluation.metrics import METRICS
 from tests.support.files import golden, mirrored
 
 REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
@@ -71,20 +70,6 @@ def test_a_metric_may_be_a_function(folder, run_score, monkeypatch):
     score, signature = comet(["Ein Mann."], [["Ein Mann!"]], sources[:1])
     assert score == 87.5
     assert "wmt22-comet-da" in signature
-
-
-def test_scores_are_written(folder, run_score):
-    process = run_score()
-    assert process.returncode == 0, process.stderr
-    result = scores_in(folder)
-    names = [name for name, metric in METRICS.items() if metric.scorer]
-    assert list(result) == [*names, "sentences", "target_language"]
-    assert result["sentences"] == 3
-    assert result["target_language"] == "de"
-    for name in names:
-        assert 0 < result[name]["score"] < 100
-        assert "|version:" in result[name]["signature"]
-        assert f"{name} {result[name]['score']:.2f}" in process.stderr
 
 
 def test_more_references_gzip_and_sources(folder, run_score):

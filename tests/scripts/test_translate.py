@@ -223,17 +223,6 @@ def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, roo
     assert from_pipe[1] != from_pipe[2]
 
 
-def test_an_empty_line_has_no_alignments(models, tmp_path, run_script):
-    given = tmp_path / "given.txt"
-    given.write_text("ein mann .\nein hund .\n")
-    options = [f"--forced={given}", "--alignments"]
-    output = translate(run_script, models / "transformer", "\na dog .\n", *options)
-    first, second = split_fields(output)
-    assert first[1:] == ["ein mann .", ""]
-    assert second[1] == "ein hund ."
-    assert second[2]
-
-
 def test_links_of_many_lines_are_those_of_each_alone(models):
     model = TranslationModel(models / "transformer")
     sources = model.encode(tiny_models.SOURCE * 30)

@@ -32,22 +32,6 @@ def typeset(tmp_path, root):
     return arguments
 
 
-def test_writes_the_table_in_four_forms(typeset, run_script, tmp_path):
-    process = run_script(*typeset(), cwd=tmp_path)  # where no grammar of the demo corpus is
-    assert process.returncode == 0, process.stderr
-    tables = tmp_path / "tables"
-    with (tables / "systems.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    experiments = [row["experiment"] for row in rows]
-    assert experiments == ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
-    markdown = (tables / "systems.markdown").read_text(encoding="utf-8")
-    html = (tables / "systems.html").read_text(encoding="utf-8")
-    latex = (tables / "systems.latex").read_text(encoding="utf-8")
-    assert markdown.startswith("# Systems & scores, 100% made up\n")
-    assert html.startswith("<!doctype html>")
-    assert r"\label{tab:made-up-systems}" in latex
-
-
 def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
     process = run_script(*typeset(table="corpora"))
     assert process.returncode == 0, process.stderr
