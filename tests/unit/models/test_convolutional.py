@@ -8,7 +8,7 @@ from torch import nn
 
 from nmt.models.convolution import Convolution
 from nmt.models.convs2s import GatedConvolution, scale_gradient
-from tests.support.families import random_model, random_sentences, sources, target_inputs
+from tests.support.families import random_model, random_sentences, sources
 
 
 def test_a_gated_convolution_is_the_paper_s_sum():
@@ -74,18 +74,6 @@ def test_bytenet_unfolds_a_source_alone_as_beside_a_longer_one(length):
     batched = model.encode(sources([short, long]))[:1]
     assert batched[:, alone.size(1) :].abs().max() == 0
     torch.testing.assert_close(alone, batched[:, : alone.size(1)])
-
-
-def test_bytenet_s_decoder_may_outlast_the_source():
-    model = random_model("bytenet")
-    source = sources(random_sentences([2]))  # 3 tokens are 4 columns
-    target = target_inputs(random_sentences([11], seed=1))
-    state = model.start(source)
-    steps = []
-    for position in range(12):
-        hidden = model.step(target.tokens[:, position], state)
-        steps.append(hidden)
-    torch.testing.assert_close(torch.stack(steps, 1), model(source, target).target)
 
 
 def test_bytenet_sees_as_far_as_its_dilations_reach():

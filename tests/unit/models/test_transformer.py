@@ -14,7 +14,7 @@ from nmt.models.attention import SelfAttention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
-from nmt.models.position_bias import RelativePositions, alibi_slopes
+from nmt.models.position_bias import RelativePositions
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from tests.support.families import random_sentences, sources, transformer
 
@@ -112,20 +112,6 @@ def test_rotated_products_depend_on_the_distance_alone():
     pair = torch.complex(q[..., 0, 2], q[..., 0, 3]) * rotation
     rotated = position_bias.rotate(q, torch.tensor([7]))[..., 0, 2:4]
     torch.testing.assert_close(rotated, torch.view_as_real(pair), **EXACT)
-
-
-def test_alibi_s_slopes_are_the_paper_s():
-    assert alibi_slopes(8) == [2**-i for i in range(1, 9)]
-    assert alibi_slopes(16)[:2] == [2**-0.5, 2**-1]
-    assert alibi_slopes(12) == alibi_slopes(8) + alibi_slopes(16)[::2][:4]
-
-
-def test_alibi_falls_with_the_distance():
-    position_bias = SelfAttention(transformer(heads=2, d_k=6, positions="alibi")).position_bias
-    q, _, _ = queries_keys_values(length=3)
-    bias = position_bias.score_bias(q, Layout(None, torch.arange(2, 5), torch.arange(5)))
-    assert bias[0, 1].tolist() == [-3 / 16, -2 / 16, -1 / 16, 0, -1 / 16]
-    assert bias[1, 2].tolist() == [-4 / 256, -3 / 256, -2 / 256, -1 / 256, 0]
 
 
 def test_without_positions_the_encoder_sees_a_bag_of_words():
