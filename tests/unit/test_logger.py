@@ -112,15 +112,6 @@ def test_an_error_is_said_again_at_the_end_where_others_went_on(workflow, capfd)
     assert lines[-2:] == lines[:2]
 
 
-def test_a_stopped_training_is_no_error_and_its_state_is_the_last_line(workflow, capfd):
-    handler, log = workflow()
-    write(log, "stopped at update 443, all saved.")
-    fail(handler)
-    handler.close()
-    last = capfd.readouterr().err.splitlines()[-1]
-    assert last == "demo-transformer/seed-1: stopped at update 443, all saved."
-
-
 def test_what_ends_without_a_word_while_snakemake_stops_is_no_error(workflow, capfd):
     handler, _ = workflow()
     send(handler, None, "Terminating processes on user request.")

@@ -70,16 +70,6 @@ def test_the_address_has_the_place(browser, address):
         page.goto(address)
 
 
-def test_words_say_what_they_look_at(browser, address):
-    with opened(browser, address, DESKTOP) as page:
-        page.locator("#queries button").nth(0).hover()
-        page.get_by_text(" looks at: ").wait_for()
-        page.mouse.move(0, 0)
-        page.get_by_text("Point at a word.").wait_for()
-        page.locator("#keys button").nth(1).focus()
-        page.get_by_text("is looked at by: ").wait_for()
-
-
 def test_a_model_without_attention_says_so(browser, address):
     with opened(browser, address, PHONE) as page:
         page.select_option("#model", "RNN without attention")

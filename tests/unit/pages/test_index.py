@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import pandas as pd
@@ -171,24 +170,3 @@ def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
     assert "Ensemble of demo-transformer 1, demo-rnnsearch 1" in page
     anchors = re.findall(r'id="row-([^"]+)"', page)
     assert anchors == ["both", "demo-transformer", "demo-rnnsearch"]
-
-
-def test_every_address_of_a_file_is_right(made):
-    page = (made / "index.html").read_text(encoding="utf-8")
-    addresses = re.findall(r'href="(\.\./[^"]+)"', page)
-    assert len(addresses) > 5
-    assert [name for name in addresses if not (made / name).exists()] == []
-
-
-def test_publish_writes_the_page(made, root, run_script):
-    chosen = paper_runs.reproduction().model_dump(exclude={"mirror"})
-    write_json(made.parent / "reproduction.json", chosen)
-    again = shutil.copytree(made, made.with_name("again"))
-    (again / "index.html").unlink()
-    process = run_script(
-        "publish",
-        *("--reproduction", made.parent / "reproduction.json", "--runs", made.parent / "runs"),
-        *("--output", again),
-    )
-    assert process.returncode == 0, process.stderr
-    assert "100% made up" in (again / "index.html").read_text(encoding="utf-8")

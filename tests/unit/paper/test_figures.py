@@ -3,8 +3,6 @@
 import itertools
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import matplotlib
@@ -23,7 +21,7 @@ from nmt.paper.heads import LEAST_WEIGHT
 from nmt.paper.heatmaps import CROSS, recorded
 from nmt.paper.results import RunFiles
 from tests.support import paper_runs
-from tests.support.files import ROOT, SOURCE
+from tests.support.files import ROOT
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
 # Stacks of ten layers, and with another setting long titles
@@ -63,14 +61,6 @@ def runs_of(drawing: Drawing, row: str) -> list:
 def write_metrics(drawing: Drawing, lines: list[dict]) -> None:
     for path in drawing.files.folder.rglob("metrics.jsonl"):
         write_lines(path, map(json.dumps, lines))
-
-
-def test_the_registry_loads_nothing_that_takes_time():
-    code = "import sys, nmt.paper.figures; print(*sys.modules)"
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=SOURCE, check=True
-    )
-    assert not {"torch", "pandas", "matplotlib", "numpy"} & set(process.stdout.split())
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -147,15 +137,6 @@ def test_a_training_of_few_updates_has_only_dev_losses(made, tmp_path, perplexit
     assert [axes.get_ylabel() for axes in figure.axes] == ["dev perplexity"]
     assert legend(figure) == TITLES
     save(picture, tmp_path / "pdf", tmp_path / "png")
-
-
-def test_a_single_point_has_a_marker(made):
-    drawing = made(seeds=[1])
-    write_metrics(drawing, [{"update": 20, "nll": 1.0, "learning_rate": 0.1}])
-    lines = [line for axes in draw("learning-curves", drawing).axes for line in axes.lines]
-    assert lines
-    assert all(line.get_marker() for line in lines)
-    assert all(line.get_markevery() is None for line in lines)  # a distance would leave it out
 
 
 COLUMNS = {"learning-curves": "mean", "gradient-norms": "norm"}

@@ -109,18 +109,6 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert r"$\dagger$" in latex(systems, "x")
 
 
-def test_a_stale_row_is_marked(made):
-    folder, reproduction, catalog = made()
-    path = folder / "runs" / "demo" / "demo-transformer" / "seed-1" / "training.json"
-    training = read_json(path)
-    training["settings"]["model"]["layers"] = 99
-    write_json(path, training)
-    text = markdown(table((folder, reproduction, catalog)))
-    reason = "stale: trained with layers 99, but the configuration says 2."
-    assert f"Transformer †: {reason}" in text
-    assert part(text, 0)[-1][0] == "Transformer †"
-
-
 def test_scores_of_different_numbers_of_sentences_show(made):
     folder, reproduction, catalog = made()
     path = folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json"
