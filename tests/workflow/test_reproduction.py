@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
@@ -207,16 +206,9 @@ def test_an_ensemble_follows_its_members(made):
     assert {f"translate {ensemble}", f"score {ensemble}"} <= jobs
 
 
-def test_an_ensemble_is_a_row_of_the_table(made):
+def test_ensembles_and_translations_from_elsewhere_are_rows_of_the_table_and_the_page(made):
     table = (made / "results/tiny/tables/systems.md").read_text(encoding="utf-8")
-    cells = next(
-        line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| Ensemble ")
-    )
-    assert float(cells[1].strip(" *")) >= 0
-
-
-def test_translations_from_elsewhere_are_a_row_of_the_table_and_the_page(made):
-    table = (made / "results/tiny/tables/systems.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| Ensemble +\| +\d+\.\d\d ", table, re.MULTILINE)
     assert re.search(r"^\| The references +\| +\*\*100\.00\*\* ", table, re.MULTILINE)
     for page in ("index", "translations-systems"):
         assert "The references" in (made / f"results/tiny/{page}.html").read_text(encoding="utf-8")
@@ -279,13 +271,6 @@ def test_an_error_is_said_last(made):
     assert log == "(results/logs/tiny/tiny-seq2seq/seed-1/sweep.log)"
 
 
-def test_a_table_is_a_target(made):
-    table = made / "results" / "tiny" / "tables" / "dev.md"
-    with restored(table):
-        table.unlink()
-        assert {job.split()[0] for job in planned_jobs(made, "dev")} == {"dev", "make_table"}
-
-
 def test_search_is_swept_when_asked_for(made):
     jobs = {job.split()[0] for job in planned_jobs(made, "search")}
     assert jobs == {"sweep_search", "draw_figure", "make_table", "search"}
@@ -304,19 +289,3 @@ def test_the_report_is_one_file_with_all_in_it(made):
         assert base64.b64encode(path.read_bytes()).decode() in report, path.name
     for name in ("learning-curves", "attention", "bleu-by-length"):
         assert FIGURES[name].caption[:60] in report
-
-
-def test_the_model_translates_plain_text(made):
-    model = "results/runs/tiny/tiny-transformer/seed-1/model"
-    process = subprocess.run(
-        [sys.executable, "src/translate.py", "--model", model, "--threads", "1"],
-        cwd=made,
-        env=environment(made),
-        input="the old man sleeps .\n\nthe dog does not see anna .\n",
-        capture_output=True,
-        encoding="utf-8",
-        timeout=600,
-    )
-    assert (process.returncode, process.stderr) == (0, "")
-    assert process.stdout.count("\n") == 3
-    assert process.stdout.split("\n")[1] == ""
