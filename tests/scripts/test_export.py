@@ -15,7 +15,7 @@ from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS
-from nmt.models.weights import load_tensors, parameters, save_tensors
+from nmt.models.weights import parameters, save_tensors
 from nmt.serving.ctranslate2 import to_ctranslate2
 from nmt.serving.folder import TranslationModel
 from nmt.serving.marian import to_huggingface
@@ -112,47 +112,6 @@ def test_transformers_computes_the_same(tmp_path, changes):
             states = loaded.model(source_sentence, Sequences.of(target_in)).target
             expected = loaded.model.output(states)
         torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
-
-
-def make_ending(folder):
-    """Write the folder of a Transformer whose translations end, and return it."""
-    model = make(folder)
-    weights, _ = load_tensors(model / "model.safetensors")
-    weights["target_embedding.weight"][EOS] *= -4
-    save_tensors(model / "model.safetensors", weights)
-    return model
-
-
-def test_ctranslate2_divides_by_the_length_with_its_end(tmp_path):
-    """Check what the cards say of the length penalty."""
-    model = make_ending(tmp_path)
-    translator = ctranslate2.Translator(str(exported(model, "ctranslate2", tmp_path / "exported")))
-    loaded = TranslationModel(model)
-    pieces = loaded.subwords.source.pieces(loaded.encode(TEXT[:1])[0])
-    scores = []
-    for power in (0, 1):
-        options = {"length_penalty": power, "return_scores": True}
-        (result,) = translator.translate_batch([pieces], **options)
-        scores += result.scores
-    length = len(result.hypotheses[0]) + 1
-    assert length < 10  # an end was found
-    assert scores[0] / scores[1] == pytest.approx(length)
-
-
-def test_transformers_divides_by_the_length_with_its_end(tmp_path):
-    """Check what the cards say of the length penalty."""
-    folder = exported(make_ending(tmp_path), "huggingface", tmp_path / "exported")
-    marian = MarianMTModel.from_pretrained(folder)
-    inputs = MarianTokenizer.from_pretrained(folder)(TEXT[0], return_tensors="pt")
-    scores = []
-    for power in (0.0, 1.0):
-        options = {"return_dict_in_generate": True, "output_scores": True}
-        result = marian.generate(**inputs, **options, length_penalty=power)
-        scores.append(result.sequences_scores.item())
-    start, *tokens = result.sequences[0].tolist()
-    assert start == BOS
-    assert tokens[-1] == EOS
-    assert scores[0] / scores[1] == pytest.approx(len(tokens))
 
 
 @pytest.mark.parametrize(("to", "precision"), [("ctranslate2", "int8"), ("huggingface", "float32")])
