@@ -223,16 +223,6 @@ def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, roo
     assert from_pipe[1] != from_pipe[2]
 
 
-def test_links_of_many_lines_are_those_of_each_alone(models):
-    model = TranslationModel(models / "transformer")
-    sources = model.encode(tiny_models.SOURCE * 30)
-    targets = model.encode_target(tiny_models.TARGET * 30)
-    alone = [
-        model.align([source], [target])[0] for source, target in zip(sources, targets, strict=True)
-    ]
-    assert model.align(sources, targets) == alone
-
-
 @pytest.mark.parametrize("lines", [1, 3])
 def test_sides_of_different_lengths(models, tmp_path, run_failing, lines):
     source, given, output = (tmp_path / name for name in ("source.txt", "given.txt", "out.txt"))
