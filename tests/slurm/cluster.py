@@ -1,11 +1,9 @@
 """Start a real SLURM on this machine: two nodes on the loopback interface, two fake GPUs each.
 
-`python tests/slurm/cluster.py start FOLDER` prints the lines that point a shell at it, and
-`stop FOLDER` ends all that was started. Everything is in FOLDER, no service of the system is
-touched, and nobody else can connect. It takes Debian's packages slurm-wlm and munge.
+Everything is in one folder, no service of the system is touched, and nobody else can connect. It
+takes Debian's packages slurm-wlm and munge.
 """
 
-import argparse
 import contextlib
 import os
 import secrets
@@ -13,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -264,19 +261,3 @@ def missing_programs() -> list[str]:
     """Return the programs that the cluster takes and this machine lacks."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     return [program for program in PROGRAMS if shutil.which(program, path=path) is None]
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("start", "stop"))
-    parser.add_argument("folder", type=Path)
-    args = parser.parse_args()
-    if missing := missing_programs():
-        sys.exit(f"{', '.join(missing)} missing: apt-get install slurm-wlm munge, then try again.")
-    cluster = Cluster(args.folder)
-    if args.action == "stop":
-        cluster.stop()
-    else:
-        cluster.start()
-        for name in ("SLURM_CONF", "PATH"):
-            print(f"export {name}='{cluster.environment[name]}'")
