@@ -236,6 +236,12 @@ def test_a_reproduction_is_refused_by_key(changes, named):
     assert "\n" not in str(refused.value)
 
 
+def with_table(rows: list[str], **changes: object) -> dict:
+    """Return the demo with one table of these rows."""
+    table = {"title": "T", "experiments": rows, "split": "test", "metrics": ["bleu"]}
+    return read_yaml(ROOT / "config" / "demo.yaml", dict) | {"tables": {"t": table | changes}}
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -248,9 +254,7 @@ def test_a_reproduction_is_refused_by_key(changes, named):
     ],
 )
 def test_a_table_is_refused_by_key(changes, named):
-    values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    table = {"title": "T", "experiments": ["demo-rnnsearch"], "split": "test", "metrics": ["bleu"]}
-    values["tables"] = {"systems": table | changes}
+    values = with_table(["demo-rnnsearch"], **changes)
     with pytest.raises(UserError) as refused:
         load_reproduction(values, "made-up.yaml", ROOT / "config")
     assert named in str(refused.value)
@@ -259,9 +263,7 @@ def test_a_table_is_refused_by_key(changes, named):
 def test_a_metric_that_makes_no_sense_for_the_language_is_refused(tmp_path):
     catalog(tmp_path, {"row": entry("transformer", vocabulary="joint")})
     corpora = tmp_path / "config" / "corpora.yaml"
-    values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    table = {"title": "T", "experiments": ["row"], "split": "test", "metrics": ["bleu", "ter"]}
-    values["tables"] = {"t": table}
+    values = with_table(["row"], metrics=["bleu", "ter"])
     load_reproduction(values, "made-up.yaml", corpora.parent)
     corpora.write_text(corpora.read_text().replace("target: de", "target: zh"))
     with pytest.raises(UserError, match="metric of zh 'ter'"):
@@ -272,22 +274,15 @@ def test_two_rows_of_one_title_are_told(tmp_path):
     rows = {"row": entry("transformer", vocabulary="joint")}
     rows["again"] = {"base": "row", "dropout": 0.2}
     catalog(tmp_path, rows)
-    values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    values["tables"] = {
-        "t": {"title": "T", "experiments": [*rows], "split": "test", "metrics": ["bleu"]}
-    }
     with pytest.raises(UserError, match="Row"):
-        load_reproduction(values, "made-up.yaml", tmp_path / "config")
+        load_reproduction(with_table([*rows]), "made-up.yaml", tmp_path / "config")
 
 
 def test_positions_must_reach_as_far_as_the_pairs(tmp_path):
     """A decoder-only model with 1,024 learned positions has 510 for a side."""
     row = entry("decoder-only", positions="learned")
     catalog(tmp_path, {"row": row})
-    values = read_yaml(ROOT / "config" / "demo.yaml", dict)
-    values["tables"] = {
-        "t": {"title": "T", "experiments": ["row"], "split": "test", "metrics": ["bleu"]}
-    }
+    values = with_table(["row"])
     load_reproduction(values, "made-up.yaml", tmp_path / "config")
     corpora = tmp_path / "config" / "corpora.yaml"
     text = corpora.read_text(encoding="utf-8")
