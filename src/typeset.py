@@ -29,6 +29,7 @@ if __name__ == "__main__":
     command.require(parser, "NAME", table=f"one of its tables, or {', '.join(SHEETS)}")
     parser.add_argument(
         "--significance",
+        nargs="?",
         type=Path,
         metavar="FILE",
         help="the output of compare.py for the table's rows",

@@ -52,14 +52,21 @@ def cores_of_a_split(wildcards):
     return workflow.cores or 1 if wildcards.split == "train" else 1
 
 
-def text_file(language, split="{split}"):
-    """Return a function of wildcards: one side of a split, preprocessed for the vocabulary."""
+def following(path):
+    """Return a function of wildcards: the path, filled in with what follows from them.
 
-    def path(wildcards):
-        steps = CATALOG.vocabulary(wildcards.vocabulary).preprocessing_name
-        return f"results/corpora/{{corpus}}/text/{steps}/{split}.{language}"
+    {vocabulary} and {trained_as} follow from the experiment, {preprocessing} from the vocabulary.
+    """
 
-    return path
+    def filled(wildcards):
+        values = dict(wildcards.items())
+        if name := values.get("experiment"):
+            values["vocabulary"] = EXPERIMENTS[name].vocabulary
+            values["trained_as"] = EXPERIMENTS[name].trained_as or name
+        values["preprocessing"] = CATALOG.vocabulary(values["vocabulary"]).preprocessing_name
+        return path.format(**values)
+
+    return filled
 
 
 # The models that trainings start from, by the vocabularies that are theirs
@@ -77,18 +84,6 @@ def with_content(settings, wildcards):
     folder = initial_model(wildcards)
     found = checksums([f"{folder}/model.safetensors"]) if folder else []
     return settings | {"initialize_from": found[0]} if found else settings
-
-
-def of_experiment(path):
-    """Return a function of wildcards: the path with the experiment's {vocabulary} and {trained_as}."""
-
-    def filled(wildcards):
-        experiment = EXPERIMENTS[wildcards.experiment]
-        trained_as = experiment.trained_as or wildcards.experiment
-        values = {"vocabulary": experiment.vocabulary, "trained_as": trained_as}
-        return path.format(**dict(wildcards.items()), **values)
-
-    return filled
 
 
 def models(wildcards):

@@ -59,13 +59,11 @@ rule make_table:
     conda:
         "../../envs/nmt.yaml"
     params:
-        significance=lambda wildcards, input: (
-            f"--significance {input.significance}" if input.significance else ""
-        ),
         shown=shown,
     shell:
         f"python {SCRIPTS}/typeset.py --catalog {CATALOG_PATH}"
-        " --reproduction {input.configuration} --table {wildcards.table} {params.significance}"
+        " --reproduction {input.configuration} --table {wildcards.table}"
+        " --significance {input.significance}"
         " --csv {output.csv} --markdown {output.markdown} --html {output.html}"
         " --latex {output.latex} 2>> {log}"
 

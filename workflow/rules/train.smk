@@ -4,9 +4,9 @@
 
 rule train:
     input:
-        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/train"),
-        dev_tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
-        subwords=of_experiment("results/corpora/{corpus}/{vocabulary}/subwords"),
+        tokens=following("results/corpora/{corpus}/{vocabulary}/tokens/train"),
+        dev_tokens=following("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
+        subwords=following("results/corpora/{corpus}/{vocabulary}/subwords"),
         dev_reference=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
         initial=initial_model,
     output:
@@ -44,9 +44,9 @@ rule train:
 
 rule average_checkpoints:
     input:
-        training=of_experiment("results/runs/{corpus}/{trained_as}/seed-{seed}/training.json"),
-        checkpoints=of_experiment("results/runs/{corpus}/{trained_as}/seed-{seed}/checkpoints"),
-        subwords=of_experiment("results/corpora/{corpus}/{vocabulary}/subwords"),
+        training=following("results/runs/{corpus}/{trained_as}/seed-{seed}/training.json"),
+        checkpoints=following("results/runs/{corpus}/{trained_as}/seed-{seed}/checkpoints"),
+        subwords=following("results/corpora/{corpus}/{vocabulary}/subwords"),
     output:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
     log:
@@ -67,7 +67,7 @@ rule average_checkpoints:
 rule measure_perplexity:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
+        tokens=following("results/corpora/{corpus}/{vocabulary}/tokens/dev"),
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.perplexity.json",
     log:
@@ -87,7 +87,7 @@ rule measure_perplexity:
 rule measure_gradients:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=of_experiment("results/corpora/{corpus}/{vocabulary}/tokens/train"),
+        tokens=following("results/corpora/{corpus}/{vocabulary}/tokens/train"),
     output:
         "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
     log:

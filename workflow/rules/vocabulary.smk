@@ -1,10 +1,12 @@
 # Subwords learned from the training text, and all text as subword ids.
 
+TEXT = "results/corpora/{corpus}/text/{preprocessing}"
+
 
 rule learn_vocabulary:
     input:
-        source=text_file(CORPUS.source, "train"),
-        target=text_file(CORPUS.target, "train"),
+        source=following(f"{TEXT}/train.{CORPUS.source}"),
+        target=following(f"{TEXT}/train.{CORPUS.target}"),
         model=initial_model,
     output:
         directory("results/corpora/{corpus}/{vocabulary}/subwords"),
@@ -26,8 +28,8 @@ rule learn_vocabulary:
 rule binarize:
     input:
         subwords="results/corpora/{corpus}/{vocabulary}/subwords",
-        source=text_file(CORPUS.source),
-        target=text_file(CORPUS.target),
+        source=following(f"{TEXT}/{{split}}.{CORPUS.source}"),
+        target=following(f"{TEXT}/{{split}}.{CORPUS.target}"),
     output:
         directory("results/corpora/{corpus}/{vocabulary}/tokens/{split}"),
     log:
