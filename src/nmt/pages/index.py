@@ -25,7 +25,7 @@ from nmt.paper.tables import settings_of
 # Pixels of a figure as wide as a page; one of a column has half of them.
 WIDE = 750
 # The columns of a figure's data that are drawn upward, one in each, and those that name lines
-HEIGHTS = (*METRICS, "tokens_per_second", "norm", "mean", "ours")
+HEIGHTS = (*METRICS, "norm", "mean", "ours")
 NAMES = ("experiment", "title", "metric", "setting", "state", "part")
 MOST_DESCRIBED = 12  # lines of a figure
 

@@ -1,18 +1,7 @@
-"""The figures of what rows cost: their quality against cost and size, and their speed."""
-
-import textwrap
+"""The figure of what rows cost: their quality against cost and size."""
 
 from nmt.evaluation.metrics import METRICS
-from nmt.paper.drawing import (
-    COLORS,
-    COLUMN,
-    PAGE,
-    Drawing,
-    Picture,
-    count_large,
-    new_figure,
-    nothing,
-)
+from nmt.paper.drawing import PAGE, Drawing, Picture, count_large, new_figure, nothing
 from nmt.paper.measurements import run_results
 
 COSTS = {
@@ -20,8 +9,6 @@ COSTS = {
     "flops_6nd": "training FLOPs (6 N D + attention)",
     "parameters_millions": "parameters (millions)",
 }
-# The letters of a line of a bar's label
-LABEL_LETTERS = 30
 
 
 def cost(drawing: Drawing) -> Picture:
@@ -47,26 +34,3 @@ def cost(drawing: Drawing) -> Picture:
     grid[0].set_ylabel(METRICS[metric].label)
     note = "Means over seeds; bars: their standard deviation."
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, grid[0])
-
-
-def speed(drawing: Drawing) -> Picture:
-    """Draw how many target tokens a second each row trained on, on one device."""
-    runs = drawing.trainings
-    results = run_results(runs, drawing.table.split, [])
-    results["tokens_per_second"] = results.target_tokens / (3600 * results.device_hours)
-    rows = results.groupby("experiment", sort=False)
-    data = rows.agg({"tokens_per_second": "mean", "device": "first"}).reset_index()
-    labels = [textwrap.fill(drawing.title(name), LABEL_LETTERS) for name in data.experiment]
-    lines = max(label.count("\n") + 1 for label in labels)
-    figure = new_figure(COLUMN, 0.5 + (0.08 + 0.12 * lines) * len(data))
-    axes = figure.subplots()
-    bars = axes.barh(data.index, data.tokens_per_second, color=COLORS[0], height=0.65)
-    axes.set_yticks(data.index, labels)  # not labels for y: rows of one title would share a bar
-    axes.bar_label(bars, [f"{value:,.0f}" for value in data.tokens_per_second], padding=2, size=6)
-    axes.invert_yaxis()
-    axes.grid(False, axis="y")
-    axes.margins(x=0.18)  # for the numbers beside the bars
-    count_large(axes.xaxis)
-    axes.set_xlabel("tokens per device-second", loc="right")  # long names leave narrow axes
-    note = f"Device: {', '.join(dict.fromkeys(data.device))}. Means over seeds."
-    return Picture(figure, data, "Training set", runs, note)

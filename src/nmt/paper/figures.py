@@ -94,14 +94,6 @@ FIGURES = {
             " Post-LN needs warm-up."
         ),
     ),
-    "speed": Figure(
-        "costs:speed",
-        scope="table",
-        section="Training",
-        needs=("training.json", "metrics.jsonl"),
-        alt="A bar for each row, in target tokens a second",
-        caption="Target tokens for each second of training on one device, validation included.",
-    ),
     "bleu-by-length": Figure(
         "lengths:bleu_by_length",
         scope="table",

@@ -184,7 +184,7 @@ def test_figures_leave_out_what_was_not_run_and_mark_what_is_stale(made):
         assert "† Trained with other settings or data" in small_print(figure)
 
 
-@pytest.mark.parametrize("name", ["learning-curves", "gradient-norms", "speed"])
+@pytest.mark.parametrize("name", ["learning-curves", "gradient-norms"])
 def test_a_training_that_rows_share_is_drawn_once(made, name):
     drawing = made(rows=["demo-transformer", "demo-rnnsearch"])
     rows = ["demo-transformer", "demo-transformer+beam-8", "demo-rnnsearch"]
