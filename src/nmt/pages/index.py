@@ -22,8 +22,6 @@ from nmt.paper.results import Run, RunFiles, find_runs, provenance
 from nmt.paper.sheets import SHEETS, make_sheet
 from nmt.paper.tables import settings_of
 
-# Pixels of a figure as wide as a page; one of a column has half of them.
-WIDE = 750
 # The columns of a figure's data that are drawn upward, one in each, and those that name lines
 HEIGHTS = (*METRICS, "norm", "mean", "ours")
 NAMES = ("experiment", "title", "metric", "setting", "state", "part")
@@ -100,7 +98,7 @@ def made_sheets(
 
 
 def shown_figures(reproduction: Reproduction, catalog: Catalog, folder: Path) -> dict[str, dict]:
-    """Return the figures in a reproduction's folder, in the registry's order, wide ones last.
+    """Return the figures in a reproduction's folder by name, in the registry's order.
 
     Tables of the same rows have the same figures, but for the split: they come once.
     """
@@ -115,18 +113,16 @@ def shown_figures(reproduction: Reproduction, catalog: Catalog, folder: Path) ->
             data = pd.read_csv(csv) if png.exists() else pd.DataFrame()
             if data.empty or key in shown or "nothing_to_draw" in data:
                 continue
-            content = png.read_bytes()
+            image = base64.b64encode(png.read_bytes()).decode()
             shown[key] = {
                 "name": png.stem,
                 "section": figure.section,
                 "caption": figure.caption,
                 "alt": f"{figure.alt}{seen(data, titles)}.",
-                "image": f"data:image/png;base64,{base64.b64encode(content).decode()}",
-                "is_wide": int.from_bytes(content[16:20], "big") > WIDE,  # the header of a PNG
+                "image": f"data:image/png;base64,{image}",
                 "table": {"name": name, "title": table.title} if figure.scope == "table" else None,
             }
-    figures = sorted(shown.values(), key=lambda figure: figure["is_wide"])
-    return {figure["name"]: figure for figure in figures}
+    return {figure["name"]: figure for figure in shown.values()}
 
 
 def seen(data: pd.DataFrame, titles: dict[str, str]) -> str:
