@@ -5,7 +5,6 @@ import csv
 import pytest
 import yaml
 
-from nmt.files import read_json
 from tests.support import paper_runs
 
 
@@ -42,20 +41,6 @@ def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
     markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
     assert "dropped too long" in markdown
     assert " 0.105% " in markdown  # one of 950 subwords is unknown
-
-
-def test_the_table_of_search_has_a_column_for_each_beam(typeset, run_script, tmp_path):
-    process = run_script(*typeset(table="search"))
-    assert process.returncode == 0, process.stderr
-    markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
-    for header in ("beam 1, BLEU", "beam 8, length", "alpha 0.6, BLEU", "alpha 1.2, length"):
-        assert markdown.count(f" {header} ") == 1
-    sweeps = [
-        read_json(tmp_path / "runs" / "demo" / "demo-rnnsearch" / f"seed-{seed}" / "dev.sweep.json")
-        for seed in (1, 2)
-    ]
-    mean = sum(sweep["beam"][0]["bleu"] for sweep in sweeps) / 2
-    assert f" {mean:.2f} " in markdown
 
 
 def test_the_same_files_every_time(typeset, start_script, tmp_path):

@@ -273,7 +273,7 @@ def test_an_error_is_said_last(made):
 
 def test_search_is_swept_when_asked_for(made):
     jobs = {job.split()[0] for job in planned_jobs(made, "search")}
-    assert jobs == {"sweep_search", "draw_figure", "make_table", "search"}
+    assert jobs == {"sweep_search", "draw_figure", "search"}
 
 
 def test_the_report_is_one_file_with_all_in_it(made):

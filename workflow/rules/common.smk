@@ -119,27 +119,30 @@ def token_folders(splits, rows):
 
 def figures_of(tables):
     """Return the figures that these tables have, by file name: each one's table and name."""
-    scopes = dict.fromkeys(TABLES, ("table",))
-    scopes |= {FIRST_TABLE: ("table", "reproduction"), "search": ("request",)}
-    rows = {"search": FIRST_TABLE}
+    scopes = dict.fromkeys(TABLES, ("table",)) | {FIRST_TABLE: ("table", "reproduction")}
     return {
-        file_name(figure, table): (rows.get(table, table), figure)
+        file_name(figure, table): (table, figure)
         for table in tables
         for figure, drawn in FIGURES.items()
-        if drawn.scope in scopes.get(table, ())
-        and drawn.is_drawn_for(TABLES[rows.get(table, table)], CATALOG)
+        if drawn.scope in scopes.get(table, ()) and drawn.is_drawn_for(TABLES[table], CATALOG)
     }
 
 
-FIGURES_DRAWN = figures_of([*TABLES, "search"])
+FIGURES_DRAWN = figures_of(TABLES) | {"search": (FIRST_TABLE, "search")}
+
+
+def figure_files(*figures):
+    """Return all forms of these figures."""
+    folder = f"results/{REPRODUCTION.name}/figures"
+    return expand(f"{folder}/{{f}}.{{form}}", f=figures, form=("png", "pdf", "csv"))
 
 
 def tables_and_figures(tables):
     """Return all forms of these tables and of their figures."""
-    folder, figures = f"results/{REPRODUCTION.name}", figures_of(tables)
+    folder = f"results/{REPRODUCTION.name}/tables"
     return [
-        *expand(f"{folder}/tables/{{t}}.{{form}}", t=tables, form=("md", "csv", "html", "tex")),
-        *expand(f"{folder}/figures/{{f}}.{{form}}", f=figures, form=("png", "pdf", "csv")),
+        *expand(f"{folder}/{{t}}.{{form}}", t=tables, form=("md", "csv", "html", "tex")),
+        *figure_files(*figures_of(tables)),
     ]
 
 
@@ -159,6 +162,6 @@ wildcard_constraints:
     split=alternatives(CORPUS.split_names),
     language=alternatives(CORPUS.languages.values()),
     archive=alternatives(CORPUS.archives),
-    table=alternatives([*TABLES, "complexity", "corpora", "search"]),
+    table=alternatives([*TABLES, "complexity", "corpora"]),
     figure=alternatives(FIGURES_DRAWN),
     seed=r"\d+",

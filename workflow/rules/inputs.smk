@@ -99,8 +99,6 @@ def table_inputs(wildcards):
         counts = f"results/corpora/{REPRODUCTION.corpus}/raw/train.json"
         tokens = token_folders(["train", *HELD_BACK], ROWS)
         return tokens + [counts] * bool(CORPUS.filters_of("train"))
-    if wildcards.table == "search":
-        return needed(FIGURES["search"].needs, FIRST_TABLE)
     if wildcards.table == "complexity":
         return []
     perplexity = ["dev.perplexity.json"] * ("perplexity" in TABLES[wildcards.table].metrics)

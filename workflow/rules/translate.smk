@@ -62,7 +62,7 @@ rule score:
         " --functions {params.functions} --output {output} 2>> {log}"
 
 
-# Scores of the dev set by beam and length penalty, for the figure and the table `search`
+# Scores of the dev set by beam and length penalty, for the figure `search`
 rule sweep_search:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",

@@ -1,4 +1,4 @@
-"""All tables of a reproduction by name: its results, its data, its search, and AIAYN's Table 1."""
+"""All tables of a reproduction by name: its results, its data, and AIAYN's Table 1."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,6 @@ from nmt.paper.markup import Sheet
 from nmt.paper.measurements import run_results
 from nmt.paper.notes import table_notes
 from nmt.paper.results import RunFiles, corpus_folder, find_runs, find_trained_runs
-from nmt.paper.searches import search_points
 from nmt.paper.tables import table_rows
 
 
@@ -91,35 +90,6 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
     )
 
 
-def search_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> Sheet:
-    """Return BLEU and length of the dev set by beam and by length penalty, as sweep.py measured.
-
-    The rows are those of the first table.
-    """
-    table = next(iter(reproduction.tables.values()))
-    runs = find_trained_runs(files, reproduction, catalog, table.experiments)
-    single_runs = [run for run in runs if run.seed is not None]
-    data = search_points(single_runs)
-    titles = {run.experiment: catalog.rows[run.experiment].title for run in single_runs}
-    parts = []
-    for setting in ("beam", "alpha"):
-        points = data[data.setting == setting]
-        for column, label, form in (("bleu", "BLEU", "{:.2f}"), ("length", "length", "{:.3f}")):
-            wide = points.pivot(index="experiment", columns="value", values=column).loc[
-                list(titles)
-            ]
-            texts = wide.apply(format_numbers, form=form)
-            texts.columns = [f"{setting} {value:g}, {label}" for value in wide]
-            parts.append(texts.rename_axis("system").rename(titles).reset_index())
-    signatures = dict.fromkeys(run.read("dev.sweep.json")["signature"] for run in single_runs)
-    notes = [
-        f"Corpus: {catalog.corpus(reproduction.corpus).title}. Split: dev. Means over seeds.",
-        "What is not varied is the row's own. Length: of the translations in words, as a share of"
-        f" the references'. BLEU: {'; '.join(signatures)}.",
-    ]
-    return Sheet(f"Beam and length penalty, {reproduction.title}", parts, data, notes)
-
-
 # The counts of subwords in the meta.json of tokens
 COUNTS = ("source_tokens", "target_tokens", "source_unknown", "target_unknown")
 # The tables that every reproduction has, by the names of their files
@@ -128,5 +98,4 @@ SHEETS: dict[str, Callable[[Reproduction, Catalog, RunFiles], Sheet]] = {
         [experiment.model for experiment in experiments_of(reproduction, catalog)]
     ),
     "corpora": corpora_sheet,
-    "search": search_sheet,
 }
