@@ -1,4 +1,4 @@
-"""Make one table of a reproduction from its runs, as CSV, Markdown, HTML and LaTeX."""
+"""Make one table of a reproduction from its runs, as CSV, Markdown and LaTeX."""
 
 import argparse
 from pathlib import Path
@@ -6,19 +6,18 @@ from pathlib import Path
 from nmt import command
 from nmt.configuration import read_reproduction
 from nmt.files import read_json, write_text
-from nmt.paper.markup import csv, html, latex, markdown
+from nmt.paper.markup import csv, latex, markdown
 from nmt.paper.results import RunFiles
 from nmt.paper.sheets import SHEETS, make_sheet
 
 
 def main(args: argparse.Namespace) -> None:
-    """Make the table and write it in its four forms."""
+    """Make the table and write it in its three forms."""
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     significance = read_json(args.significance) if args.significance else {}
     sheet = make_sheet(args.table, reproduction, catalog, RunFiles(args.runs), significance)
     write_text(args.csv, csv(sheet))
     write_text(args.markdown, markdown(sheet))
-    write_text(args.html, html(sheet))
     write_text(args.latex, latex(sheet, f"{reproduction.name}-{args.table}"))
 
 
@@ -34,6 +33,5 @@ if __name__ == "__main__":
         metavar="FILE",
         help="the output of compare.py for the table's rows",
     )
-    forms = {"csv": "CSV", "markdown": "Markdown", "html": "HTML", "latex": "LaTeX"}
-    command.require(parser, "FILE", **forms)
+    command.require(parser, "FILE", csv="CSV", markdown="Markdown", latex="LaTeX")
     command.run(main, parser)

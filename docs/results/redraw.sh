@@ -32,7 +32,7 @@ typeset() {
         python src/typeset.py --reproduction "config/$reproduction.yaml" --table "$table" \
             --runs $folder/data ${significance:+--significance "$significance"} \
             --markdown "$folder/tables/$reproduction.$table.md" \
-            --csv "$scratch/csv" --html "$scratch/html" --latex "$scratch/tex"
+            --csv "$scratch/csv" --latex "$scratch/tex"
     done
 }
 

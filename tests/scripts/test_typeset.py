@@ -21,7 +21,7 @@ def typeset(tmp_path, root):
         "table": "systems",
         "runs": tmp_path / "runs",
     }
-    for name in ("csv", "markdown", "html", "latex"):
+    for name in ("csv", "markdown", "latex"):
         options[name] = tmp_path / "tables" / f"systems.{name}"
 
     def arguments(**changes) -> list[str]:

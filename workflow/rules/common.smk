@@ -141,7 +141,7 @@ def tables_and_figures(tables):
     """Return all forms of these tables and of their figures."""
     folder = f"results/{REPRODUCTION.name}/tables"
     return [
-        *expand(f"{folder}/{{t}}.{{form}}", t=tables, form=("md", "csv", "html", "tex")),
+        *expand(f"{folder}/{{t}}.{{form}}", t=tables, form=("md", "csv", "tex")),
         *figure_files(*figures_of(tables)),
     ]
 

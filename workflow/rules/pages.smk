@@ -13,7 +13,11 @@ rule make_index:
             for name, table in DEFAULT_TABLES.items()
             if table.compared
         ],
-        index="results/{reproduction}/index.html",
+        index=report(
+            "results/{reproduction}/index.html",
+            caption="../report/index.rst",
+            category="Tables",
+        ),
         explorer="results/{reproduction}/explorer.html",
     log:
         "results/logs/{reproduction}/publish.log",

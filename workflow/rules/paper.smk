@@ -1,4 +1,4 @@
-# Tables and figures, with captions for the report.
+# Tables and figures; these with captions for the report.
 
 
 # The configuration with all that --config changed: scripts of this and the next file read it.
@@ -47,12 +47,6 @@ rule make_table:
     output:
         csv="results/{reproduction}/tables/{table}.csv",
         markdown="results/{reproduction}/tables/{table}.md",
-        html=report(
-            "results/{reproduction}/tables/{table}.html",
-            caption="../report/table.rst",
-            category="Tables",
-            labels={"table": "{table}"},
-        ),
         latex="results/{reproduction}/tables/{table}.tex",
     log:
         "results/logs/{reproduction}/typeset.{table}.log",
@@ -64,8 +58,7 @@ rule make_table:
         f"python {SCRIPTS}/typeset.py --catalog {CATALOG_PATH}"
         " --reproduction {input.configuration} --table {wildcards.table}"
         " --significance {input.significance}"
-        " --csv {output.csv} --markdown {output.markdown} --html {output.html}"
-        " --latex {output.latex} 2>> {log}"
+        " --csv {output.csv} --markdown {output.markdown} --latex {output.latex} 2>> {log}"
 
 
 rule draw_figure:

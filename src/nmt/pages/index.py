@@ -16,7 +16,7 @@ from nmt.pages.render import explorer_page, render
 from nmt.pages.translations import read_texts, translations_page
 from nmt.paper.cells import COST, SETTINGS, cells, speed_cells
 from nmt.paper.figures import FIGURES, file_name
-from nmt.paper.markup import Sheet, html_notes, html_tables
+from nmt.paper.markup import Sheet, html
 from nmt.paper.measurements import run_results
 from nmt.paper.results import Run, RunFiles, find_runs, provenance
 from nmt.paper.sheets import SHEETS, make_sheet
@@ -73,8 +73,7 @@ def pages(
         titles={name: row.title for name, row in catalog.rows.items()},
         opening=opening,
         sheets=sheets,
-        html_tables=partial(html_tables, linked=[row["name"] for row in rows]),
-        html_notes=html_notes,
+        html=partial(html, linked=[row["name"] for row in rows]),
         figures=list(figures.values()),
         rows=rows,
         made=made,

@@ -27,27 +27,6 @@ LATEX_ESCAPES = str.maketrans(
     | {"[": "{[}"}  # not an option of the line break before it
 )
 
-HTML_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font: 14px/1.4 sans-serif; margin: 2em; color: #222; background: #fff; }}
-table {{ border-collapse: collapse; margin-bottom: 1.5em; }}
-th, td {{ padding: 0.3em 0.8em; text-align: right; vertical-align: bottom; white-space: nowrap; }}
-thead th {{ border-top: 2px solid; border-bottom: 1px solid; white-space: normal; }}
-th:first-child, td:first-child {{ text-align: left; }}
-li {{ color: #555; max-width: 60em; overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{content}
-</body>
-</html>
-"""
-
 
 @dataclass(frozen=True)
 class Sheet:
@@ -81,13 +60,7 @@ def markdown(sheet: Sheet) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def html(sheet: Sheet) -> str:
-    """Return the table as a complete HTML page, because a Snakemake report shows no Markdown."""
-    content = "\n".join([*html_tables(sheet), html_notes(sheet)])
-    return HTML_PAGE.format(title=escape(sheet.title), content=content)
-
-
-def html_tables(sheet: Sheet, linked: Collection[str] = ()) -> list[str]:
+def html(sheet: Sheet, linked: Collection[str] = ()) -> list[str]:
     """Return the parts in HTML.
 
     linked: experiments and ensembles whose cells lead to the page's #row-NAME.
@@ -101,12 +74,6 @@ def html_tables(sheet: Sheet, linked: Collection[str] = ()) -> list[str]:
                 cells.loc[index] = [link(text) if text else "" for text in cells.loc[index]]
         tables.append(cells.to_html(index=False, escape=False, border=0))
     return tables
-
-
-def html_notes(sheet: Sheet) -> str:
-    """Return the notes as a list in HTML."""
-    items = "\n".join(f"<li>{escape(note)}</li>" for note in sheet.notes)
-    return f"<ul>\n{items}\n</ul>"
 
 
 def latex(sheet: Sheet, label: str) -> str:
