@@ -187,7 +187,7 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
     if picture.runs and picture.runs == drawing.trainings != drawing.single_runs:
         parts.append("Rows that share a training are drawn as the first of them")
     if any(run.stale for run in picture.runs):
-        parts.append(f"{MARK} Trained with other settings or data than there are now")
+        parts.append(f"{MARK} Trained with other settings than there are now")
     return " ".join(f"{part.rstrip('.')}." for part in parts if part)
 
 

@@ -61,7 +61,7 @@ class Run:
     is damaged.
 
     trained_in: the folder of its training, another run's where the experiment shares it.
-    stale: why the run is not what the configuration and the data now describe; empty if it is.
+    stale: why the run is not what the configuration now describes; empty if it is.
     """
 
     files: RunFiles
@@ -128,13 +128,7 @@ def find_runs(
             if run.is_trained:
                 settings = run.training()["settings"]
                 trained_as = catalog.experiment(experiment.trained_as or name)
-                stale = changed_setting(settings, trained_as)
-                meta = (
-                    corpus_folder(files, corpus) / experiment.vocabulary / "tokens/train/meta.json"
-                )
-                if meta.exists() and read_json(meta)["fingerprint"] != settings["tokens"]:
-                    stale = stale or f"trained on other data than {experiment.vocabulary} has now"
-                run = replace(run, stale=stale)
+                run = replace(run, stale=changed_setting(settings, trained_as))
             row_runs.append(run)
         if row in catalog.ensembles:
             stale = next((run.stale for run in row_runs if run.stale), "")

@@ -102,15 +102,6 @@ def test_a_run_of_other_settings_is_stale(made, part, key, value):
     assert second.stale == ""
 
 
-def test_a_run_on_other_data_than_there_are_is_stale(made):
-    settings = runs_of(made, [ROW])[0].training()["settings"] | {"tokens": "0" * 64}
-    change(made, "training.json", {"settings": settings}, seed=2)
-    assert [bool(run.stale) for run in runs_of(made, [ROW])] == [False, True]
-    meta = made[0] / "corpora" / "demo" / "demo-bpe-2000" / "tokens" / "train" / "meta.json"
-    write_json(meta, {"fingerprint": "0" * 64})
-    assert [bool(run.stale) for run in runs_of(made, [ROW])] == [True, False]
-
-
 def test_a_row_that_shares_a_training_reads_that_one(made):
     """Its model, and so its scores, are its own."""
     folder, reproduction, catalog = made
