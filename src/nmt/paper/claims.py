@@ -52,15 +52,14 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
         if row not in table.experiments:
             raise UserError(f"{claim.claim}: the table {claim.table} has no row {row}.")
     runs = find_runs(files, reproduction, catalog, table.experiments)
-    scores = run_results(runs, table.split, [claim.metric])
-    valid = scores[(scores.stale == "") & scores[claim.metric].notna()]
-    of_rows = valid[valid.experiment.isin(claim.rows)].groupby("experiment")[claim.metric]
+    scores = run_results(runs, table.split, [claim.metric]).dropna(subset=claim.metric)
+    of_rows = scores[scores.experiment.isin(claim.rows)].groupby("experiment")[claim.metric]
     seeds = of_rows.count().reindex(claim.rows, fill_value=0)
     means = of_rows.mean().reindex(claim.rows)
     difference = means.iloc[0] - means.iloc[1]
     band = half_width(of_rows, seeds)
     if math.isnan(band):
-        band = half_width(valid.groupby("experiment")[claim.metric], seeds)
+        band = half_width(scores.groupby("experiment")[claim.metric], seeds)
     lowest, highest = difference - band, difference + band
     bound = f" within {claim.within:g}" if claim.within else ""
     return {

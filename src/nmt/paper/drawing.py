@@ -21,7 +21,6 @@ from matplotlib.typing import RcKeyType
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
 from nmt.paper import figures
-from nmt.paper.notes import MARK
 from nmt.paper.results import Run, RunFiles, commits, find_trained_runs
 
 # fontTools reports every font that it embeds, at length.
@@ -123,10 +122,8 @@ class Drawing:
         return list(dict.fromkeys(run.experiment for run in self.runs))
 
     def title(self, experiment: str) -> str:
-        """Return the title of one row, with a mark where it is stale."""
-        title = self.catalog.rows[experiment].title
-        is_stale = any(run.stale for run in self.runs if run.experiment == experiment)
-        return f"{title} {MARK}" if is_stale else title
+        """Return the title of one row."""
+        return self.catalog.rows[experiment].title
 
     @property
     def is_lowercased(self) -> bool:
@@ -186,8 +183,6 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
     parts += [f"{count} {', '.join(seeds)}" if seeds else "", picture.note]
     if picture.runs and picture.runs == drawing.trainings != drawing.single_runs:
         parts.append("Rows that share a training are drawn as the first of them")
-    if any(run.stale for run in picture.runs):
-        parts.append(f"{MARK} Trained with other settings than there are now")
     return " ".join(f"{part.rstrip('.')}." for part in parts if part)
 
 

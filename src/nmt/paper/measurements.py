@@ -35,7 +35,6 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
             "experiment": run.experiment,
             "seed": run.seeds,
             "is_trained": run.is_trained,
-            "stale": run.stale,
             "trained_as": Path(run.trained_in).parent.name or None,
         }
         if run.is_trained:
@@ -45,7 +44,7 @@ def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataF
         lines.append(line)
     numbers = [*metrics, *RUN_COSTS, "sentences", "diverged"]
     texts = [*ORIGINS, *(f"{metric}_signature" for metric in metrics)]
-    columns = ["experiment", "seed", "is_trained", "stale", "trained_as", *numbers, *texts]
+    columns = ["experiment", "seed", "is_trained", "trained_as", *numbers, *texts]
     return pd.DataFrame(lines, columns=columns).astype(dict.fromkeys(numbers, float))
 
 

@@ -7,7 +7,7 @@ from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.significance import LEVEL
 from nmt.paper.results import Run
 
-# Marks the titles of rows that a note says are stale or incomplete.
+# Marks the titles of rows that a note says are incomplete, or of other seeds.
 MARK = "†"
 
 
@@ -163,7 +163,7 @@ def comparison_notes(table: Table, rows: pd.DataFrame, significance: dict) -> li
 
 
 def has_note(rows: pd.DataFrame) -> pd.Series:
-    """Return which rows are stale or incomplete, and not only not run."""
+    """Return which rows are incomplete or of other seeds, and not only not run."""
     return ~rows.state.fillna("").isin(["", "not run"])
 
 

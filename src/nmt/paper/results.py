@@ -1,13 +1,13 @@
-"""The files that runs have left, compared with the configuration printed beside them."""
+"""The files that runs have left."""
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nmt.configuration import Catalog, Experiment, Reproduction
+from nmt.configuration import Catalog, Reproduction
 from nmt.errors import UserError
 from nmt.files import read_json, read_lines
 from nmt.training.metrics import read_metrics
@@ -61,7 +61,6 @@ class Run:
     is damaged.
 
     trained_in: the folder of its training, another run's where the experiment shares it.
-    stale: why the run is not what the configuration now describes; empty if it is.
     """
 
     files: RunFiles
@@ -70,7 +69,6 @@ class Run:
     seed: int | None
     trained_in: str = ""
     members: tuple["Run", ...] = field(default=())
-    stale: str = ""
 
     @property
     def trained_runs(self) -> tuple["Run", ...]:
@@ -124,16 +122,9 @@ def find_runs(
         for name, seed in catalog.trainings(row, reproduction.seeds_for(row)):
             experiment = catalog.experiment(name)
             trained_in = f"{corpus}/{experiment.trained_as or name}/seed-{seed}"
-            run = Run(files, f"{corpus}/{name}/seed-{seed}", name, seed, trained_in)
-            if run.is_trained:
-                settings = run.training()["settings"]
-                trained_as = catalog.experiment(experiment.trained_as or name)
-                run = replace(run, stale=changed_setting(settings, trained_as))
-            row_runs.append(run)
+            row_runs.append(Run(files, f"{corpus}/{name}/seed-{seed}", name, seed, trained_in))
         if row in catalog.ensembles:
-            stale = next((run.stale for run in row_runs if run.stale), "")
-            folder = f"{corpus}/{row}/ensemble"
-            runs.append(Run(files, folder, row, None, members=tuple(row_runs), stale=stale))
+            runs.append(Run(files, f"{corpus}/{row}/ensemble", row, None, members=tuple(row_runs)))
         else:
             runs += row_runs
     return runs
@@ -150,20 +141,6 @@ def find_trained_runs(
         path = files.folder / first.trained_in / "training.json"
         raise UserError(f"{path} is not there: let snakemake train {first.experiment}.")
     return trained
-
-
-def changed_setting(settings: dict, experiment: Experiment) -> str:
-    """Return which setting a run was trained with that is not the experiment's, or "".
-
-    A table's row must not pass for the numbers of another model than its configuration describes.
-    """
-    for section in ("model", "training"):
-        configured = getattr(experiment, section).model_dump(mode="json")
-        for key in configured.keys() & settings[section].keys():
-            trained = settings[section][key]
-            if trained != configured[key]:
-                return f"trained with {key} {trained}, but the configuration says {configured[key]}"
-    return ""
 
 
 def corpus_folder(files: RunFiles, corpus: str) -> Path:

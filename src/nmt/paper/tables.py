@@ -35,8 +35,8 @@ def table_rows(
     Student's t give for the difference of two means over seeds. A row that shares the base's
     training (`trained_as`; an ensemble has none) is compared seed by seed.
 
-    Rows that were not run are empty; `state` says that, or that a row is stale, not complete or of
-    other seeds than one that shares its training. Raises UserError for scores of different
+    Rows that were not run are empty; `state` says that, or that a row is not complete or of other
+    seeds than one that shares its training. Raises UserError for scores of different
     signatures.
     """
     ours = own_rows(table, catalog, results)
@@ -110,11 +110,9 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
 
 
 def row_state(metrics: list[str], runs: pd.DataFrame) -> str:
-    """Return whether a row is stale or not complete, and "" when it is as configured."""
+    """Return whether a row was run and is complete, and "" when it is."""
     if not runs.is_trained.any():
         return "not run"
-    if runs.stale.any():
-        return f"stale: {join_distinct(runs.stale[runs.stale != ''])}"
     scored = int(runs[metrics].notna().all(axis="columns").sum())
     return "" if scored == len(runs) else f"{scored} of {len(runs)} seeds scored"
 

@@ -1,13 +1,14 @@
 """Tables of docs/results are those of docs/results/data, and docs/results.md has their numbers."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from nmt.configuration import read_reproduction
 from nmt.files import read_json
 from nmt.paper.markup import markdown
-from nmt.paper.results import RunFiles
+from nmt.paper.results import RunFiles, find_runs
 from nmt.paper.sheets import make_sheet
 from tests.support.files import ROOT
 
@@ -26,6 +27,21 @@ def test_printed_tables_are_those_of_the_runs(path):
     compared = read_json(significance) if significance.exists() else {}
     made = markdown(make_sheet(table, reproduction, catalog, FILES, compared))
     assert path.read_text(encoding="utf-8") == made, "run sh docs/results/redraw.sh"
+
+
+@pytest.mark.parametrize("name", sorted({path.stem.split(".")[0] for path in PRINTED}))
+def test_kept_runs_have_the_settings_of_their_rows(name):
+    reproduction, catalog = read_reproduction(ROOT / "config" / f"{name}.yaml", ROOT / "config")
+    runs = find_runs(FILES, reproduction, catalog, reproduction.experiments)
+    trained = [run for row in runs if row.is_trained for run in row.trained_runs]
+    assert trained
+    for run in trained:
+        experiment = catalog.experiment(Path(run.trained_in).parent.name)
+        for section in ("model", "training"):
+            settings = run.training()["settings"][section]
+            configured = getattr(experiment, section).model_dump(mode="json")
+            both = configured.keys() & settings.keys()
+            assert [key for key in both if settings[key] != configured[key]] == [], run.folder
 
 
 def test_documented_rows_are_as_printed():

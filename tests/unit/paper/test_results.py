@@ -90,18 +90,6 @@ def test_a_damaged_file_is_named(made, name, content):
         results_of(made)
 
 
-@pytest.mark.parametrize(
-    ("part", "key", "value"), [("model", "layers", 99), ("training", "warmup", 77)]
-)
-def test_a_run_of_other_settings_is_stale(made, part, key, value):
-    settings = runs_of(made, [ROW])[0].training()["settings"]
-    settings[part][key] = value
-    change(made, "training.json", {"settings": settings})
-    first, second = runs_of(made, [ROW])
-    assert f"{key} {value}" in first.stale
-    assert second.stale == ""
-
-
 def test_a_row_that_shares_a_training_reads_that_one(made):
     """Its model, and so its scores, are its own."""
     folder, reproduction, catalog = made
