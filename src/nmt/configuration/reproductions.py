@@ -103,8 +103,8 @@ class Reproduction(Strict):
     only: list[RowName] = Field(default=[])
     """Rows to make, of those that the tables have; all if empty."""
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
-    """Tables by name; each has its figures, and those of attention, of positions and of search are
-    drawn for the first."""
+    """Tables by name; each has its figures, and those of attention and of search are drawn for
+    the first."""
     attention: Text
     """Sentence in the source language: the figure `attention` shows how each system attends to it
     while translating."""

@@ -21,13 +21,13 @@ from nmt.models.positions import sinusoids
 from nmt.models.protocol import BOS, EOS, Model
 from nmt.paper.curves import curve_points
 from nmt.paper.drawing import Drawing
-from nmt.paper.positions import POSITIONS
 from nmt.serving.folder import TranslationModel
 from nmt.training.gradients import REST, gradient_norms
 
 # B sentences, S source length, T target length, H heads, d_k width of queries and keys, D d_model
 
-WIDTHS = (16, 64, 512)  # of positions, as NPFL138's lecture 9 draws them
+POSITIONS = 100
+WIDTHS = (16, 64, 512)  # of their encodings, as NPFL138's lecture 9 draws them
 SHIFTS = (1, 4, 16)
 DOT_WIDTHS = (1, 4, 16, 64, 256, 1024)
 QUERIES, KEYS = 500, 16  # at random, and with how many keys each is compared

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-from nmt.configuration import ByteNet, Catalog, Model, SelfAttention, Table, Transformer
+from nmt.configuration import ByteNet, Catalog, Model, Table, Transformer
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Figure:
 
     draw: str
     scope: Literal["table", "reproduction", "request"]
-    section: Literal["Results", "Attention", "Training", "Model"]
+    section: Literal["Results", "Attention", "Training"]
     needs: tuple[str, ...]
     alt: str
     caption: str
@@ -51,20 +51,6 @@ def attends(model: Model) -> bool:
 SCORED = ("training.json", "metrics.jsonl", "scores.json")
 
 FIGURES = {
-    "positional-encodings": Figure(
-        "positions:positional_encodings",
-        scope="reproduction",
-        section="Model",
-        needs=(),
-        alt="Stripes of sinusoids, dot products that fall with distance, and ALiBi's lines",
-        suits=lambda table, models: any(isinstance(model, SelfAttention) for model in models),
-        caption=(
-            "Positions: sinusoids, products of two positions by distance, and ALiBi. Sinusoids"
-            " (AIAYN section 3.5) have the first Transformer's width; products, of sinusoids and of"
-            " vectors of ones after rotation (Su et al. 2021), are shares of that at distance 0."
-            " ALiBi (Press et al. 2022) lowers each head's scores."
-        ),
-    ),
     "learning-curves": Figure(
         "curves:learning_curves",
         scope="table",

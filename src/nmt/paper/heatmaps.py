@@ -3,7 +3,6 @@
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -94,7 +93,9 @@ def attention(drawing: Drawing) -> Picture:
 
 def draw_panel(axes: Axes, weights: np.ndarray, values: Recorded, cell: float) -> AxesImage:
     """Draw a panel with its subwords; a cell is that many inches high and wide."""
-    image = heat_map(axes, weights, "Blues", (0, 1), aspect="equal")
+    axes.grid(False)
+    axes.spines[["top", "right"]].set_visible(True)
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     font_size = min(6.5, cell * 72 * 0.85)
     axes.xaxis.tick_top()
     axes.set_xticks(range(len(values.source)), values.source, rotation=90, size=font_size)
@@ -104,18 +105,3 @@ def draw_panel(axes: Axes, weights: np.ndarray, values: Recorded, cell: float) -
     axes.xaxis.set_label_position("bottom")
     axes.set_anchor("N")  # translations differ in length: the tops of a row of panels are aligned
     return image
-
-
-def heat_map(
-    axes: Axes,
-    matrix: np.ndarray,
-    colors: str,
-    limits: tuple[float, float],
-    aspect: Literal["equal", "auto"],
-) -> AxesImage:
-    """Draw the matrix as it is printed: row 0 on top."""
-    axes.grid(False)
-    axes.spines[["top", "right"]].set_visible(True)
-    return axes.imshow(
-        matrix, cmap=colors, vmin=limits[0], vmax=limits[1], aspect=aspect, interpolation="nearest"
-    )

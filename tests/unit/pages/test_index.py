@@ -124,7 +124,7 @@ def made_runs(made):
 def test_results_come_first_and_no_figure_comes_twice(made):
     page = (made / "index.html").read_text(encoding="utf-8")
     headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
-    sections = ["Results", "Attention", "Training", "Model", "On request", "Runs"]
+    sections = ["Results", "Attention", "Training", "On request", "Runs"]
     assert headings == ["One sentence", *sections]
     figures = re.findall('<figure id="figure-(.*?)"', page)
     assert figures == ["systems.bleu-by-length", "attention", "systems.learning-curves"]

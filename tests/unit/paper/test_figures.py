@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from nmt.configuration import Ensemble, Table, read_reproduction
 from nmt.files import write_json, write_lines
-from nmt.models.position_bias import alibi_slopes
 from nmt.paper import drawing as drawings
 from nmt.paper.drawing import STYLE, Drawing, save
 from nmt.paper.figures import FIGURES
@@ -69,7 +68,7 @@ def test_every_figure_says_where_it_comes_from(made, name):
     text = small_print(draw(name, drawing))
     assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
     is_drawn = FIGURES[name].is_drawn_for(drawing.table, drawing.catalog)
-    if is_drawn and name != "positional-encodings":
+    if is_drawn:
         assert any(data in text.lower() for data in ("split", "training set", "one sentence"))
         has_first_seed = FIGURES[name].section == "Attention"
         assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
@@ -218,23 +217,12 @@ def test_attention_is_the_mean_of_heads_of_the_last_layer(made):
     assert source == ["_the", "_old", "_man", "_sle", "eps", "_.", "</s>"]
 
 
-def test_positions_have_the_width_of_the_first_transformer(made, tmp_path):
-    without_runs = replace(made(), files=RunFiles(tmp_path / "no"))
-    picture = drawings.draw("positional-encodings", without_runs)
-    assert "d_model 128 and 4 heads" in small_print(picture.figure)
-    values = picture.data.set_index(["curve", "position_or_distance"]).value
-    assert values["dimension 1", 2] == pytest.approx(np.cos(2))
-    assert values["head 2", 3] == -3 * alibi_slopes(4)[1]
-    frequency = 10000.0 ** (-np.arange(0, 32, 2) / 32)  # of rotary positions
-    assert values["rotary, d_k 32", 7] == pytest.approx(np.cos(7 * frequency).mean(), abs=1e-6)
-
-
 def test_where_there_is_nothing_to_draw_no_figure_is_made(made):
     of_attention = {name for name in FIGURES if FIGURES[name].section == "Attention"}
     for row, missing in {
         "demo-transformer": {"differences"},
-        "demo-rnnsearch": {*of_attention, "differences", "positional-encodings"} - {"attention"},
-        "demo-rnnencdec": {*of_attention, "differences", "positional-encodings"},
+        "demo-rnnsearch": {*of_attention, "differences"} - {"attention"},
+        "demo-rnnencdec": {*of_attention, "differences"},
     }.items():
         drawing = made(rows=[row], seeds=[1])
         shutil.rmtree(drawing.files.folder.parent)
