@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-from pandas.api.typing import SeriesGroupBy
 
 from nmt.configuration import Catalog, Claim, Reproduction, lookup, read_reproduction
 from nmt.errors import UserError
@@ -13,7 +12,7 @@ from nmt.evaluation.metrics import METRICS
 from nmt.paper.markup import Sheet
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, find_runs
-from nmt.paper.tables import STUDENT_T
+from nmt.paper.tables import half_width
 
 VERDICTS = ("confirmed", "refuted", "not decided", "untested")
 
@@ -57,9 +56,10 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
     seeds = of_rows.count().reindex(claim.rows, fill_value=0)
     means = of_rows.mean().reindex(claim.rows)
     difference = means.iloc[0] - means.iloc[1]
-    band = half_width(of_rows, seeds)
-    if math.isnan(band):
-        band = half_width(scores.groupby("experiment")[claim.metric], seeds)
+    groups = of_rows if seeds.max() > 1 else scores.groupby("experiment")[claim.metric]
+    freedom = groups.count() - 1
+    variance = (groups.var() * freedom).sum(min_count=1) / freedom.sum()
+    band = half_width(variance**0.5, freedom.sum(), (1 / seeds).sum())
     lowest, highest = difference - band, difference + band
     bound = f" within {claim.within:g}" if claim.within else ""
     return {
@@ -74,19 +74,6 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
         "verdict": verdict(claim, difference, lowest, highest),
         "command": f"`snakemake {claim.table} --configfile config/{claim.reproduction}.yaml`",
     }
-
-
-def half_width(groups: SeriesGroupBy, seeds: pd.Series) -> float:
-    """Return half of the 95% interval of a difference of two means over so many seeds.
-
-    groups: numbers whose pooled standard deviation within groups is taken; NaN where no group has
-    two.
-    """
-    freedom = int((groups.count() - 1).sum())
-    if not freedom or not seeds.all():
-        return math.nan
-    variance = (groups.var() * (groups.count() - 1)).sum() / freedom
-    return STUDENT_T.get(freedom + 1, STUDENT_T[10]) * math.sqrt(variance * (1 / seeds).sum())
 
 
 def verdict(claim: Claim, difference: float, lowest: float, highest: float) -> str:

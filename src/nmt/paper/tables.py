@@ -1,5 +1,7 @@
 """Tables of results as data frames: cited systems, then our rows beside published numbers."""
 
+from typing import Any
+
 import pandas as pd
 
 from nmt.configuration import Catalog, Ensemble, SelfAttention, Table
@@ -189,9 +191,9 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
             rows[f"{numbers}_to_base"] = (rows[numbers] - base[numbers]).where(is_variation)
     for metric in table.metrics:
         # A standard deviation is NaN with a single seed, and then so is the band.
-        seeds, base_seeds = rows[f"{metric}_scored"], int(base[f"{metric}_scored"])
-        deviation = base[f"{metric}_sd"] * (1 / base_seeds + 1 / seeds) ** 0.5
-        band = STUDENT_T.get(base_seeds, STUDENT_T[10]) * deviation
+        seeds = rows[f"{metric}_scored"]
+        share = 1 / seeds + (1 / seeds)[is_base].iloc[0]
+        band = half_width(base[f"{metric}_sd"], base[f"{metric}_scored"] - 1, share)
         of_seeds = rows.filter(regex=f"^{metric}_seed_")
         if len(of_seeds.columns):
             pairs = (of_seeds - of_seeds[is_base].iloc[0])[shares].T  # of the seeds that both have
@@ -200,3 +202,12 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
             band[shares] = quantile * pairs.sem()
         rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= band
     return rows
+
+
+def half_width(deviation: float, freedom: int, share: Any) -> Any:
+    """Return half of the 95% interval of a difference of two means, by Student's t.
+
+    freedom: of the standard deviation. share: 1 / n + 1 / m of means over n and m numbers, as a
+    number or a series.
+    """
+    return STUDENT_T.get(freedom + 1, STUDENT_T[10]) * deviation * share**0.5

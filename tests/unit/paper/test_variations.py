@@ -84,7 +84,7 @@ def test_rows_in_small_stand_beside_the_differences_of_their_counterparts(tmp_pa
 
 @pytest.mark.parametrize(
     ("scored", "perplexity", "may_be_chance"),
-    [(3, 10.59, True), (3, 10.61, False), (2, 11.14, True), (2, 11.16, False)],
+    [(3, 10.59, True), (3, 10.61, False), (2, 11.14, True), (2, 11.16, False), (0, 10, False)],
 )
 def test_what_the_seeds_of_the_base_explain_may_be_chance(
     tmp_path, root, scored, perplexity, may_be_chance
