@@ -84,34 +84,29 @@ def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) 
         else f"{titles[run.experiment]}: translations from elsewhere."
         for run in ensembles
     ]
-    notes_where = [
-        (
-            True,
-            "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of"
-            " attention; N are the weights of matrices, the output projection among them but no"
-            " embedding tables, D the tokens that meet them, without padding (Kaplan et al. 2020).",
-        ),
-        (
-            True,
-            "Tokens: target subwords of one seed's training, ends of sentences included."
-            " Device-hours and minutes of one seed's training, validation included; FLOP/s of a"
-            " device; utilization: its share of the device's rate of large matrix products, blank"
-            " where that was measured on a busy device.",
-        ),
-        *((True, note) for note in sharing + of_ensembles),
-        (
-            rows.flops_device_time.notna().any(),
+    notes = [
+        "Parameters: a tied matrix counts once. Training FLOPs: 6 N D plus the products of"
+        " attention; N are the weights of matrices, the output projection among them but no"
+        " embedding tables, D the tokens that meet them, without padding (Kaplan et al. 2020).",
+        "Tokens: target subwords of one seed's training, ends of sentences included. Device-hours"
+        " and minutes of one seed's training, validation included; FLOP/s of a device; utilization:"
+        " its share of the device's rate of large matrix products, blank where that was measured on"
+        " a busy device.",
+        *sharing,
+        *of_ensembles,
+    ]
+    if rows.flops_device_time.notna().any():
+        notes.append(
             "FLOPs (device time × rate): training time times devices times the rate of one, as"
             " Vaswani et al. 2017, section 6.1, with the rate given there or, of other devices,"
-            " that of large matrix products as measured.",
-        ),
-        (
-            results.diverged.any(),
+            " that of large matrix products as measured."
+        )
+    if results.diverged.any():
+        notes.append(
             "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
-            " times the number of subwords, which is worse than an untrained model's.",
-        ),
-    ]
-    return [note for is_needed, note in notes_where if is_needed]
+            " times the number of subwords, which is worse than an untrained model's."
+        )
+    return notes
 
 
 def comparison_notes(table: Table, rows: pd.DataFrame, significance: dict) -> list[str]:
