@@ -227,9 +227,10 @@ def save(picture: Picture, pdf: Path, png: Path) -> None:
     """
     origin = f"Commit {commits(list(picture.runs))}" if picture.runs else ""
     without_time = {"CreationDate": None, "Creator": None, "Producer": None}
-    with matplotlib.rc_context(STYLE), atomic_write(pdf) as file:
-        metadata = {"Subject": origin, **without_time}
-        picture.figure.savefig(file, format="pdf", metadata=metadata)
-    with matplotlib.rc_context(STYLE), atomic_write(png) as file:
-        metadata = {"Description": origin, "Software": None}
-        picture.figure.savefig(file, format="png", metadata=metadata)
+    forms = {
+        "pdf": (pdf, {"Subject": origin, **without_time}),
+        "png": (png, {"Description": origin, "Software": None}),
+    }
+    for form, (path, metadata) in forms.items():
+        with matplotlib.rc_context(STYLE), atomic_write(path) as file:
+            picture.figure.savefig(file, format=form, metadata=metadata)
