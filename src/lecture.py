@@ -12,7 +12,7 @@ from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 from nmt.files import write_text
 from nmt.pages.lecture import lecture
-from nmt.pages.render import embedded, render
+from nmt.pages.render import render
 from nmt.paper.drawing import Drawing
 from nmt.paper.results import RunFiles
 from nmt.serving.folder import TranslationModel
@@ -28,7 +28,7 @@ def main(args: argparse.Namespace) -> None:
         raise UserError("a lecture follows a sentence through a Transformer: give one as --model.")
     tokens = ParallelTokens.load(args.tokens)
     tokens.require_vocabulary(models[0].subwords, args.tokens)
-    data = embedded(lecture(drawing, models, tokens))
+    data = lecture(drawing, models, tokens)
     page = render("lecture.html.j2", reproduction=reproduction, models=models, data=data)
     write_text(args.output, page)
 

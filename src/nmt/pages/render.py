@@ -1,10 +1,8 @@
 """Pages from templates, each a single file: style, scripts, data and pictures are inside."""
 
-import json
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from nmt.serving.card import Settings
 
@@ -16,17 +14,13 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+# Of values in a script element, which none of their texts can end
+ENVIRONMENT.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
 def render(template: str, **values: object) -> str:
     """Return the page that a template makes of the values; what they hold is escaped."""
     return ENVIRONMENT.get_template(template).render(**values)
-
-
-def embedded(value: object) -> Markup:
-    """Return a value as JSON for a script element, which none of its texts can end."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
 
 
 def explorer_page(
@@ -37,5 +31,5 @@ def explorer_page(
     best: the title of the model that the page opens on.
     served: configuration.json of the model where a server translates what is typed into the page.
     """
-    data = embedded({"models": models, "best": best})
+    data = {"models": models, "best": best}
     return render("explorer.html.j2", title=title, data=data, served=served)

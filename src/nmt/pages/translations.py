@@ -7,7 +7,7 @@ from sacrebleu.metrics import CHRF
 from nmt.configuration import Catalog, Reproduction
 from nmt.evaluation.scores import check_parallel
 from nmt.files import read_lines
-from nmt.pages.render import embedded, render
+from nmt.pages.render import render
 from nmt.paper.results import RunFiles, corpus_folder, find_runs
 
 
@@ -64,5 +64,5 @@ def translations_page(name: str, reproduction: Reproduction, catalog: Catalog, t
         split=reproduction.tables[name].split,
         corpus=catalog.corpus(reproduction.corpus),
         sentences=len(texts.sources),
-        data=embedded(data),
+        data=data,
     )
