@@ -128,7 +128,7 @@ FIGURES = {
         ),
     ),
     "encoder-self-attention": Figure(
-        "heads:encoder_self_attention",
+        "heads:self_attention",
         scope="reproduction",
         section="Attention",
         needs=("training.json", "attention.json"),
@@ -137,19 +137,6 @@ FIGURES = {
             "Self-attention of the encoder, the heads of its last layer but one, as AIAYN draws it"
             " in figures 3 to 5. Lines go from the subword that looks, above, to those it looks at,"
             " below; the wider and darker, the larger the weight."
-        ),
-        suits=lambda table, models: any(isinstance(model, Transformer) for model in models),
-    ),
-    "decoder-self-attention": Figure(
-        "heads:decoder_self_attention",
-        scope="reproduction",
-        section="Attention",
-        needs=("training.json", "attention.json"),
-        alt="Lines between two copies of the translation, a panel for each head",
-        caption=(
-            "Self-attention of the decoder among the subwords that it reads while it translates,"
-            " the heads of its last layer but one. Lines go from the subword that looks, above, to"
-            " those it looks at, below."
         ),
         suits=lambda table, models: any(isinstance(model, Transformer) for model in models),
     ),

@@ -1,7 +1,6 @@
-"""The figures of self-attention: lines between two copies of a sentence (AIAYN figures 3 to 5)."""
+"""The figure of self-attention: lines between two copies of a sentence (AIAYN figures 3 to 5)."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -20,19 +19,19 @@ SUBWORDS_OF_A_COLUMN = 26
 PANEL_HEIGHT = 2.25
 
 
-def self_attention(drawing: Drawing, part: str) -> Picture:
-    """Draw the heads of the last layer but one, as AIAYN does, each on a panel.
+def self_attention(drawing: Drawing) -> Picture:
+    """Draw the heads of the encoder's last layer but one, as AIAYN does, each on a panel.
 
-    They are those of the table's first row that has some, of its encoder or decoder.
+    They are those of the table's first row that has some.
     """
     for run in drawing.first_runs:
         values = recorded(run)
-        layers = values.maps.get(f"{part} self-attention")
+        layers = values.maps.get("encoder self-attention")
         if layers:
             break
     else:
-        return nothing(f"No row of this table has {part} self-attention.")
-    words = values.source if part == "encoder" else values.inputs
+        return nothing("No row of this table has encoder self-attention.")
+    words = values.source
     layer = list(layers)[max(0, len(layers) - 2)]
     heads = layers[layer][:MOST_HEADS]  # (H, S, S)
 
@@ -71,7 +70,3 @@ def draw_panel(axes: Axes, weights: np.ndarray, words: list[str], color: str) ->
         copy.set_xticks(range(len(words)), words, rotation=90)
         copy.tick_params(length=0, pad=1)
         copy.spines[:].set_visible(False)
-
-
-encoder_self_attention = partial(self_attention, part="encoder")
-decoder_self_attention = partial(self_attention, part="decoder")

@@ -30,7 +30,6 @@ class Recorded:
     sentence: str
     source: list[str]
     target: list[str]
-    inputs: list[str]
     maps: dict[str, dict[str, np.ndarray]]
 
     @property
@@ -47,11 +46,8 @@ def recorded(run: Run) -> Recorded:
         for kind, layers in first["maps"].items()
     }
     # sentencepiece's mark of a word's beginning is so wide that it would touch the next label.
-    words = {
-        key: [piece.replace("▁", "_") for piece in first[key]]
-        for key in ("source", "target", "inputs")
-    }
-    return Recorded(sentence=first["sentence"], maps=maps, **words)
+    source, target = ([it.replace("▁", "_") for it in first[key]] for key in ("source", "target"))
+    return Recorded(first["sentence"], source, target, maps)
 
 
 def attention(drawing: Drawing) -> Picture:
