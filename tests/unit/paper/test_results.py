@@ -10,16 +10,13 @@ from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, commits, find_runs
-from tests.support import paper_runs
 
 ROW = "demo-transformer"
 
 
 @pytest.fixture
-def made(tmp_path, root):
-    """Return the folder, reproduction and catalog of made-up runs."""
-    reproduction = paper_runs.reproduction()
-    return tmp_path, reproduction, paper_runs.make_runs(tmp_path, root, reproduction)
+def made(made):
+    return made()
 
 
 def runs_of(made, experiments):

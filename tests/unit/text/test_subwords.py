@@ -53,13 +53,6 @@ def test_text_survives_encoding_and_decoding(text):
     assert max(max(sequence, default=0) for sequence in ids) < 120
 
 
-def test_the_ids_of_control_symbols(text):
-    subwords = Subwords(learn_bpe(text))
-    assert subwords.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
-    assert subwords.decode([BOS, *subwords.encode(["the dog"])[0], EOS, PAD, PAD]) == "the dog"
-    assert subwords.decode([]) == ""
-
-
 def test_of_text_beyond_the_limit_lines_are_left_out(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"{number:b} {number * 7:b}\n" for number in range(1000)))
