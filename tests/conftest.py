@@ -20,6 +20,7 @@ import pytest
 import yaml
 from tabulate import tabulate
 
+from tests.support.browser import chromium
 from tests.support.files import ROOT, SOURCE
 from tests.support.scripts import run_program
 
@@ -150,6 +151,13 @@ def catalog(tmp_path) -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    """A browser that the tests of a file share."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from nmt.pages.server import ExplorerHandler
 from nmt.serving.attention import attend
 from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
-from tests.support.browser import DESKTOP, PHONE, chromium, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.files import SOURCE
 
 EXAMPLE = tiny_models.SOURCE[1]
@@ -137,8 +137,8 @@ def test_only_this_machine_is_served(port):
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_sentence_is_typed_and_explored(address, width):
-    with chromium() as browser, opened(browser, address, width) as page:
+def test_a_sentence_is_typed_and_explored(browser, address, width):
+    with opened(browser, address, width) as page:
         typed = page.get_by_label("A sentence to translate (en to de)")
         assert typed.input_value() == EXAMPLE
         assert page.locator("#keys button").count() > 3

@@ -16,7 +16,7 @@ from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.files import read_json, write_json, write_lines
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import copy_subwords, write_subwords
-from tests.support import tiny_models, tiny_subwords
+from tests.support import tiny_models
 from tests.support.files import flip_last_bit
 
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
@@ -110,7 +110,7 @@ def test_models_of_one_vocabulary_translate_together(models, run_script):
 
 def test_models_of_two_vocabularies_do_not(models, tmp_path, run_failing):
     other = shutil.copytree(models / "rnnsearch", tmp_path / "other")
-    subwords = tiny_subwords.write_subwords(
+    subwords = tiny_models.write_subwords(
         tmp_path, Vocabulary(size=45), models / "text.en", models / "text.de"
     )
     copy_subwords(subwords, other)

@@ -4,22 +4,22 @@ from pathlib import Path
 
 import torch
 
-from nmt import configuration
 from nmt.configuration import (
     Corpus,
     Decoding,
     Experiment,
     Generated,
     Training,
+    Vocabulary,
 )
 from nmt.data.writing import write_tokens
 from nmt.files import write_lines
 from nmt.models.build import build
 from nmt.models.weights import parameters
 from nmt.serving.folder import save_model
-from nmt.text.subwords import SubwordPair
+from nmt.text.subwords import SubwordPair, learn_pair
+from nmt.text.subwords import write_subwords as write_models
 from tests.support.families import FAMILIES
-from tests.support.tiny_subwords import write_subwords
 
 SOURCE = [
     "a man sits on a bench .",
@@ -33,7 +33,7 @@ TARGET = [
     "ein hund sitzt .",
     "zwei männer sitzen .",
 ]
-VOCABULARY = configuration.Vocabulary(size=50)
+VOCABULARY = Vocabulary(size=50)
 PROVENANCE = {
     "checkpoints": ["00000001.safetensors"],
     "training": {
@@ -64,6 +64,15 @@ def write_text(folder: Path) -> tuple[Path, Path]:
     write_lines(source, SOURCE)
     write_lines(target, TARGET)
     return source, target
+
+
+def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: Path) -> Path:
+    """Return FOLDER/subwords, which is made as learn_vocabulary.py does unless it is there."""
+    made = folder / "subwords"
+    if not made.exists():
+        made.mkdir()
+        write_models(made, learn_pair(vocabulary, source, target, 1))
+    return made
 
 
 def make_model(folder: Path, family: str) -> Path:

@@ -26,7 +26,7 @@ from nmt.training.run_folder import RunFolder
 from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
 from tests.support.files import ROOT
-from tests.support.tiny_subwords import write_subwords
+from tests.support.tiny_models import write_subwords
 from tests.support.workflows import TINY
 
 ROWS = ("tiny-transformer", "tiny-rnnsearch", "tiny-seq2seq")
