@@ -24,11 +24,10 @@ rule make_index:
     conda:
         "../../envs/nmt.yaml"
     params:
-        folder=subpath(output.index, parent=True),
         shown=shown,
     shell:
         f"python {SCRIPTS}/publish.py --catalog {CATALOG_PATH}"
-        " --reproduction {input.configuration} --output {params.folder:q} 2>> {log}"
+        " --reproduction {input.configuration} --output results/{wildcards.reproduction} 2>> {log}"
 
 
 # With the first model of each family that has self-attention, a Transformer first
@@ -65,7 +64,6 @@ rule write_checksums:
         "../../envs/nmt.yaml"
     params:
         files=models_and_translations(),
-        folder=subpath(input[0], parent=True),
     shell:
-        "(find {params.files} {params.folder} -type f ! -name SHA256SUMS -print0 | sort -zu"
-        " | xargs -0 sha256sum) > {output} 2> {log}"
+        "(find {params.files} results/{wildcards.reproduction} -type f ! -name SHA256SUMS -print0"
+        " | sort -zu | xargs -0 sha256sum) > {output} 2> {log}"

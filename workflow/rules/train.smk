@@ -112,12 +112,8 @@ rule plan:
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
-    params:
-        report=f"results/{REPRODUCTION.name}/plan.md",
-        threads=THREADS,
-        at_once=max(1, (workflow.cores or 1) // THREADS),
     shell:
-        f"python {SCRIPTS}/plan.py --catalog {CATALOG_PATH}"
-        " --reproduction {input.configuration} --corpora results/corpora"
-        " --threads {params.threads} --at-once {params.at_once} > {params.report}"
-        " 2>> {log}"
+        f"python {SCRIPTS}/plan.py --catalog {CATALOG_PATH} --threads {THREADS}"
+        f" --at-once {max(1, (workflow.cores or 1) // THREADS)} --corpora results/corpora"
+        " --reproduction {input.configuration}"
+        f" > results/{REPRODUCTION.name}/plan.md 2>> {{log}}"
