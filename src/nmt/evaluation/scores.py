@@ -18,7 +18,7 @@ from sacrebleu.metrics.base import Signature
 
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS, WITHOUT_SPACES, Metric, metrics_for
-from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized, quotes_mapped
+from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized
 
 # Escapes of Moses's tokenizer, its joined hyphens, the marks of BPE and sentencepiece, detached
 # full stops, and what parts a score or a number from its translation
@@ -30,6 +30,9 @@ FEW_PROCESSED = 0.005
 OF_CHARACTERS = WITHOUT_SPACES[2:]  # BLEU's tokens; for the first two, sacreBLEU finds words
 # The scripts without spaces: Thai to Burmese, Khmer, kana and Chinese characters
 UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+
+# German and French quotation marks
+QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
 
 References = Sequence[Sequence[str]]
 
@@ -86,7 +89,7 @@ class Scorer:
         if not self.metric.moses_tokens:
             return lines
         if self.metric.map_quotes:
-            lines = quotes_mapped(lines)
+            lines = [line.translate(QUOTES) for line in lines]
         if self.metric.lowercase:
             lines = [line.lower() for line in lines]
         if self.metric.normalize:
@@ -96,7 +99,12 @@ class Scorer:
 
     def preprocess_references(self, references: Sequence[list[str]]) -> References:
         """Return `preprocess` of each set; an empty line beside another one is no reference."""
-        return without_gaps([self.preprocess(lines) for lines in references])
+        gap: Any = None  # which sacreBLEU takes for no reference, although its types do not say so
+        filled = [
+            [line if line.strip() or not any(map(str.strip, others)) else gap for line in others]
+            for others in zip(*map(self.preprocess, references), strict=True)
+        ]
+        return list(zip(*filled, strict=True))
 
     def full_signature(self, signature: Signature) -> str:
         """Return sacreBLEU's signature, completed by the steps of `preprocess`."""
@@ -142,16 +150,6 @@ def score(
         name: scorer.score(translations, references)
         for name, scorer in scorers(target_language).items()
     }
-
-
-def without_gaps(references: Sequence[Sequence[str]]) -> References:
-    """Return sets of references without empty lines beside another set's that is not empty."""
-    gap: Any = None  # which sacreBLEU takes for no reference, although its types do not say so
-    filled = [
-        [line if line.strip() or not any(map(str.strip, others)) else gap for line in others]
-        for others in zip(*references, strict=True)
-    ]
-    return list(zip(*filled, strict=True))
 
 
 def by_source_length(

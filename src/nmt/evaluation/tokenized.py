@@ -13,7 +13,6 @@ from functools import cache, partial
 import sacremoses
 
 COMPOUND = re.compile(rb"(\S)-(\S)")
-QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
 
 
 def moses_tokens(lines: Iterable[str], language: str) -> list[str]:
@@ -45,11 +44,6 @@ def compounds_split(lines: Iterable[str]) -> list[str]:
     # On bytes, as Perl does it: a single letter between two hyphens blocks the second split only if
     # it is ASCII.
     return [COMPOUND.sub(rb"\1 ##AT##-##AT## \2", line.encode()).decode() for line in lines]
-
-
-def quotes_mapped(lines: Iterable[str]) -> list[str]:
-    """Return each line, not yet tokenized, with German and French quotation marks as `"`."""
-    return [line.translate(QUOTES) for line in lines]
 
 
 def normalized(lines: Iterable[str], language: str) -> list[str]:
