@@ -8,12 +8,14 @@ varied is the model's own.
 import argparse
 
 from nmt import command
-from nmt.configuration import MOST_ALPHA
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Scorer, check_parallel
 from nmt.files import read_lines, write_json
 from nmt.progress import progress
 from nmt.serving.folder import TranslationModel
+
+BEAMS = (1, 2, 4, 8, 16)
+ALPHAS = (0, 0.3, 0.6, 1, 1.4, 1.8)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -28,8 +30,7 @@ def main(args: argparse.Namespace) -> None:
     metric = scorer.sacrebleu_metric()
     scored = scorer.preprocess_references([references])
     sweep: dict[str, list] = {"beam": [], "alpha": []}
-    settings = [("beam", value) for value in args.beams]
-    settings += [("alpha", value) for value in args.alphas]
+    settings = [("beam", value) for value in BEAMS] + [("alpha", value) for value in ALPHAS]
     for name, value in progress(settings, "sweeping", len(settings), "settings"):
         decoding = model.experiment.decoding.model_copy(update={name: value})
         translations = model.translate(lines, decoding)
@@ -43,9 +44,5 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.require(parser, "FOLDER", model="made by average.py")
     command.require(parser, "FILE", source="text", references="parallel to it", output="JSON")
-    beam = command.whole_number(1)
-    parser.add_argument("--beams", type=beam, nargs="+", default=[1, 2, 4, 8, 16])
-    alpha = command.number(0, MOST_ALPHA)
-    parser.add_argument("--alphas", type=alpha, nargs="+", default=[0, 0.3, 0.6, 1, 1.4, 1.8])
     command.add_device(parser)
     command.run(main, parser)

@@ -21,15 +21,15 @@ def arguments(folder, **changes):
     }
     options |= changes
     named = [f"--{name}={value}" for name, value in options.items()]
-    return ["sweep", *named, "--beams", "1", "3", "--alphas", "0", "2"]
+    return ["sweep", *named]
 
 
 def test_each_setting_is_scored(folder, run_script):
     process = run_script(*arguments(folder))
     assert process.returncode == 0, process.stderr
     sweep = read_json(folder / "sweep.json")
-    assert [(point["beam"], point["alpha"]) for point in sweep["beam"]] == [(1, 0.6), (3, 0.6)]
-    assert [(point["beam"], point["alpha"]) for point in sweep["alpha"]] == [(4, 0), (4, 2)]
+    assert {(1, 0.6), (4, 0.6)} < {(point["beam"], point["alpha"]) for point in sweep["beam"]}
+    assert {(4, 0), (4, 0.6)} < {(point["beam"], point["alpha"]) for point in sweep["alpha"]}
     # A larger exponent favors longer translations.
     lengths = [point["length"] for point in sweep["alpha"]]
     assert lengths == sorted(lengths)
