@@ -9,7 +9,6 @@ from nmt.configuration.catalog import KINDS, Catalog, load_catalog
 from nmt.configuration.claims import Claim, read_claims
 from nmt.configuration.corpora import ARCHIVE, Archive, Cleaning, Corpus, Generated, Part, located
 from nmt.configuration.experiments import (
-    CHECKPOINT_KEYS,
     MOST_ALPHA,
     Decoding,
     Ensemble,
@@ -21,7 +20,6 @@ from nmt.configuration.models import (
     FAMILIES,
     GNMT,
     LEARNED_POSITIONS,
-    Architecture,
     ByteNet,
     ConvS2S,
     DecoderOnly,
@@ -38,4 +36,4 @@ from nmt.configuration.reproductions import (
     load_reproduction,
     read_reproduction,
 )
-from nmt.configuration.strict import MOST_SEED, Name, Strict, lookup, read_yaml, validated
+from nmt.configuration.strict import MOST_SEED, Strict, lookup, read_yaml, validated
