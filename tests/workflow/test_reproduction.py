@@ -90,6 +90,18 @@ def test_every_page_is_made(made):
     assert [name for name in files if not (made / "results/tiny" / name).exists()] == []
 
 
+def test_every_step_has_a_log(made):
+    logs, benchmarks = (
+        {
+            path.relative_to(made / "results" / kind).with_suffix("")
+            for path in (made / "results" / kind).rglob("*.*")
+        }
+        for kind in ("logs", "benchmarks")
+    )
+    assert benchmarks
+    assert benchmarks <= logs
+
+
 def test_a_second_run_does_nothing(made):
     process = snakemake(made)
     assert process.returncode == 0

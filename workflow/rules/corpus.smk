@@ -15,6 +15,8 @@ if CORPUS.generated:
             ),
         log:
             f"results/logs/{REPRODUCTION.corpus}/generate.log",
+        benchmark:
+            f"results/benchmarks/{REPRODUCTION.corpus}/generate.tsv"
         conda:
             "../../envs/nmt.yaml"
         params:
@@ -36,6 +38,8 @@ else:
             ensure("results/downloads/{archive}", non_empty=True),
         log:
             "results/logs/downloads/{archive}.log",
+        benchmark:
+            "results/benchmarks/downloads/{archive}.tsv"
         retries: 2
         localrule: True
         conda:
@@ -59,6 +63,8 @@ else:
             counts="results/corpora/{corpus}/raw/{split}.json",
         log:
             "results/logs/{corpus}/extract.{split}.log",
+        benchmark:
+            "results/benchmarks/{corpus}/extract.{split}.tsv"
         conda:
             "../../envs/nmt.yaml"
         params:
@@ -81,6 +87,8 @@ rule normalize_text:
         "results/corpora/{corpus}/text/{preprocessing}/{split}.{language}",
     log:
         "results/logs/{corpus}/normalize.{preprocessing}.{split}.{language}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/normalize.{preprocessing}.{split}.{language}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: cores_of_a_split

@@ -21,6 +21,8 @@ rule make_index:
         explorer="results/{reproduction}/explorer.html",
     log:
         "results/logs/{reproduction}/publish.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/publish.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -42,6 +44,8 @@ rule make_lecture:
         "results/{reproduction}/lecture.html",
     log:
         "results/logs/{reproduction}/lecture.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/lecture.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:

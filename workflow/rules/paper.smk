@@ -24,6 +24,8 @@ rule test_significance:
         "results/{reproduction}/tables/{table}.significance.json",
     log:
         "results/logs/{reproduction}/compare.{table}.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/compare.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -50,6 +52,8 @@ rule make_table:
         latex="results/{reproduction}/tables/{table}.tex",
     log:
         "results/logs/{reproduction}/typeset.{table}.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/typeset.{table}.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -76,6 +80,8 @@ rule draw_figure:
         csv="results/{reproduction}/figures/{figure}.csv",
     log:
         "results/logs/{reproduction}/plot.{figure}.log",
+    benchmark:
+        "results/benchmarks/{reproduction}/plot.{figure}.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -98,6 +104,8 @@ rule claims:
         "results/claims.md",
     log:
         "results/logs/claims.log",
+    benchmark:
+        "results/benchmarks/claims.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:

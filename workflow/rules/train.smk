@@ -15,6 +15,8 @@ rule train:
         checkpoints=directory("results/runs/{corpus}/{experiment}/seed-{seed}/checkpoints"),
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/train.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/train.tsv"
     retries: 0
     conda:
         "../../envs/nmt.yaml"
@@ -51,6 +53,8 @@ rule average_checkpoints:
         directory("results/runs/{corpus}/{experiment}/seed-{seed}/model"),
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/average.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/average.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -72,6 +76,8 @@ rule measure_perplexity:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.perplexity.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/perplexity.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/perplexity.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: THREADS
@@ -92,6 +98,8 @@ rule measure_gradients:
         "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
     conda:
         "../../envs/nmt.yaml"
     resources:
@@ -109,6 +117,8 @@ rule plan:
         configuration=f"results/{REPRODUCTION.name}/configuration.json",
     log:
         f"results/logs/{REPRODUCTION.name}/plan.log",
+    benchmark:
+        f"results/benchmarks/{REPRODUCTION.name}/plan.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1

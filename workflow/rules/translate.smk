@@ -9,6 +9,8 @@ rule translate:
         "results/runs/{corpus}/{row}/{run}/{split}.translations.txt",
     log:
         "results/logs/{corpus}/{row}/{run}/translate.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{row}/{run}/translate.{split}.tsv"
     wildcard_constraints:
         row=alternatives([row for row in REPRODUCTION.experiments if row not in ELSEWHERE]),
     conda:
@@ -51,6 +53,8 @@ rule score:
         "results/runs/{corpus}/{row}/{run}/{split}.scores.json",
     log:
         "results/logs/{corpus}/{row}/{run}/score.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     params:
@@ -72,6 +76,8 @@ rule sweep_search:
         "results/runs/{corpus}/{experiment}/seed-{seed}/dev.sweep.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/sweep.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/sweep.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: THREADS
@@ -92,6 +98,8 @@ rule record_attention:
         "results/runs/{corpus}/{experiment}/seed-{seed}/attention.json",
     log:
         "results/logs/{corpus}/{experiment}/seed-{seed}/attend.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/attend.tsv"
     conda:
         "../../envs/nmt.yaml"
     resources:

@@ -12,6 +12,8 @@ rule learn_vocabulary:
         directory("results/corpora/{corpus}/{vocabulary}/subwords"),
     log:
         "results/logs/{corpus}/{vocabulary}/learn_vocabulary.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{vocabulary}/learn_vocabulary.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: workflow.cores or 1
@@ -34,6 +36,8 @@ rule binarize:
         directory("results/corpora/{corpus}/{vocabulary}/tokens/{split}"),
     log:
         "results/logs/{corpus}/{vocabulary}/binarize.{split}.log",
+    benchmark:
+        "results/benchmarks/{corpus}/{vocabulary}/binarize.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
     threads: cores_of_a_split

@@ -24,7 +24,7 @@ from nmt.errors import UserError, nearest
 from nmt.evaluation.metrics import FUNCTIONS, METRICS, metrics_for
 
 # Folders of results beside a reproduction's own
-RESERVED = ("corpora", "downloads", "logs", "runs")
+RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
 # Tables and targets that every reproduction has
 OF_ALL = ("all", "claims", "complexity", "corpora", "plan", "search")
 
