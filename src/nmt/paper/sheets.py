@@ -94,8 +94,8 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
 COUNTS = ("source_tokens", "target_tokens", "source_unknown", "target_unknown")
 # The tables that every reproduction has, by the names of their files
 SHEETS: dict[str, Callable[[Reproduction, Catalog, RunFiles], Sheet]] = {
+    "corpora": corpora_sheet,
     "complexity": lambda reproduction, catalog, files: complexity_sheet(
         [experiment.model for experiment in experiments_of(reproduction, catalog)]
     ),
-    "corpora": corpora_sheet,
 }
