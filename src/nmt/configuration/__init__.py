@@ -9,6 +9,7 @@ from nmt.configuration.catalog import KINDS, Catalog, load_catalog
 from nmt.configuration.claims import Claim, read_claims
 from nmt.configuration.corpora import ARCHIVE, Archive, Cleaning, Corpus, Generated, Part, located
 from nmt.configuration.experiments import (
+    BYTES,
     MOST_ALPHA,
     Decoding,
     Ensemble,

@@ -34,10 +34,22 @@ class Vocabulary(Strict):
     vocabulary."""
     source_size: Size | None = None
     """Number of subwords of a separate source vocabulary."""
-    kind: Literal["bpe", "unigram", "char", "word", "wordpiece"] = "bpe"
+    kind: Literal[
+        "bpe",
+        "unigram",
+        "char",
+        "word",
+        "byte-bpe",
+        "bytes",
+        "greedy-bpe",
+        "wordpiece",
+        "wordpiece-ratio",
+    ] = "bpe"
     """Kind of subwords: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word, by
-    sentencepiece; or wordpiece, by the library tokenizers: learned by frequency as bpe is, but a
-    word is cut into the longest pieces from its start."""
+    sentencepiece; byte-bpe, BPE that starts from bytes (Radford et al. 2019); bytes alone (Xue et
+    al. 2022). Those that cut a word into the longest pieces from its start: greedy-bpe, learned by
+    frequency as bpe is; wordpiece (Schuster and Nakajima 2012), by the gain in the text's
+    likelihood; wordpiece-ratio, by f(ab) / (f(a) f(b)), which joins what is rare."""
     byte_fallback: bool = False
     """Whether characters outside the vocabulary are spelled in bytes, so that nothing is unknown
     (bpe and unigram)."""
@@ -52,9 +64,11 @@ class Vocabulary(Strict):
 
     @model_validator(mode="after")
     def check(self) -> "Vocabulary":
-        """Refuse byte_fallback where there is none, or no room for it."""
+        """Refuse byte_fallback where there is none, and sizes without room for bytes."""
         if self.byte_fallback and self.kind not in ("bpe", "unigram"):
             raise ValueError(f"byte_fallback is for bpe and unigram, the kind is {self.kind}")
+        if self.kind == "bytes" and {self.size, self.source_size or self.size} != {BYTES + 4}:
+            raise ValueError(f"bytes and symbols are {BYTES + 4}: give this as size")
         if self.byte_fallback and min(self.size, self.source_size or self.size) <= BYTES:
             raise ValueError(
                 f"byte_fallback takes {BYTES} subwords for bytes alone: give a size well above"

@@ -11,7 +11,7 @@ from nmt.text.subwords import UNK, Segmenter
 
 # B sentences, S longest source in subwords, T longest target, H heads
 
-WORD_START = "▁"  # begins the first subword of a word
+WORD_START = ("▁", "<0x20>")  # begin the first subword of a word; the second is a space as a byte
 
 
 @torch.inference_mode()

@@ -6,6 +6,7 @@ The paper shares one vocabulary (AIAYN section 5.1).
 import hashlib
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +15,24 @@ from pathlib import Path
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-from nmt.configuration import Vocabulary
+from nmt.configuration import BYTES, Vocabulary
 from nmt.errors import UserError
 from nmt.files import MOST_LINE_BYTES, read_json, read_lines
 from nmt.text.counting import count_characters, count_words, sampled_lines
-from nmt.text.wordpieces import BOS, EOS, PAD, UNK, WordPieces, learn_wordpieces
+from nmt.text.wordpieces import (
+    BOS,
+    EOS,
+    PAD,
+    SCORES,
+    SYMBOLS,
+    UNK,
+    WordPieces,
+    learn_wordpieces,
+)
 
 SUBWORD_FILES = ("source.model", "target.model")
 CHECKSUMS = "SHA256SUMS"  # as sha256sum --check reads it
+BYTE_LEVEL = "byte-level"  # names the normalization of a model whose characters are bytes
 REMEDY = (
     "delete {folder} and run snakemake, or learn_vocabulary.py, which make it again in minutes; no"
     " training that was finished is repeated"
@@ -68,12 +79,54 @@ class Subwords:
         return spec.model_type == spec.WORD
 
 
-Segmenter = Subwords | WordPieces
+class ByteSubwords:
+    """BPE that starts from bytes, with the interface of Subwords.
+
+    A subword may begin or end inside a character, and nothing is unknown. sentencepiece sees each
+    byte of the text's UTF-8 as a character, those of GPT-2 (Radford et al. 2019).
+    """
+
+    unknown_is_a_word = False
+
+    def __init__(self, subwords: Subwords):
+        self.subwords = subwords
+        self.checksum, self.size, self.pieces = subwords.checksum, subwords.size, subwords.pieces
+
+    def encode(self, lines: list[str]) -> list[list[int]]:
+        """Return the ids of each line, none for an empty line."""
+        return self.subwords.encode([as_bytes(line) for line in lines])
+
+    def decode(self, ids: list[int]) -> str:
+        """Return the text of ids, without control symbols and with � for what is no UTF-8."""
+        spelled = self.subwords.decode(ids).translate(BYTES_OF)
+        return spelled.encode("latin-1", "replace").decode(errors="replace")
+
+
+def as_bytes(text: str) -> str:
+    """Return a text with a character for each byte of its UTF-8; spaces stay."""
+    return text.encode().decode("latin-1").translate(BYTE_CHARACTERS)
+
+
+def byte_characters() -> dict[int, str]:
+    """Return GPT-2's character for each byte but the space: itself where it can be seen."""
+    seen = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = [byte for byte in range(256) if byte not in seen]
+    moved = {byte: chr(256 + number) for number, byte in enumerate(others) if byte != ord(" ")}
+    return {byte: chr(byte) for byte in sorted(seen)} | moved
+
+
+BYTE_CHARACTERS = byte_characters()
+BYTES_OF = {ord(character): byte for byte, character in BYTE_CHARACTERS.items()}
+Segmenter = Subwords | WordPieces | ByteSubwords
 
 
 def segmenter(model: bytes) -> Segmenter:
     """Return the vocabulary of a sentencepiece model, or of word-pieces, which are JSON."""
-    return WordPieces(model) if model.startswith(b"{") else Subwords(model)
+    if model.startswith(b"{"):
+        return WordPieces(model)
+    subwords = Subwords(model)
+    normalization = sentencepiece_model_pb2.ModelProto.FromString(model).normalizer_spec.name
+    return ByteSubwords(subwords) if normalization == BYTE_LEVEL else subwords
 
 
 @dataclass(frozen=True)
@@ -164,10 +217,15 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int) -> bytes:
     counts = count_characters(words)
     rarest = sum(counts.values()) / CHARACTERS_PER_RAREST
     characters = sorted(character for character, count in counts.items() if count >= rarest)
-    if vocabulary.kind == "wordpiece":
-        return learn_wordpieces(vocabulary.size, characters, sampled_lines(inputs, step))
+    if vocabulary.kind in SCORES:
+        return learn_wordpieces(vocabulary.kind, vocabulary.size, characters, words)
+    if vocabulary.kind == "bytes":
+        return bytes_alone()
     if vocabulary.kind == "unigram":  # learns from whole lines
         return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text")
+    if vocabulary.kind == "byte-bpe":
+        words = Counter({as_bytes(word): count for word, count in words.items()})
+        characters = list(BYTE_CHARACTERS.values())
     counted = (f"{word}\t{count}" for word, count in words.items())
     return train_sentencepiece(vocabulary, characters, counted, "tsv")
 
@@ -188,7 +246,7 @@ def train_sentencepiece(
             sentence_iterator=iter(lines),
             model_writer=model,
             minloglevel=2,
-            model_type=vocabulary.kind,
+            model_type=vocabulary.kind.removeprefix("byte-"),
             vocab_size=vocabulary.size,
             # Normalization is done before, by nmt.text.preprocessing.
             normalization_rule_name="identity",
@@ -196,6 +254,8 @@ def train_sentencepiece(
             # The lowest possible coverage: `required_chars` decides instead.
             character_coverage=0.98,
             byte_fallback=vocabulary.byte_fallback,
+            # The bytes of one character are of several scripts.
+            split_by_unicode_script=vocabulary.kind != "byte-bpe",
             # There may be fewer characters or words than asked for.
             hard_vocab_limit=vocabulary.kind not in ("char", "word"),
             input_format=form,
@@ -219,4 +279,25 @@ def train_sentencepiece(
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
     proto.trainer_spec.ClearField("input_format")
     proto.trainer_spec.input_sentence_size = MAX_LINES
+    if vocabulary.kind == "byte-bpe":
+        proto.normalizer_spec.name = BYTE_LEVEL
     return proto.SerializeToString(deterministic=True)
+
+
+def bytes_alone() -> bytes:
+    """Return the model whose subwords are the 256 bytes, spaces among them (ByT5, Xue et al. 2022).
+
+    To sentencepiece all characters are unknown, and spelled in bytes.
+    """
+    model = sentencepiece_model_pb2.ModelProto()
+    kinds = model.SentencePiece
+    for number, symbol in enumerate(SYMBOLS):
+        model.pieces.add(piece=symbol, type=kinds.UNKNOWN if number == UNK else kinds.CONTROL)
+    for byte in range(BYTES):
+        model.pieces.add(piece=f"<0x{byte:02X}>", type=kinds.BYTE)
+    spec = model.trainer_spec
+    spec.model_type, spec.byte_fallback, spec.vocab_size = spec.CHAR, True, len(model.pieces)
+    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNK, BOS, EOS
+    spaces = model.normalizer_spec
+    spaces.name, spaces.add_dummy_prefix, spaces.escape_whitespaces = "identity", False, False
+    return model.SerializeToString(deterministic=True)
