@@ -69,12 +69,20 @@ class SelfAttention(Architecture):
     """Width of a head's queries and keys; d_model / heads if not given."""
     dropout: Fraction
     """Dropout P_drop, after each sublayer and on embeddings plus positions (AIAYN section 5.4)."""
-    positions: Literal["sinusoidal", "learned", "none", "relative", "rotary", "alibi"] = (
-        "sinusoidal"
-    )
-    """Positions: sinusoidal (AIAYN section 3.5) or learned (Table 3, row E), added to embeddings;
-    relative (Shaw et al. 2018), rotary (Su et al. 2021) or alibi (Press et al. 2022), inside
-    self-attention; or none."""
+    positions: Literal[
+        "sinusoidal",
+        "sines-cosines",
+        "learned",
+        "none",
+        "relative",
+        "transformer-xl",
+        "rotary",
+        "alibi",
+    ] = "sinusoidal"
+    """Positions: sinusoidal (AIAYN section 3.5), sines-cosines (the same, all sines first) or
+    learned (Table 3, row E), added to embeddings; relative (Shaw et al. 2018), transformer-xl (Dai
+    et al. 2019), rotary (Su et al. 2021) or alibi (Press et al. 2022), inside self-attention; or
+    none."""
     positions_std: Positive | None = None
     """Standard deviation of the initial learned positions; d_model^-0.5 if not given."""
     norm: Literal["post", "pre"] = "post"
@@ -92,7 +100,7 @@ class SelfAttention(Architecture):
         """Refuse widths that do not fit each other."""
         if self.d_model % self.heads:
             raise ValueError(f"heads {self.heads} does not divide d_model {self.d_model}")
-        if self.d_model % 2 and self.positions == "sinusoidal":
+        if self.d_model % 2 and self.positions in ("sinusoidal", "sines-cosines", "transformer-xl"):
             raise ValueError(f"d_model {self.d_model} is odd: sinusoids come in pairs")
         if self.key_width % 2 and self.positions == "rotary":
             raise ValueError(f"d_k {self.key_width} is odd: rotary positions turn pairs")

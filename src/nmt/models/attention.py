@@ -107,6 +107,7 @@ class MultiHeadAttention(nn.Module):
         bias = self.position_bias.score_bias(q, where)
         if bias is not None:
             mask = bias if mask is None else mask + bias
+        q = self.position_bias.of_content(q)
         needs_weights = self.maps is not None or self.position_bias.adds_to_context
         if needs_weights or prefers_matmul(q):
             weights = attention_weights(q, k, mask)

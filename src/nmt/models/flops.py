@@ -8,7 +8,8 @@ encoder's weights meet the source tokens, a decoder's the target tokens. Attenti
 positions with positions have no weights and come on top, masked ones included, as in PaLM's account
 (Chowdhery et al. 2022, arXiv 2204.02311, appendix B). Padding, additions, softmax and norms are not
 counted. torch itself counts a forward pass: no family needs a formula of its own. The count is
-exact, but for a ByteNet whose number of columns has to be rounded at LENGTHS.
+exact, but for a ByteNet whose number of columns has to be rounded at LENGTHS, and Transformer-XL's
+distances, which a batch projects once.
 """
 
 import warnings

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from nmt.configuration import SelfAttention
 from nmt.models.layout import Layout
 
-# B batch, T queries, S keys, H heads, d_k and d_v width of a head's keys and values, C max_distance
+# B batch, T queries, S keys, D d_model, H heads, d_k and d_v width of a head's keys and values, C
+# max_distance
 
 
 class PositionBias(nn.Module):
@@ -21,6 +22,10 @@ class PositionBias(nn.Module):
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return queries or keys (B, H, T, d_k), rotated by their positions (T,) or (B, T)."""
         return x
+
+    def of_content(self, queries: Tensor) -> Tensor:
+        """Return what the keys are multiplied with: (B, H, T, d_k), both."""
+        return queries
 
     def score_bias(self, queries: Tensor, where: Layout) -> Tensor | None:
         """Return what is added to the scaled scores, or None for nothing.
@@ -69,6 +74,40 @@ class RelativePositions(PositionBias):
         by_distance = weights.new_zeros(*weights.shape[:3], self.values.size(1))
         by_distance = by_distance.scatter_add(-1, index, weights)  # (B, H, T, 2C + 1)
         return by_distance @ self.values.to(weights.dtype)
+
+
+class TransformerXLPositions(PositionBias):
+    """Sinusoids of distances, projected: Dai et al. 2019, section 3.3.
+
+    A score is (a) q.k + (b) q.W R + (c) u.k + (d) v.W R, for R the sinusoid of how far the key is
+    behind; a decoder sees distances from 0 on, an encoder negative ones too. Each layer has its own
+    W, u and v, as in XLNet.
+    """
+
+    def __init__(self, config: SelfAttention):
+        super().__init__()
+        self.d_model = config.d_model
+        self.project = nn.Parameter(torch.empty(config.heads, config.d_model, config.key_width))
+        self.u = nn.Parameter(torch.zeros(config.heads, 1, config.key_width))
+        self.v = nn.Parameter(torch.zeros(config.heads, 1, config.key_width))
+        nn.init.xavier_uniform_(self.project.view(-1, config.heads * config.key_width))
+
+    def of_content(self, queries: Tensor) -> Tensor:
+        """Return q + u, for terms a and c: (B, H, T, d_k), both."""
+        return queries + self.u.to(queries.dtype)
+
+    def score_bias(self, queries: Tensor, where: Layout) -> Tensor:
+        """Return terms b and d, / sqrt(d_k): (B, H, T, d_k) -> (B, H, T, S)."""
+        keys = where.keys.size(-1)  # more than any distance
+        behind = torch.arange(1 - keys, keys, device=queries.device, dtype=torch.float64)
+        pairs = torch.arange(0, self.d_model, 2, device=queries.device, dtype=torch.float64)
+        angle = behind[:, None] * torch.exp(pairs * (-math.log(10000.0) / self.d_model))
+        sinusoids = torch.cat([angle.sin(), angle.cos()], -1).to(queries.dtype)
+        projected = sinusoids @ self.project.to(queries.dtype)  # (H, 2S - 1, d_k)
+        scaled = (queries + self.v.to(queries.dtype)) * (1 / math.sqrt(queries.size(-1)))
+        index = keys - 1 - where.distances
+        index = index.expand(*queries.shape[:2], *index.shape[-2:])
+        return (scaled @ projected.mT).gather(-1, index)
 
 
 class RotaryPositions(PositionBias):
@@ -132,6 +171,8 @@ def position_bias(config: SelfAttention) -> PositionBias:
     match config.positions:
         case "relative":
             return RelativePositions(config)
+        case "transformer-xl":
+            return TransformerXLPositions(config)
         case "rotary":
             return RotaryPositions(config)
         case "alibi":

@@ -17,15 +17,17 @@ class SinusoidalPositions(nn.Module):
 
     table: Tensor
 
-    def __init__(self, d_model: int):
+    def __init__(self, d_model: int, sines_first: bool = False):
         super().__init__()
-        table = sinusoids(1024, d_model).to(torch.get_default_device())
+        self.sines_first = sines_first
+        table = sinusoids(1024, d_model, sines_first).to(torch.get_default_device())
         self.register_buffer("table", table, persistent=False)
 
     def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
         """Add the encodings of positions (T,) or (B, T), below `end`: (B, T, D) -> (B, T, D)."""
         if end > len(self.table):
-            self.table = sinusoids(2 * end, self.table.size(1)).to(self.table)
+            longer = sinusoids(2 * end, self.table.size(1), self.sines_first)
+            self.table = longer.to(self.table)
         return x + F.embedding(positions, self.table)
 
 
@@ -61,8 +63,8 @@ class NoPositions(nn.Module):
 def position_encoding(config: SelfAttention) -> nn.Module:
     """Return the module that adds the configuration's positions to embeddings."""
     match config.positions:
-        case "sinusoidal":
-            return SinusoidalPositions(config.d_model)
+        case "sinusoidal" | "sines-cosines":
+            return SinusoidalPositions(config.d_model, config.positions == "sines-cosines")
         case "learned":
             std = config.positions_std or config.d_model**-0.5
             return LearnedPositions(config, config.d_model, std)
@@ -70,16 +72,17 @@ def position_encoding(config: SelfAttention) -> nn.Module:
             return NoPositions()
 
 
-def sinusoids(length: int, d_model: int) -> Tensor:
+def sinusoids(length: int, d_model: int, sines_first: bool = False) -> Tensor:
     """Return the encodings of AIAYN section 3.5 for positions 0 .. T - 1, on the CPU: (T, D).
 
-    PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos of the same, interleaved as printed.
+    PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos of the same, interleaved as printed;
+    or all sines, then all cosines, as most programs have it (NPFL138's lecture 9).
     """
     dimensions = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
     frequency = torch.exp(dimensions * (-math.log(10000.0) / d_model))
     angle = torch.arange(length, dtype=torch.float64, device="cpu")[:, None] * frequency
-    interleaved = torch.stack([angle.sin(), angle.cos()], dim=-1).view(length, d_model)
-    return interleaved.to(torch.get_default_dtype())
+    encodings = torch.stack([angle.sin(), angle.cos()], dim=1 if sines_first else -1)
+    return encodings.view(length, d_model).to(torch.get_default_dtype())
 
 
 def reach(model: nn.Module) -> int | None:

@@ -9,6 +9,7 @@ import torch
 from nmt.data.batches import Batches
 from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing, few_sizes
 from nmt.data.partition import Partition
+from nmt.data.sequences import Sequences, Source
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.text.subwords import BOS, EOS, PAD
 from tests.support.families import random_model
@@ -101,7 +102,26 @@ def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
     assert real == update.target_tokens
 
 
-@pytest.mark.parametrize("family", ["transformer", "transformer-relative", "decoder-only-rotary"])
+PACKED = (
+    *("transformer", "transformer-relative", "transformer-xl"),
+    *("decoder-only-rotary", "decoder-only-xl"),
+)
+
+
+@pytest.mark.parametrize("family", PACKED)
+def test_a_sentence_in_a_row_has_the_states_that_it_has_alone(family):
+    (batch,) = Packing(2, 60).micro_batches(parallel_tokens((3, 9), count=12), np.arange(12))
+    model = random_model(family)
+    packed = model(batch.source, batch.target).target
+    for row, segment in ((0, 0), (0, 2), (1, 1)):
+        inside = batch.target.segments[row] == segment
+        of_source = batch.source.tokens[row, batch.source.segments[row] == segment]
+        source = Source.padded(of_source[None], torch.tensor([len(of_source)]))
+        alone = model(source, Sequences.of(batch.target.tokens[row, inside][None])).target
+        torch.testing.assert_close(packed[row, inside], alone[0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", PACKED)
 def test_nothing_leaks_from_one_sentence_of_a_row_to_another(family):
     """Other words in one sentence change no state of the others."""
     tokens = parallel_tokens((3, 9), count=12)

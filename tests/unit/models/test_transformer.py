@@ -50,6 +50,12 @@ def test_sinusoids_by_hand():
         angle = position / 10000 ** (2 * i / 512)
         assert table[position, 2 * i] == pytest.approx(math.sin(angle), abs=1e-6)
         assert table[position, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-6)
+    sines_first = sinusoids(50, 512, sines_first=True)
+    assert sines_first.equal(torch.cat([table[:, ::2], table[:, 1::2]], 1))
+    added = build(transformer(positions="sines-cosines"), 23, 23).source_positions
+    assert added(torch.zeros(2, 16), torch.tensor([7, 49]), 50).equal(
+        torch.cat([sinusoids(50, 16)[[7, 49], ::2], sinusoids(50, 16)[[7, 49], 1::2]], 1)
+    )
 
 
 def test_sinusoids_grow_with_the_sentence():
@@ -96,6 +102,33 @@ def test_relative_positions_are_the_paper_s_sums(monkeypatch):
     positions = torch.arange(7)
     where = Layout(None, positions, positions)
     torch.testing.assert_close(attention.attend(q, k, v, where), expected, **EXACT)
+
+
+def test_transformer_xl_s_positions_are_the_paper_s_sums():
+    """Dai et al. 2019, section 3.3: terms (a) to (d), pair by pair."""
+    attention = SelfAttention(transformer(d_model=12, heads=2, positions="transformer-xl")).double()
+    bias = attention.position_bias
+    torch.nn.init.normal_(bias.u)
+    torch.nn.init.normal_(bias.v)
+    q, k, v = queries_keys_values()
+    context = torch.zeros_like(q)
+    ahead = sinusoids(7, 12, sines_first=True).double()
+    behind = ahead * torch.tensor([-1, 1]).repeat_interleave(6)  # sin(-x) = -sin(x)
+    for i in range(7):
+        scores = []
+        for j in range(7):
+            distance = (ahead if i >= j else behind)[abs(i - j)]
+            of_distance = torch.stack([distance @ matrix for matrix in bias.project])
+            a = (q[:, :, i] * k[:, :, j]).sum(-1)
+            b = (q[:, :, i] * of_distance).sum(-1)
+            c = (bias.u[:, 0] * k[:, :, j]).sum(-1)
+            d = (bias.v[:, 0] * of_distance).sum(-1)
+            scores.append((a + b + c + d) / math.sqrt(6))
+        weights = torch.stack(scores, -1).softmax(-1)
+        context[:, :, i] = (weights[..., None] * v).sum(2)
+    expected = attention.out(context.transpose(1, 2).flatten(2))
+    where = Layout(None, torch.arange(7), torch.arange(7))
+    torch.testing.assert_close(attention.attend(q, k, v, where), expected, rtol=0, atol=1e-6)
 
 
 def test_rotated_products_depend_on_the_distance_alone():
