@@ -36,6 +36,7 @@ FAMILIES = {
     "transformer-relative": transformer(positions="relative", d_k=5),
     "transformer-sines-cosines": transformer(positions="sines-cosines"),
     "transformer-xl": transformer(positions="transformer-xl", d_k=5),
+    "transformer-neighborhood": transformer(neighborhood=2),
     "transformer-rotary": transformer(positions="rotary"),
     "transformer-alibi": transformer(positions="alibi", d_model=18, heads=6),
     "transformer-pre-norm": transformer(norm="pre", activation="gelu", tie="decoder"),

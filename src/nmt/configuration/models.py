@@ -136,6 +136,9 @@ class Transformer(SelfAttention):
 
     implementation = "nmt.models.transformer:Transformer"
     family: Literal["transformer"] = "transformer"
+    neighborhood: Length | None = None
+    """Largest distance of what self-attention sees, on either side (AIAYN section 4, restricted
+    self-attention); all if not given."""
     tie: Literal["all", "decoder", "none"] = "all"
     """Tied embeddings: all, one matrix for source, target and output (AIAYN section 3.4); decoder,
     one for target and output (Press and Wolf 2017); or none."""

@@ -43,11 +43,12 @@ def layout(
     dtype: torch.dtype,
     causal: bool = False,
     prefix: int = 0,
+    reach: int | None = None,
 ) -> Layout:
     """Return the layout in which queries see the keys of their own sentences.
 
     dtype: of the mask. causal: whether a query sees no key behind its own position, but for those
-    in the first `prefix` columns.
+    in the first `prefix` columns. reach: the largest distance at which a query sees a key.
     """
     conditions = []
     if keys.segments is not None:
@@ -59,6 +60,8 @@ def layout(
         not_behind = where.distances <= 0
         not_behind[..., :prefix] = True
         conditions.append(not_behind)
+    if reach is not None:
+        conditions.append(where.distances.abs() <= reach)
     if not conditions:
         return where
     visible = torch.stack(torch.broadcast_tensors(*conditions)).all(0)

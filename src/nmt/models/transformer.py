@@ -1,6 +1,7 @@
 """The Transformer of AIAYN section 3, and what later work changed in it."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import KeyValueCache, by_layer, recorded
 from nmt.models.dropout import Dropout
 from nmt.models.layers import Layers
-from nmt.models.layout import Layout, layout
+from nmt.models.layout import layout
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.transformer_layers import DecoderLayer, EncoderLayer, final_norm, token_embedding
@@ -42,6 +43,7 @@ class Transformer(Model):
         self.source_positions = position_encoding(config)
         self.target_positions = position_encoding(config)
         self.scale = math.sqrt(d_model)
+        self.neighborhood = config.neighborhood
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = Layers(DecoderLayer(config) for _ in range(config.layers))
@@ -60,7 +62,7 @@ class Transformer(Model):
     def encode(self, source: Source) -> Tensor:
         """Return encoder states: (B, S) -> (B, S, D)."""
         x = self.embed(source, self.source_embedding, self.source_positions)
-        where = layout(source, source, x.dtype)
+        where = layout(source, source, x.dtype, reach=self.neighborhood)
         for layer in self.encoder:
             x = layer(x, where)
         return self.encoder_norm(x)
@@ -69,7 +71,7 @@ class Transformer(Model):
         """Run teacher forcing: (B, S), (B, T) -> (B, T, D)."""
         encoder_states = self.encode(source)
         x = self.embed(target, self.target_embedding, self.target_positions)
-        where = layout(target, target, x.dtype, causal=True)
+        where = layout(target, target, x.dtype, causal=True, reach=self.neighborhood)
         where_in_source = layout(target, source, x.dtype)
         for layer in self.decoder:
             keys_values = layer.cross_attention.keys_values(encoder_states)
@@ -96,9 +98,10 @@ class Transformer(Model):
         all_keys_values, where_in_source = state.shared
         state.length += 1
         positions = torch.arange(state.length, device=tokens.device)
-        where = Layout(None, positions[-1:], positions)
-        last = Sequences(tokens[:, None], where.queries, None, state.length)
+        last = Sequences(tokens[:, None], positions[-1:], None, state.length)
         x = self.embed(last, self.target_embedding, self.target_positions)
+        so_far = replace(last, positions=positions)
+        where = layout(last, so_far, x.dtype, reach=self.neighborhood)
         layers = zip(self.decoder, all_keys_values, state.own, strict=True)
         for layer, keys_values, cache in layers:
             x = layer(x, where, keys_values, where_in_source, cache)

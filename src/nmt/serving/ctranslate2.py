@@ -40,7 +40,7 @@ def to_ctranslate2(model: TranslationModel, precision: str, output: Path) -> str
     It gets sentencepiece's source.model and target.model, too. Raises UserError for a model that
     the format cannot carry.
     """
-    positions = ["sinusoidal", "learned", "none"]
+    positions = ["sinusoidal", "sines-cosines", "learned", "none"]
     spec = specification(*portable(model, "CTranslate2", positions=positions))
     source, target = model.subwords.source, model.subwords.target
     spec.register_source_vocabulary(source.pieces(list(range(source.size))))

@@ -24,12 +24,14 @@ def portable(
         or config.key_width != config.value_width
         or config.attention_bias
         or config.final_norm
+        or config.neighborhood is not None
         or any(getattr(config, key) not in values for key, values in allowed.items())
     ):
         keys = ", ".join(f"`{key}` {' or '.join(values)}" for key, values in allowed.items())
         raise UserError(
             f"{library} carries Transformers with sentencepiece's subwords, heads of d_model /"
-            f" heads, {keys}, and neither attention_bias nor final_norm: this model is another."
+            f" heads, {keys}, without attention_bias, final_norm and neighborhood: this model is"
+            " another."
         )
     return config, cast(Transformer, model.single)
 

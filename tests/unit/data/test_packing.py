@@ -103,7 +103,7 @@ def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
 
 
 PACKED = (
-    *("transformer", "transformer-relative", "transformer-xl"),
+    *("transformer", "transformer-relative", "transformer-xl", "transformer-neighborhood"),
     *("decoder-only-rotary", "decoder-only-xl"),
 )
 

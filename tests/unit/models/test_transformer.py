@@ -16,7 +16,13 @@ from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
 from nmt.models.position_bias import RelativePositions
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
-from tests.support.families import random_sentences, sources, transformer
+from tests.support.families import (
+    random_model,
+    random_sentences,
+    sources,
+    target_inputs,
+    transformer,
+)
 
 CONFIG = transformer(dropout=0.0)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
@@ -129,6 +135,18 @@ def test_transformer_xl_s_positions_are_the_paper_s_sums():
     expected = attention.out(context.transpose(1, 2).flatten(2))
     where = Layout(None, torch.arange(7), torch.arange(7))
     torch.testing.assert_close(attention.attend(q, k, v, where), expected, rtol=0, atol=1e-6)
+
+
+def test_a_neighborhood_bounds_what_self_attention_sees():
+    model = random_model("transformer-neighborhood")  # of 2 on either side
+    source = sources(random_sentences([9]))
+    target = target_inputs(random_sentences([8], seed=1))
+    near = (torch.arange(9)[:, None] - torch.arange(9)).abs() <= 2
+    maps = model.self_attention(source, target)
+    for weights in maps["encoder"].values():
+        assert weights[0, :, :9, :9].ne(0).equal(near.expand(4, 9, 9))
+    for weights in maps["decoder"].values():
+        assert weights[0].ne(0).equal(near.tril().expand(4, 9, 9))
 
 
 def test_rotated_products_depend_on_the_distance_alone():
