@@ -6,6 +6,7 @@ The scores are printed; OUTPUT also has those by the source's length, where sour
 import argparse
 import logging
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from nmt import command
@@ -13,6 +14,7 @@ from nmt.errors import UserError
 from nmt.evaluation.metrics import FUNCTIONS
 from nmt.evaluation.scores import Score, by_source_length, check_parallel, check_scorable, score
 from nmt.files import read_lines, write_json
+from nmt.text.subwords import Segmenter, SubwordPair
 
 # In words: each bucket goes up to, not including, the next bound; the last one has no end.
 SOURCE_LENGTHS = (0, 10, 15, 20, 25, 30, 40, 50)
@@ -30,8 +32,9 @@ def main(args: argparse.Namespace) -> None:
         check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
     elif args.functions:
         raise UserError(f"{args.functions[0]} needs the sources: give --sources.")
+    subwords = partial(split, SubwordPair.load(args.subwords).target) if args.subwords else None
     for name in args.functions:
-        scores[name] = Score(*FUNCTIONS[name](translations, references, sources))
+        scores[name] = Score(*FUNCTIONS[name](translations, references, sources, subwords))
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
@@ -44,6 +47,11 @@ def main(args: argparse.Namespace) -> None:
         logging.info(f"{name} {metric_score.score:.2f} ({metric_score.signature})")
 
 
+def split(subwords: Segmenter, lines: list[str]) -> list[str]:
+    """Return the subwords of each line, joined by spaces."""
+    return [" ".join(subwords.pieces(ids)) for ids in subwords.encode(lines)]
+
+
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.require(parser, "FILE", translations="one a line, plain or .gz")
@@ -52,5 +60,8 @@ if __name__ == "__main__":
         "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
     )
     parser.add_argument("--functions", nargs="*", default=[], choices=FUNCTIONS, help="too")
+    parser.add_argument(
+        "--subwords", type=Path, nargs="?", metavar="FOLDER", help="of sentence_bleu"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="the scores, as JSON")
     command.run(main, parser)

@@ -2,13 +2,17 @@
 
 import gzip
 import json
+import math
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from nmt.configuration import Vocabulary
 from nmt.evaluation.comet import comet
+from nmt.text.subwords import Subwords, learn, write_subwords
 from tests.support.files import golden, mirrored
 
 REFERENCE = "Ein Mann steht auf einer Leiter.\nZwei Hunde spielen im tiefen Schnee.\nSie liest.\n"
@@ -70,6 +74,40 @@ def test_a_metric_may_be_a_function(folder, run_score, monkeypatch):
     score, signature = comet(["Ein Mann."], [["Ein Mann!"]], sources[:1])
     assert score == 87.5
     assert "wmt22-comet-da" in signature
+
+
+def smoothed_bleu(words, reference):
+    """BLEU of a sentence by hand: orders that it has, and 1/2, 1/4 ... of a match for none."""
+    precisions, none = [], 0
+    for order in range(1, min(4, len(words)) + 1):
+        mine, theirs = (
+            Counter(zip(*(side[start:] for start in range(order)), strict=False))
+            for side in (words, reference)
+        )
+        matches = (mine & theirs).total()
+        none += not matches
+        precisions.append((matches or 0.5**none) / mine.total())
+    shortness = math.exp(min(0, 1 - len(reference) / len(words)))
+    return 100 * shortness * math.prod(precisions) ** (1 / len(precisions))
+
+
+def test_sentence_bleu_is_the_mean_over_sentences_on_subwords(folder, run_score):
+    (folder / "text").write_text(REFERENCE, encoding="utf-8")
+    model = learn(Vocabulary(size=45, byte_fallback=False), [folder / "text"], 1)
+    write_subwords(folder, [model, model])
+    options = {"functions": "sentence_bleu", "sources": folder / "s.en"}
+    assert "give --subwords" in run_score(**options).stderr
+    process = run_score(**options, subwords=folder)
+    assert process.returncode == 0, process.stderr
+    subwords = Subwords(model)
+    mine, theirs = (
+        [subwords.pieces(ids) for ids in subwords.encode(text.splitlines())]
+        for text in (TRANSLATION, REFERENCE)
+    )
+    by_hand = [smoothed_bleu(*pair) for pair in zip(mine, theirs, strict=True)]
+    result = scores_in(folder)["sentence_bleu"]
+    assert result["score"] == pytest.approx(sum(by_hand) / len(by_hand))
+    assert "tok:target-subwords" in result["signature"]
 
 
 def test_more_references_gzip_and_sources(folder, run_score):

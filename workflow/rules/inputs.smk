@@ -93,6 +93,14 @@ def models(wildcards):
     return f"results/runs/{wildcards.corpus}/{wildcards.row}/{wildcards.run}/model"
 
 
+def subwords_of_a_score(wildcards):
+    """Return the row's subwords where a metric of the split counts them."""
+    counted = "sentence_bleu" in REPRODUCTION.functions(wildcards.split)
+    names = [name for name, _ in CATALOG.trainings(wildcards.row, [1])] if counted else []
+    vocabularies = {EXPERIMENTS[name].vocabulary for name in names}
+    return [f"results/corpora/{wildcards.corpus}/{name}/subwords" for name in vocabularies]
+
+
 def table_inputs(wildcards):
     """Return what a table is made from, by the table's name."""
     if wildcards.table == "corpora":

@@ -49,6 +49,7 @@ rule score:
         translations="results/runs/{corpus}/{row}/{run}/{split}.translations.txt",
         references=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",
         sources=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
+        subwords=subwords_of_a_score,
     output:
         "results/runs/{corpus}/{row}/{run}/{split}.scores.json",
     log:
@@ -63,7 +64,7 @@ rule score:
         f"python {SCRIPTS}/score.py --target-language {CORPUS.target}"
         " --translations {input.translations} --references {input.references}"
         " --sources {input.sources}"
-        " --functions {params.functions} --output {output} 2>> {log}"
+        " --functions {params.functions} --subwords {input.subwords} --output {output} 2>> {log}"
 
 
 # Scores of the dev set by beam and length penalty, for the figure `search`

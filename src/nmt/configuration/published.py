@@ -4,7 +4,7 @@ from pydantic import model_validator
 
 from nmt.configuration.strict import Name, Strict
 from nmt.errors import nearest
-from nmt.evaluation.metrics import CITED, COSTS, METRICS
+from nmt.evaluation.metrics import COSTS, METRICS
 
 
 class Published(Strict):
@@ -15,8 +15,8 @@ class Published(Strict):
     split: Name | None = None
     """Split that a metric was measured on; costs belong to none."""
     metric: str
-    """Metric of tables, a cost (flops, parameters, parameters_without_embeddings, training_tokens,
-    gpu_hours, flops_per_second), or sentence_bleu, which is cited alone."""
+    """Metric of tables or a cost (flops, parameters, parameters_without_embeddings,
+    training_tokens, gpu_hours, flops_per_second)."""
     value: float
     """Value as printed."""
     source: str
@@ -31,7 +31,7 @@ class Published(Strict):
         """Refuse unknown metrics, and numbers that belong to nothing."""
         if (self.experiment is None) == (self.system is None):
             raise ValueError("give either experiment or system")
-        known = METRICS | COSTS | CITED
+        known = METRICS | COSTS
         if self.metric not in known:
             raise ValueError(f"unknown metric {self.metric!r}: {nearest(self.metric, known)}")
         if (self.split is None) != (self.metric in COSTS):

@@ -7,7 +7,9 @@ from nmt.errors import UserError
 WEIGHTS = "Unbabel/wmt22-comet-da"
 
 
-def comet(translations: list[str], references: list[list[str]], sources: list[str]) -> tuple:
+def comet(
+    translations: list[str], references: list[list[str]], sources: list[str], *_: object
+) -> tuple:
     """Return COMET in percent and its signature; raises UserError where it is not installed."""
     try:
         library = import_module("comet")

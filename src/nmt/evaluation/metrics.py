@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nmt.evaluation.comet import comet
+from nmt.evaluation.sentence_bleu import sentence_bleu
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class Metric:
 
     scorer: the class of sacreBLEU that computes it from translations; None for perplexity, which
       perplexity.py computes from a model, and for a function.
-    function: returns score and signature of translations, sets of references and sources; called
-      where a table asks for it, and not tested for significance.
+    function: returns score and signature of translations, sets of references, sources and what
+      splits lines into subwords; called where a table asks for it, and not tested for significance.
     lowercase: whether case is ignored.
     moses_tokens: whether BLEU is computed on Moses tokens, and not on sacreBLEU's own 13a tokens.
       The fields below apply to Moses tokens only.
@@ -140,6 +141,12 @@ METRICS = {
         scorer=None,
         function=comet,
     ),
+    "sentence_bleu": Metric(
+        label="BLEU (mean of sentences)",
+        description="mean of smoothed BLEU of each sentence, on its subwords.",
+        scorer=None,
+        function=sentence_bleu,
+    ),
 }
 FUNCTIONS = {name: metric.function for name, metric in METRICS.items() if metric.function}
 # Languages that put no spaces between words, where words of Moses and TER mean nothing
@@ -162,5 +169,3 @@ COSTS = {
     "gpu_hours": None,
     "flops_per_second": None,
 }
-# Metrics that are printed elsewhere and not computed here
-CITED = {"sentence_bleu": "mean of smoothed BLEU of each sentence, on its sentencepiece tokens"}
