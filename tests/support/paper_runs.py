@@ -194,6 +194,8 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
             }
             for kind, size in kinds.items()
         }
+    elif isinstance(model, DecoderOnly):
+        maps = {"joint self-attention": {"layer 1": attention_map(rng, 4, s + t + 1, s + t + 1)}}
     elif getattr(model, "attention", "none") != "none":
         maps = {"cross-attention": {"attention": attention_map(rng, 1, t, s)}}
     sentence = {
@@ -201,6 +203,7 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
         "source": source,
         "target": target,
         "inputs": ["<s>", *target[:-1]],
+        "row": ["<en>", *source, "<de>", *target[:-1]],
         "translations": [{"text": "der alte Mann schläft .", "score": -0.5}],
         "maps": maps,
     }

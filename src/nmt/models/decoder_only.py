@@ -110,12 +110,17 @@ class DecoderOnly(Model):
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return attention (B, H, T, S) to the source's tokens, of each layer.
 
-        Weights are normalized over these tokens: the tag and the target have their share too.
+        Weights sum to less than one: the tags and the target have their share too.
         """
+        maps = self.self_attention(source, target)["joint"]
+        targets, sources = target.tokens.size(1), source.tokens.size(1)
+        return {name: weights[:, :, -targets:, 1 : 1 + sources] for name, weights in maps.items()}
+
+    def self_attention(self, source: Source, target: Sequences) -> dict[str, dict[str, Tensor]]:
+        """Return all attention (B, H, P + T, P + T) of tags, source and target, by layer."""
         with recorded(layer.self_attention for layer in self.layers) as maps:
-            _, columns = self.decode(source, target)
-        to_source = [weights[:, :, columns:, 1:columns] for weights in maps]
-        return by_layer([weights / weights.sum(-1, keepdim=True) for weights in to_source])
+            self.decode(source, target)
+        return {"joint": by_layer(maps)}
 
 
 def segments_of(rows: Sequences) -> Tensor:

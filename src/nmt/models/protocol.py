@@ -92,7 +92,8 @@ class Model(StepModel):
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:
         """Return named attention maps (B, heads, T, S), {} without attention.
 
-        Each holds the weights of every target position over the source.
+        Each holds the weights of every target position over the source. They sum to one, but for a
+        model that looks at both sides at once.
         """
         return {}
 
@@ -100,6 +101,7 @@ class Model(StepModel):
         """Return named self-attention maps of "encoder" and "decoder", {} without self-attention.
 
         The encoder's are (B, heads, S, S), the decoder's (B, heads, T, T): the weights of every
-        target position over the target inputs up to it.
+        target position over the target inputs up to it. Those of a single stack are "joint": (B,
+        heads, S + T + 1, S + T + 1), with a tag before each side.
         """
         return {}

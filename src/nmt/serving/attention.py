@@ -20,9 +20,10 @@ def attend(model: TranslationModel, sentence: str) -> dict:
     """Return a sentence, its translations and the attention of the best one, as JSON has them.
 
     source, target: subwords, </s> at the end of both. inputs: what the decoder reads at each
-    position of the target: <s> and the subwords before. translations: of the beam, the best first,
+    position of the target: <s> and the subwords before. row: what a decoder-only model reads, with
+    the languages' tags. translations: of the beam, the best first,
     each {"text", "score"}. maps: {kind: {layer: [heads][query][key]}}, in thousandths; kinds are
-    cross-attention (none in models without it) and, where a model has it, encoder and decoder
+    cross-attention (none in models without it) and, where a model has it, encoder, decoder or joint
     self-attention. A query of the decoder is the subword that is written, a key of its
     self-attention what it has read. Raises UserError when there are no words.
     """
@@ -38,11 +39,14 @@ def attend(model: TranslationModel, sentence: str) -> dict:
     for stack, maps in model.single.self_attention(source, target).items():
         kinds[f"{stack} self-attention"] = maps
     pieces = model.subwords.target.pieces([*best, EOS])
+    source_pieces = model.subwords.source.pieces([*tokens, EOS])
+    source_tag, target_tag = f"<{model.configuration.source}>", f"<{model.configuration.target}>"
     return {
         "sentence": sentence,
-        "source": model.subwords.source.pieces([*tokens, EOS]),
+        "source": source_pieces,
         "target": pieces,
         "inputs": ["<s>", *pieces[:-1]],
+        "row": [source_tag, *source_pieces, target_tag, *pieces[:-1]],
         "translations": [
             {"text": model.decode(hypothesis.tokens), "score": round(hypothesis.score, 4)}
             for hypothesis in hypotheses

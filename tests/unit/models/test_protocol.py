@@ -127,6 +127,11 @@ def test_attention_sums_to_one_over_real_source_positions(model):
         assert weights.shape[0] == 4, name
         assert weights.shape[2:] == (target.tokens.size(1), source.tokens.size(1)), name
         total = weights.sum(-1)
+        if own := model.self_attention(source, target).get("joint"):
+            # Tags and target have the rest.
+            assert total.max() <= 1 + 1e-6
+            assert total.min() < 0.9
+            total = own[name][:, :, -target.tokens.size(1) :].sum(-1)
         torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-6, atol=1e-6)
         assert (weights * source.padding[:, None, None]).abs().max() == 0
 

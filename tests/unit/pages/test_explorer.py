@@ -9,7 +9,7 @@ from tests.support import paper_runs
 from tests.support.browser import DESKTOP, PHONE, opened
 
 PLACE = ("model", "sentence", "kind", "layer")
-ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
+ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer", "demo-small-decoder-only")
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,18 @@ def test_the_address_has_the_place(browser, address):
         page.goto(address + "#model=None&layer=layer 7&heads=9 x")  # not on this page
         page.wait_for_url("**layer=layer+2")
         page.goto(address)
+
+
+def test_a_decoder_only_model_shows_its_tags_and_both_sides(browser, address):
+    with opened(browser, address, DESKTOP) as page:
+        page.select_option("#model", "Decoder-only")
+        words = [
+            page.locator(f"#{side} button").all_text_contents() for side in ("queries", "keys")
+        ]
+        assert words[0] == words[1]
+        assert words[0][0] == "<en>"
+        assert words[0][8:10] == ["<de>", "_der"]
+        assert page.locator("#map td").count() == 1 + 14 * 14
 
 
 def test_a_model_without_attention_says_so(browser, address):

@@ -11,6 +11,7 @@ from tests.support import tiny_models
 SENTENCE = tiny_models.SOURCE[0]
 ENCODER = "encoder self-attention"
 DECODER = "decoder self-attention"
+JOINT = "joint self-attention"
 
 
 def model_of(tmp_path, family):
@@ -24,7 +25,7 @@ def model_of(tmp_path, family):
         ("transformer-relative", [CROSS, ENCODER, DECODER]),
         ("rnnsearch", [CROSS]),
         ("luong-local", [CROSS]),
-        ("decoder-only", [CROSS]),
+        ("decoder-only", [CROSS, JOINT]),
         ("rnnencdec", []),
     ],
 )
@@ -34,13 +35,26 @@ def test_kinds_and_shapes(tmp_path, family, kinds):
     source, target = len(attended["source"]), len(attended["target"])
     assert len(attended["inputs"]) == target
     shapes = {CROSS: (target, source), ENCODER: (source, source), DECODER: (target, target)}
+    shapes[JOINT] = 2 * (len(attended["row"]),)
     for kind, layers in attended["maps"].items():
         for heads in layers.values():
             weights = torch.tensor(heads) / 1000
             assert weights.shape[1:] == shapes[kind]
-            assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:2]), atol=0.02)
-            if kind == DECODER:
+            if JOINT not in kinds or kind == JOINT:
+                assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:2]), atol=0.03)
+            if kind in (DECODER, JOINT):
                 assert weights.triu(1).eq(0).all()
+
+
+def test_a_decoder_only_model_s_tags_are_tokens_that_heads_look_at(tmp_path):
+    attended = attend(model_of(tmp_path, "decoder-only"), SENTENCE)
+    source, written = attended["source"], attended["target"][:-1]
+    assert attended["row"] == ["<en>", *source, "<de>", *written]
+    for layer, heads in attended["maps"][JOINT].items():
+        weights = torch.tensor(heads)
+        assert weights[:, 1:, 0].gt(0).any()
+        to_source = weights[:, len(source) + 1 :, 1 : len(source) + 1]
+        assert to_source.equal(torch.tensor(attended["maps"][CROSS][layer]))
 
 
 def test_self_attention_is_that_of_the_layers(tmp_path):

@@ -22,10 +22,11 @@ const model = () => MODELS.find(({ title }) => title === get("model").value);
 const current = () => model().sentences[get("sentence").value];
 const layers = () => current().maps[get("kind").value];
 const layer = () => layers()[get("layer").value];
-const isOfEncoder = () => get("kind").value.startsWith("encoder");
-const queries = () => (isOfEncoder() ? current().source : current().target);
-const keys = () =>
-  get("kind").value.startsWith("decoder") ? current().inputs : current().source;
+/* Queries and keys of each kind; of the first word of its name. */
+const SIDES = { cross: ["target", "source"], encoder: ["source", "source"],
+  decoder: ["target", "inputs"], joint: ["row", "row"] };
+const [queries, keys] = [0, 1].map((side) =>
+  () => current()[SIDES[get("kind").value.split(/[- ]/)[0]][side]]);
 
 /* The mean over heads, or over all where there is none, [query][key], from 0 to 1. */
 function weights(some = heads) {
