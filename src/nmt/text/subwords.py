@@ -14,6 +14,9 @@ from pathlib import Path
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
+from tokenizers.decoders import ByteLevel as ByteDecoder
+from tokenizers.normalizers import ByteLevel
+from tokenizers.pre_tokenizers import ByteLevel as ByteAlphabet
 
 from nmt.configuration import BYTES, Vocabulary
 from nmt.errors import UserError
@@ -32,6 +35,7 @@ from nmt.text.wordpieces import (
 
 SUBWORD_FILES = ("source.model", "target.model")
 CHECKSUMS = "SHA256SUMS"  # as sha256sum --check reads it
+BYTE_SPACE = "Ġ"  # GPT-2's character of the byte of a space
 BYTE_LEVEL = "byte-level"  # names the normalization of a model whose characters are bytes
 REMEDY = (
     "delete {folder} and run snakemake, or learn_vocabulary.py, which make it again in minutes; no"
@@ -98,25 +102,14 @@ class ByteSubwords:
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of ids, without control symbols and with � for what is no UTF-8."""
-        spelled = self.subwords.decode(ids).translate(BYTES_OF)
-        return spelled.encode("latin-1", "replace").decode(errors="replace")
+        return ByteDecoder().decode([self.subwords.decode(ids).replace(" ", BYTE_SPACE)])
 
 
 def as_bytes(text: str) -> str:
     """Return a text with a character for each byte of its UTF-8; spaces stay."""
-    return text.encode().decode("latin-1").translate(BYTE_CHARACTERS)
+    return ByteLevel().normalize_str(text).replace(BYTE_SPACE, " ")
 
 
-def byte_characters() -> dict[int, str]:
-    """Return GPT-2's character for each byte but the space: itself where it can be seen."""
-    seen = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    others = [byte for byte in range(256) if byte not in seen]
-    moved = {byte: chr(256 + number) for number, byte in enumerate(others) if byte != ord(" ")}
-    return {byte: chr(byte) for byte in sorted(seen)} | moved
-
-
-BYTE_CHARACTERS = byte_characters()
-BYTES_OF = {ord(character): byte for byte, character in BYTE_CHARACTERS.items()}
 Segmenter = Subwords | WordPieces | ByteSubwords
 
 
@@ -225,7 +218,7 @@ def learn(vocabulary: Vocabulary, inputs: list[Path], jobs: int) -> bytes:
         return train_sentencepiece(vocabulary, characters, sampled_lines(inputs, step), "text")
     if vocabulary.kind == "byte-bpe":
         words = Counter({as_bytes(word): count for word, count in words.items()})
-        characters = list(BYTE_CHARACTERS.values())
+        characters = sorted({*ByteAlphabet.alphabet()} - {BYTE_SPACE})
     counted = (f"{word}\t{count}" for word, count in words.items())
     return train_sentencepiece(vocabulary, characters, counted, "tsv")
 

@@ -14,7 +14,7 @@ from itertools import count, pairwise
 import numpy as np
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
-from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.pre_tokenizers import Metaspace
 
 from nmt.errors import UserError
 from nmt.progress import progress
@@ -23,7 +23,7 @@ PAD, UNK, BOS, EOS = range(4)
 SYMBOLS = ["<pad>", "<unk>", "<s>", "</s>"]
 SPACED = [f" {symbol}" for symbol in SYMBOLS]  # in files: no word has a space, but may be "<s>"
 CONTROL = (PAD, BOS, EOS)
-INSIDE = "▁▁"  # marks a piece inside a word; preprocessed text has no "▁"
+START = "▁"  # begins a piece at the start of a word, as in sentencepiece; no text has it
 
 
 class WordPieces:
@@ -52,19 +52,11 @@ class WordPieces:
         text = "".join(
             " ⁇ " if token_id == UNK else piece for token_id, piece in zip(ids, pieces, strict=True)
         )
-        return text.replace("▁", " ").removeprefix(" ")
+        return text.replace(START, " ").removeprefix(" ")
 
     def pieces(self, ids: list[int]) -> list[str]:
-        """Return the word-pieces as strings, with sentencepiece's "▁" where a word begins."""
-        return [self.piece(token_id) for token_id in ids]
-
-    def piece(self, token_id: int) -> str:
-        """Return one word-piece as sentencepiece would write it."""
-        if token_id < len(SYMBOLS):
-            return SYMBOLS[token_id]
-        token = self.tokenizer.id_to_token(token_id)
-        assert token is not None
-        return token.removeprefix(INSIDE) if token.startswith(INSIDE) else "▁" + token
+        """Return the word-pieces as strings, with "▁" where a word begins."""
+        return [(self.tokenizer.id_to_token(token_id) or "").strip() for token_id in ids]
 
 
 def tokenizer_of(ids_by_piece: dict[str, int]) -> Tokenizer:
@@ -73,10 +65,10 @@ def tokenizer_of(ids_by_piece: dict[str, int]) -> Tokenizer:
         ids_by_piece,
         unk_token=SPACED[UNK],
         max_input_chars_per_word=1000,
-        continuing_subword_prefix=INSIDE,
+        continuing_subword_prefix="",
     )
     made = Tokenizer(model)
-    made.pre_tokenizer = WhitespaceSplit()
+    made.pre_tokenizer = Metaspace(START)
     return made
 
 
@@ -128,8 +120,7 @@ class Pairs:
         self.numbers = {piece: number for number, piece in enumerate(alphabet)}
         self.counts = list(words.values())
         self.words = [
-            [self.numbers[piece] for piece in (word[0], *(INSIDE + letter for letter in word[1:]))]
-            for word in words
+            [self.numbers[piece] for piece in (START + word[0], *word[1:])] for word in words
         ]
         self.pieces = np.zeros(len(alphabet), np.int64)
         self.slots: dict[tuple[int, int], int] = {}
@@ -171,7 +162,7 @@ class Pairs:
 
     def join(self, pair: tuple[int, int]) -> None:
         """Make a piece of a pair, wherever it occurs: a new one, unless others make it too."""
-        name = self.names[pair[0]] + self.names[pair[1]].removeprefix(INSIDE)
+        name = self.names[pair[0]] + self.names[pair[1]]
         new = self.numbers.setdefault(name, len(self.names))
         if new == len(self.names):
             self.names.append(name)
@@ -196,7 +187,7 @@ def learn_wordpieces(kind: str, size: int, characters: list[str], words: dict[st
     same words, in any order, and size give the same model byte for byte. Raises UserError when the
     text has too many characters or too few pieces for the size.
     """
-    alphabet = [*characters, *(INSIDE + character for character in characters)]
+    alphabet = [*characters, *(START + character for character in characters)]
     known = {word: words[word] for word in sorted(words) if set(characters).issuperset(word)}
     pairs = Pairs(known, alphabet)
     for _ in progress(count(), "join pieces", None, "pairs"):
