@@ -1,6 +1,9 @@
 """normalize.py, learn_vocabulary.py and binarize.py through their command lines."""
 
+import random
+import re
 import subprocess
+from typing import get_args
 
 import pytest
 
@@ -113,6 +116,26 @@ def test_learn_vocabulary_writes_its_models_in_silence(folder, run_script):
     assert (pair.source.size, pair.target.size) == (60, 60)
     check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     assert subprocess.run(check, cwd=folder / "out" / "made").returncode == 0
+
+
+def test_a_sentence_is_cut_by_every_kind_of_subwords(tmp_path, run_script):
+    sentence = "the license"
+    letters = random.Random(1)
+    words = ["".join(letters.choices("abcdehilnst", k=5)) for _ in range(1000)]
+    write_lines(tmp_path / "text", 3 * [f"the {word} license" for word in words])
+    options = ["--size=350", f"--sentence={sentence}", "--jobs=1"]
+    process = run_script("segment", f"--text={tmp_path / 'text'}", *options)
+    assert process.returncode == 0, process.stderr
+    cut = {}
+    for line in process.stdout.splitlines()[2:]:
+        _, kind, pieces, _ = line.split("|")
+        cut[kind.strip()] = re.findall("`(.*?)`", pieces)
+    assert len(cut) == len(get_args(Vocabulary.model_fields["kind"].annotation)) + 1
+    assert bytes(int(piece[3:5], 16) for piece in cut.pop("bytes")).decode() == sentence
+    assert cut.pop("word") == ["▁the", "▁license"]
+    for kind, pieces in cut.items():
+        assert "".join(pieces) == "▁the▁license", kind
+    assert len(cut["char"]) == 12
 
 
 def test_subwords_may_be_those_of_a_model(folder, model, run_script, run_failing):

@@ -1,0 +1,39 @@
+"""Cut a sentence by each kind of subwords, all learned from the same text, as a Markdown table.
+
+The sentence is that of NPFL138's lecture 9 if none is given.
+"""
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+from nmt import command
+from nmt.configuration import BYTES, Vocabulary
+from nmt.text.subwords import learn, segmenter
+from nmt.text.wordpieces import SYMBOLS
+
+PHRASE = "Přelétavý motýlek"
+KINDS = get_args(Vocabulary.model_fields["kind"].annotation)
+
+
+def main(args: argparse.Namespace) -> None:
+    """Learn each kind, of bytes a vocabulary of its own size, and print the table."""
+    print("| kind | subwords |", "|:--|:--|", sep="\n")
+    for name in (*KINDS, "bpe, byte_fallback"):
+        kind, _, falls_back = name.partition(", ")
+        size = BYTES + len(SYMBOLS) if kind == "bytes" else args.size
+        vocabulary = Vocabulary(kind=kind, size=size, byte_fallback=bool(falls_back))
+        subwords = segmenter(learn(vocabulary, args.text, args.jobs))
+        [ids] = subwords.encode([args.sentence])
+        print(f"| {name} | {' '.join(f'`{piece}`' for piece in subwords.pieces(ids))} |")
+
+
+if __name__ == "__main__":
+    parser = command.arguments(__doc__)
+    parser.add_argument(
+        "--text", type=Path, nargs="+", required=True, metavar="FILE", help="learned from"
+    )
+    parser.add_argument("--size", type=int, default=4000, help="of vocabularies (%(default)s)")
+    parser.add_argument("--sentence", default=PHRASE, metavar="TEXT", help="without line end")
+    command.add_jobs(parser)
+    command.run(main, parser)
