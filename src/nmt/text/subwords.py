@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
@@ -234,6 +235,10 @@ def train_sentencepiece(
     Raises UserError when the text has too many characters or too few subwords for the size.
     """
     model = io.BytesIO()
+    # The bytes of one character are of several scripts.
+    options: dict[str, Any] = (
+        {"split_by_unicode_script": False} if vocabulary.kind == "byte-bpe" else {}
+    )
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
@@ -247,8 +252,6 @@ def train_sentencepiece(
             # The lowest possible coverage: `required_chars` decides instead.
             character_coverage=0.98,
             byte_fallback=vocabulary.byte_fallback,
-            # The bytes of one character are of several scripts.
-            split_by_unicode_script=vocabulary.kind != "byte-bpe",
             # There may be fewer characters or words than asked for.
             hard_vocab_limit=vocabulary.kind not in ("char", "word"),
             input_format=form,
@@ -260,6 +263,7 @@ def train_sentencepiece(
             unk_id=UNK,
             bos_id=BOS,
             eos_id=EOS,
+            **options,
         )
     except RuntimeError as error:  # "Internal: file(line) [condition] What is wrong."
         reason = str(error).rpartition("] ")[2].strip()
