@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from nmt import command
-from nmt.configuration import BYTES, Vocabulary
+from nmt.configuration import BYTES, Vocabulary, validated
 from nmt.text.subwords import learn, segmenter
 from nmt.text.wordpieces import SYMBOLS
 
@@ -22,7 +22,8 @@ def main(args: argparse.Namespace) -> None:
     for name in (*KINDS, "bpe, byte_fallback"):
         kind, _, falls_back = name.partition(", ")
         size = BYTES + len(SYMBOLS) if kind == "bytes" else args.size
-        vocabulary = Vocabulary(kind=kind, size=size, byte_fallback=bool(falls_back))
+        values = {"kind": kind, "size": size, "byte_fallback": bool(falls_back)}
+        vocabulary = validated(Vocabulary, values, f"--size {args.size}, {name}")
         subwords = segmenter(learn(vocabulary, args.text, args.jobs))
         [ids] = subwords.encode([args.sentence])
         print(f"| {name} | {' '.join(f'`{piece}`' for piece in subwords.pieces(ids))} |")

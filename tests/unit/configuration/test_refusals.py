@@ -161,6 +161,7 @@ def test_names_are_parts_of_files_and_declared_once(tmp_path, name):
     ("changes", "named"),
     [
         ({"size": 256, "byte_fallback": True}, "byte_fallback"),
+        ({"size": 256, "kind": "bytes"}, "260"),
         ({"size": 999, "kind": "char", "byte_fallback": True}, "byte_fallback"),
         ({"size": 5}, "size"),
     ],
