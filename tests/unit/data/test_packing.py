@@ -110,7 +110,8 @@ PACKED = (
 
 @pytest.mark.parametrize("family", PACKED)
 def test_a_sentence_in_a_row_has_the_states_that_it_has_alone(family):
-    (batch,) = Packing(2, 60).micro_batches(parallel_tokens((3, 9), count=12), np.arange(12))
+    """So nothing leaks from one sentence of a row to another."""
+    (batch,) = Packing(60, 2).micro_batches(parallel_tokens((3, 9), count=12), np.arange(12))
     model = random_model(family)
     packed = model(batch.source, batch.target).target
     for row, segment in ((0, 0), (0, 2), (1, 1)):
@@ -119,19 +120,3 @@ def test_a_sentence_in_a_row_has_the_states_that_it_has_alone(family):
         source = Source.padded(of_source[None], torch.tensor([len(of_source)]))
         alone = model(source, Sequences.of(batch.target.tokens[row, inside][None])).target
         torch.testing.assert_close(packed[row, inside], alone[0], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("family", PACKED)
-def test_nothing_leaks_from_one_sentence_of_a_row_to_another(family):
-    """Other words in one sentence change no state of the others."""
-    tokens = parallel_tokens((3, 9), count=12)
-    (batch,) = Packing(60, 2).micro_batches(tokens, np.arange(12))
-    model = random_model(family)
-    before = model(batch.source, batch.target).target
-    chosen = (batch.source.segments == 1, batch.target.segments == 1)
-    batch.source.tokens[chosen[0]] = 7
-    batch.target.tokens[chosen[1]] = 8
-    after = model(batch.source, batch.target).target
-    others = (batch.target.segments != 1) & (batch.target.segments >= 0)
-    torch.testing.assert_close(after[others], before[others], rtol=0, atol=1e-12)
-    assert (after[chosen[1]] != before[chosen[1]]).any(-1).all()
