@@ -44,7 +44,7 @@ rule binarize:
     params:
         limits=lambda wildcards: CATALOG.cleaning(
             wildcards.corpus, wildcards.vocabulary
-        ).of_subwords,
+        ).model_dump(include={"max_length", "max_ratio"}),
     shell:
         f"python {SCRIPTS}/binarize.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --vocabulary {wildcards.vocabulary}"

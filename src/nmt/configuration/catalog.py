@@ -106,7 +106,9 @@ class Catalog:
 
     def cleaning(self, corpus: str, vocabulary: str) -> Cleaning:
         """Return which training pairs of a corpus are kept for a vocabulary."""
-        return self.corpus(corpus).cleaning_for(self.vocabulary(vocabulary).max_length)
+        cleaning = self.corpus(corpus).cleaning
+        own = self.vocabulary(vocabulary).max_length
+        return cleaning.changed(max_length=own or cleaning.max_length)
 
     def trainings(self, row: str, seeds: list[int]) -> list[tuple[str, int]]:
         """Return the experiments and seeds that a row rests on: an ensemble's are its own."""

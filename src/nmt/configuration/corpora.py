@@ -116,11 +116,6 @@ class Cleaning(Strict):
         """The filters of raw text that are on, in their order."""
         return [name for name in FILTERS if getattr(self, name)]
 
-    @property
-    def of_subwords(self) -> dict:
-        """The limits in subwords."""
-        return {"max_length": self.max_length, "max_ratio": self.max_ratio}
-
 
 FILTERS = ("words", "overlap", "duplicates")
 
@@ -211,9 +206,3 @@ class Corpus(Strict):
     def languages(self) -> dict[str, str]:
         """The language of each side."""
         return {"source": self.source, "target": self.target}
-
-    def cleaning_for(self, max_length: int | None) -> Cleaning:
-        """Return the cleaning with a vocabulary's own limit on lengths, if it has one."""
-        if max_length is None:
-            return self.cleaning
-        return self.cleaning.changed(max_length=max_length)

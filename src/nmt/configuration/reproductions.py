@@ -264,8 +264,8 @@ def check_table(table: Table, corpus: Corpus, catalog: Catalog, where: str) -> N
     for row in table.experiments:
         for name, _ in catalog.trainings(row, [1]):
             experiment = catalog.experiments[name]
-            limit = catalog.vocabulary(experiment.vocabulary).max_length
-            longest = corpus.cleaning_for(limit).max_length
+            own = catalog.vocabulary(experiment.vocabulary).max_length
+            longest = own or corpus.cleaning.max_length
             reach = experiment.model.reach
             if reach is not None and reach < longest:
                 raise UserError(

@@ -51,7 +51,7 @@ def save_model(
         target=corpus.target,
         corpus=corpus.title,
         license=corpus.license,
-        max_length=corpus.cleaning_for(vocabulary.max_length).max_length,
+        max_length=vocabulary.max_length or corpus.cleaning.max_length,
         provenance=provenance,
     )
     with atomic_write(folder) as temporary:
