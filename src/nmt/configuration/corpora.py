@@ -67,15 +67,10 @@ class Part(Strict):
         return self
 
 
-def is_own_file(name: str) -> bool:
-    """Return whether a part's location is a path and not the name of an archive."""
-    return "/" in name
-
-
 def located(locator: str) -> tuple[str, str]:
-    """Return the archive or path of a part's location, and the member, "" for none."""
+    """Return the archive or path, with a slash, of a part's location, and the member or ""."""
     name, _, member = locator.partition(":")
-    if is_own_file(name) and not ARCHIVE.search(name):
+    if "/" in name and not ARCHIVE.search(name):
         return locator, ""  # a colon in a path
     return name, member
 
@@ -185,11 +180,11 @@ class Corpus(Strict):
 
     def archives_of(self, split: str) -> list[str]:
         """Return the archives that a split is read from."""
-        return [name for name in self.sources_of(split) if not is_own_file(name)]
+        return [name for name in self.sources_of(split) if "/" not in name]
 
     def own_files_of(self, split: str) -> list[str]:
         """Return the paths of the user's own files that a split is read from."""
-        return [name for name in self.sources_of(split) if is_own_file(name)]
+        return [name for name in self.sources_of(split) if "/" in name]
 
     def sources_of(self, split: str) -> list[str]:
         """Return archives and paths that a split is read from, without duplicates."""
