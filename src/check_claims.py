@@ -3,7 +3,7 @@
 import argparse
 
 from nmt import command
-from nmt.configuration import read_claims
+from nmt.configuration import Claim, read_list
 from nmt.files import write_text
 from nmt.paper.claims import claims_sheet
 from nmt.paper.markup import markdown
@@ -12,7 +12,8 @@ from nmt.paper.results import RunFiles
 
 def main(args: argparse.Namespace) -> None:
     """Write the ledger."""
-    sheet = claims_sheet(read_claims(args.claims), args.claims.parent, RunFiles(args.runs))
+    claims = list(read_list(args.claims, Claim).values())
+    sheet = claims_sheet(claims, args.claims.parent, RunFiles(args.runs))
     write_text(args.output, markdown(sheet))
 
 

@@ -6,7 +6,6 @@ chooses among them. Unknown keys are errors that name the file, the entry and th
 """
 
 from nmt.configuration.catalog import KINDS, Catalog, load_catalog
-from nmt.configuration.claims import Claim, read_claims
 from nmt.configuration.corpora import ARCHIVE, Archive, Cleaning, Corpus, Generated, Part, located
 from nmt.configuration.experiments import (
     BYTES,
@@ -30,11 +29,11 @@ from nmt.configuration.models import (
     Seq2Seq,
     Transformer,
 )
-from nmt.configuration.published import Published
+from nmt.configuration.published import Claim, Published
 from nmt.configuration.reproductions import (
     Reproduction,
     Table,
     load_reproduction,
     read_reproduction,
 )
-from nmt.configuration.strict import MOST_SEED, Strict, lookup, read_yaml, validated
+from nmt.configuration.strict import MOST_SEED, Strict, lookup, read_list, read_yaml, validated

@@ -9,7 +9,7 @@ from nmt.configuration import rows
 from nmt.configuration.corpora import Archive, Cleaning, Corpus
 from nmt.configuration.experiments import CHECKPOINT_KEYS, Ensemble, Experiment, Vocabulary
 from nmt.configuration.published import Published
-from nmt.configuration.strict import NAME, lookup, read_yaml, validated
+from nmt.configuration.strict import NAME, lookup, read_list, read_yaml, validated
 from nmt.errors import UserError, nearest
 from nmt.provenance import REPOSITORY
 
@@ -136,15 +136,13 @@ def load_catalog(path: str | Path) -> Catalog:
     check_archives(made["corpora"])
     ensembles, entries = made["ensembles"], declared["experiments"]
     resolved = {name: rows.experiment(name, entries) for name in entries}
+    published: dict[str, Published] = read_list(folder / "published.yaml", Published)
     catalog = Catalog(
         **made,
         folder=folder,
         entries=entries,
         experiments={name: row for name, row in resolved.items() if row is not None},
-        published=[
-            validated(Published, values, f"{folder / 'published.yaml'}, entry {number}")
-            for number, values in enumerate(read_yaml(folder / "published.yaml", list), start=1)
-        ],
+        published=list(published.values()),
     )
     for name, experiment in catalog.experiments.items():
         catalog.check(entries[name].where, experiment)
@@ -154,8 +152,7 @@ def load_catalog(path: str | Path) -> Catalog:
             raise UserError(
                 f"{declared['ensembles'][name].where}: its members need one vocabulary."
             )
-    for number, entry in enumerate(catalog.published, start=1):
-        where = f"{folder / 'published.yaml'}, entry {number}"
+    for where, entry in published.items():
         corpus = lookup(catalog.corpora, entry.corpus, "corpus", where)
         if entry.experiment is not None:
             lookup(catalog.rows, entry.experiment, "experiment", where)

@@ -120,6 +120,12 @@ def validated(cls: type[Strict], values: object, where: str):
         raise UserError(f"{place}: {message}") from None
 
 
+def read_list(path: Path, cls: type[Strict]) -> dict:
+    """Return the entries of a list, instances of `cls`, by where they stand, for messages."""
+    places = ((f"{path}, entry {n}", values) for n, values in enumerate(read_yaml(path, list), 1))
+    return {where: validated(cls, values, where) for where, values in places}
+
+
 def read_yaml(path: Path, kind: type):
     """Return what a file holds.
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nmt.configuration import Claim, read_claims
+from nmt.configuration import Claim, read_list
 from nmt.errors import UserError
 from nmt.paper.claims import claims_sheet
 from nmt.paper.markup import markdown
@@ -77,7 +77,7 @@ def test_a_claim_is_about_rows_of_its_table():
 
 
 def test_the_ledger_is_that_of_the_runs():
-    claims = read_claims(CONFIG / "claims.yaml")
+    claims = list(read_list(CONFIG / "claims.yaml", Claim).values())
     assert len(claims) >= 25
     made = markdown(claims_sheet(claims, CONFIG, FILES))
     ledger = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
