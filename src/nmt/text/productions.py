@@ -1,7 +1,8 @@
 """Productions of a grammar: templates, and the conditions under which they are used."""
 
 import re
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from typing import Any
 
 from nmt.errors import UserError
@@ -46,21 +47,10 @@ class Template:
         )
 
 
-def resolve(reference: Reference, scope: Phrase) -> Any:
+def resolve(reference: Reference, scope: Any) -> Any:
     """Return the value that a reference refers to."""
-    first_path, *key_paths = reference
-    value = follow(first_path, scope)
-    for path in key_paths:
-        value = value[follow(path, scope)]
-    return value
-
-
-def follow(path: list[str], scope: Phrase) -> Any:
-    """Return the value at the end of a path of keys."""
-    value: Any = scope
-    for key in path:
-        value = value[key]
-    return value
+    value, *keys = [reduce(getitem, path, scope) for path in reference]
+    return reduce(getitem, keys, value)
 
 
 @cache
