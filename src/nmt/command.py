@@ -113,10 +113,10 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     code = 1
     try:
         keep_inputs(vars(args))
-        if "threads" in args:
-            from nmt.device import set_threads  # torch takes seconds to import
+        if vars(args).get("threads"):
+            import torch  # which takes seconds
 
-            set_threads(args.threads)
+            torch.set_num_threads(args.threads)
         result = main(args) or 0
         sys.stdout.flush()
         code = result

@@ -23,12 +23,6 @@ GPU_BYTES = 2**30
 CLAIMS: dict[str, IO[str]] = {}
 
 
-def set_threads(threads: int | None) -> None:
-    """Let torch compute with this many threads; None: with all."""
-    if threads:
-        torch.set_num_threads(threads)
-
-
 def choose_device(gpus: int = 0) -> torch.device:
     """Return a GPU that no other process here has claimed, or the CPU where torch has no GPU.
 
