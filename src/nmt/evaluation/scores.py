@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import sacremoses
@@ -167,17 +168,13 @@ def by_source_length(
     """
     buckets = []
     for low, high in zip(bounds, [*bounds[1:], None], strict=True):
-        indices = [
-            index
-            for index, length in enumerate(source_lengths)
-            if low <= length and (not high or length < high)
-        ]
-        if indices:
-            texts = [[lines[index] for index in indices] for lines in (translations, *references)]
-            bucket: dict = {"from": low, "to": high, "sentences": len(indices)}
+        inside = [low <= length and (not high or length < high) for length in source_lengths]
+        if any(inside):
+            first, *others = [list(compress(it, inside)) for it in (translations, *references)]
+            bucket: dict = {"from": low, "to": high, "sentences": len(first)}
             for name in ("bleu", "lowercased_bleu"):
                 scorer = Scorer(METRICS[name], target_language)
-                bucket[name] = scorer.score(texts[0], texts[1:]).score
+                bucket[name] = scorer.score(first, others).score
             buckets.append(bucket)
     return buckets
 

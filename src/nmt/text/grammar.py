@@ -10,6 +10,7 @@ are reordered.
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -176,28 +177,26 @@ def generate(
     No source sentence and no target sentence occurs twice in all splits together. The same seed
     gives the same pairs. Raises UserError when the grammar cannot generate that many.
     """
-    random = Random(seed)
-    sources: set[str] = set()
-    targets: set[str] = set()
+    pairs = new_pairs(grammar, Random(seed))
     return {
-        split: [
-            new_pair(grammar, random, sources, targets)
-            for _ in progress(range(size), f"generating {split}", size, "pairs")
-        ]
+        split: list(progress(islice(pairs, size), f"generating {split}", size, "pairs"))
         for split, size in sizes.items()
     }
 
 
-def new_pair(
-    grammar: Grammar, random: Random, sources: set[str], targets: set[str]
-) -> tuple[str, str]:
-    """Return a random pair whose sides are not in `sources` and `targets`, and add them there."""
-    for _ in range(ATTEMPTS):
+def new_pairs(grammar: Grammar, random: Random) -> Iterator[tuple[str, str]]:
+    """Yield random pairs, of which no side comes twice, as long as there are any."""
+    sources: set[str] = set()
+    targets: set[str] = set()
+    attempts = 0
+    while attempts < ATTEMPTS:
+        attempts += 1
         source, target = grammar.sentence(random)
         if source not in sources and target not in targets:
             sources.add(source)
             targets.add(target)
-            return source, target
+            attempts = 0
+            yield source, target
     raise grammar.error(
         f"after {len(sources)} distinct pairs {ATTEMPTS} attempts gave no new one: ask for fewer"
         " pairs, or add words and rules"
