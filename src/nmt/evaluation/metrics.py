@@ -56,88 +56,68 @@ class Metric:
 # any match is smoothed where multi-bleu.perl prints 0.
 METRICS = {
     "bleu": Metric(
-        label="BLEU (sacreBLEU)",
-        description=(
-            "BLEU of sacreBLEU on plain text with its own 13a tokens (Post 2018), comparable across"
-            " papers."
-        ),
+        "BLEU (sacreBLEU)",
+        "BLEU of sacreBLEU on plain text with its own 13a tokens (Post 2018), comparable across"
+        " papers.",
     ),
     "lowercased_bleu": Metric(
-        label="BLEU (sacreBLEU, lower-cased)",
-        description="BLEU of sacreBLEU (13a) without case.",
+        "BLEU (sacreBLEU, lower-cased)",
+        "BLEU of sacreBLEU (13a) without case.",
         lowercase=True,
     ),
     "chrf": Metric(
-        label="chrF",
-        description=(
-            "F-score of character n-grams, recall counting twice (chrF2, Popović 2016), in percent."
-        ),
+        "chrF",
+        "F-score of character n-grams, recall counting twice (chrF2, Popović 2016), in percent.",
         scorer="CHRF",
     ),
     "ter": Metric(
-        label="TER",
-        description=(
-            "edits needed for each reference word (Snover et al. 2006), in percent; lower is"
-            " better."
-        ),
+        "TER",
+        "edits needed for each reference word (Snover et al. 2006), in percent; lower is better.",
         scorer="TER",
     ),
     "tokenized_bleu": Metric(
-        label="BLEU (tokenized)",
-        description=(
-            "BLEU on Moses tokens, cased (multi-bleu.perl), as Vaswani et al. 2017 for"
-            " English-French."
-        ),
+        "BLEU (tokenized)",
+        "BLEU on Moses tokens, cased (multi-bleu.perl), as Vaswani et al. 2017 for English-French.",
         moses_tokens=True,
     ),
     "compound_split_bleu": Metric(
-        label="BLEU (tokenized, compounds split)",
-        description=(
-            "BLEU on Moses tokens, compounds split, as Vaswani et al. 2017 for English-German."
-        ),
+        "BLEU (tokenized, compounds split)",
+        "BLEU on Moses tokens, compounds split, as Vaswani et al. 2017 for English-German.",
         moses_tokens=True,
         split_compounds=True,
     ),
     "quotes_mapped_bleu": Metric(
-        label="BLEU (tokenized, quotes mapped)",
-        description=(
-            "BLEU on Moses tokens, cased, with German quotation marks as plain ones on both sides."
-        ),
+        "BLEU (tokenized, quotes mapped)",
+        "BLEU on Moses tokens, cased, with German quotation marks as plain ones on both sides.",
         moses_tokens=True,
         map_quotes=True,
     ),
     "quotes_mapped_compound_split_bleu": Metric(
-        label="BLEU (tokenized, quotes mapped, compounds split)",
-        description=(
-            "BLEU on Moses tokens with quotation marks so and compounds split, as some published"
-            " scores for English-German."
-        ),
+        "BLEU (tokenized, quotes mapped, compounds split)",
+        "BLEU on Moses tokens with quotation marks so and compounds split, as some published"
+        " scores for English-German.",
         moses_tokens=True,
         map_quotes=True,
         split_compounds=True,
         published_as="compound_split_bleu",
     ),
     "lowercased_tokenized_bleu": Metric(
-        label="BLEU (lower-cased, tokenized)",
-        description=(
-            "BLEU on lower-cased, normalized Moses tokens, as most Multi30k papers print it."
-        ),
+        "BLEU (lower-cased, tokenized)",
+        "BLEU on lower-cased, normalized Moses tokens, as most Multi30k papers print it.",
         moses_tokens=True,
         lowercase=True,
         normalize=True,
     ),
     "perplexity": Metric(
-        label="perplexity",
-        description=(
-            "exp of the mean negative log-likelihood of a token (a subword, or a character where"
-            " these are the vocabulary), end of sentence counted, without smoothing; comparable"
-            " only between rows with the same vocabulary; lower is better."
-        ),
+        "perplexity",
+        "exp of the mean negative log-likelihood of a token (a subword, or a character where"
+        " these are the vocabulary), end of sentence counted, without smoothing; comparable"
+        " only between rows with the same vocabulary; lower is better.",
         scorer=None,
     ),
     "comet": Metric(
-        label="COMET",
-        description="quality as a neural model estimates it (Rei et al. 2022), in percent.",
+        "COMET",
+        "quality as a neural model estimates it (Rei et al. 2022), in percent.",
         scorer=None,
         function=comet,
     ),
