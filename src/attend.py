@@ -8,7 +8,6 @@ with its "reference" where that is known. Of a longer sentence the first 250 sub
 import argparse
 import json
 from itertools import islice
-from pathlib import Path
 
 from nmt import command
 from nmt.files import read_lines, write_text
@@ -37,7 +36,6 @@ if __name__ == "__main__":
     command.require(parser, "FOLDER", model="made by average.py")
     command.require(parser, "TEXT", sentence="in the source language")
     command.require(parser, "FILE", output="JSON")
-    parser.add_argument("--source", type=Path, metavar="FILE", help="more sentences, one a line")
-    parser.add_argument("--references", type=Path, metavar="FILE", help="of --source, line by line")
+    command.offer(parser, "FILE", source="more sentences, one a line", references="of --source")
     command.add_device(parser)
     command.run(main, parser)

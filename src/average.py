@@ -38,12 +38,7 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_catalog(parser)
     command.require(parser, "NAME", corpus="of corpora.yaml", experiment="of experiments")
-    command.require(
-        parser,
-        "FOLDER",
-        checkpoints="of the run",
-        subwords="made by learn_vocabulary.py",
-        output="the model",
-    )
     command.require(parser, "FILE", training="training.json of the run")
+    command.require(parser, "FOLDER", checkpoints="of the run", output="the model")
+    command.require(parser, "FOLDER", subwords="made by learn_vocabulary.py")
     command.run(main, parser)

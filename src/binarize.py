@@ -21,14 +21,8 @@ def main(args: argparse.Namespace) -> None:
     cleaning = catalog.cleaning(args.corpus, args.vocabulary)
     subwords = SubwordPair.load(args.subwords)
     with atomic_write(args.output) as temporary:
-        meta = write_tokens(
-            temporary,
-            subwords,
-            args.source,
-            args.target,
-            cleaning if args.split == "train" else None,
-            args.jobs,
-        )
+        limits = cleaning if args.split == "train" else None
+        meta = write_tokens(temporary, subwords, args.source, args.target, limits, args.jobs)
     dropped = ", ".join(f"{count} {reason}" for reason, count in meta["dropped"].items())
     logging.info(f"{args.split}: {meta['sentences']} pairs, dropped: {dropped or 'none'}")
 
@@ -36,13 +30,8 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_catalog(parser)
-    command.require(
-        parser,
-        "NAME",
-        corpus="of corpora.yaml",
-        vocabulary="of experiments",
-        split="train is cleaned, others are not",
-    )
+    command.require(parser, "NAME", corpus="of corpora.yaml", vocabulary="of experiments")
+    command.require(parser, "NAME", split="train is cleaned, others are not")
     command.require(parser, "FOLDER", subwords="made by learn_vocabulary.py", output="the tokens")
     command.require(parser, "FILE", source="normalized text", target="parallel to it")
     command.add_jobs(parser)

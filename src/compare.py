@@ -9,7 +9,6 @@ metric, {"signatures": [...], "systems": {NAME: {"score", "interval", "p_bootstr
 import argparse
 import logging
 from dataclasses import asdict
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import lookup
@@ -50,21 +49,8 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
-    parser.add_argument(
-        "--translations",
-        type=Path,
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="the translations of each run of each system, one a line",
-    )
-    parser.add_argument(
-        "--names",
-        required=True,
-        nargs="+",
-        metavar="NAME",
-        help="the system that each file of --translations belongs to, in the same order",
-    )
+    command.require(parser, "FILE", "+", translations="of each run of each system, one a line")
+    command.require(parser, "NAME", "+", names="the systems of --translations, in the same order")
     command.add_references(parser)
     parser.add_argument(
         "--metrics",

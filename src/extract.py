@@ -6,7 +6,6 @@ text only what the filters of the corpus leave is written.
 
 import argparse
 import logging
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog
@@ -20,7 +19,7 @@ from nmt.text.filters import Filters
 def main(args: argparse.Namespace) -> None:
     """Write both sides of the split, and how many pairs were dropped by which filter."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
-    filters = Filters(corpus, args.split, (args.test_sources, args.test_targets))
+    filters = Filters(corpus, args.split, (args.test_sources or (), args.test_targets or ()))
     if "overlap" in filters.names and not (args.test_sources and args.test_targets):
         raise UserError("the filter `overlap` needs --test-sources and --test-targets.")
     pairs = filters.kept(sentence_pairs(corpus, args.split, args.archives))
@@ -45,9 +44,7 @@ if __name__ == "__main__":
     command.require(parser, "NAME", corpus="of corpora.yaml", split="of the corpus")
     command.require(parser, "FOLDER", archives="the downloads")
     command.require(parser, "FILE", source="text to write", target="parallel to it")
-    for name in ("--test-sources", "--test-targets"):
-        parser.add_argument(
-            name, type=Path, nargs="*", default=[], metavar="FILE", help="dev and test sets"
-        )
-    parser.add_argument("--counts", type=Path, help="a JSON file of dropped pairs to write")
+    tests = "the side of dev and test sets"
+    command.require(parser, "FILE", "*", test_sources=tests, test_targets=tests)
+    command.offer(parser, "FILE", counts="of dropped pairs to write, as JSON")
     command.run(main, parser)

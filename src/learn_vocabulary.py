@@ -5,7 +5,6 @@ are learned together, and FOLDER/SHA256SUMS.
 """
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import load_catalog
@@ -30,7 +29,7 @@ if __name__ == "__main__":
     command.add_catalog(parser)
     command.require(parser, "NAME", vocabulary="of experiments")
     command.require(parser, "FILE", source="normalized text", target="parallel to it")
-    parser.add_argument("--model", type=Path, nargs="?", metavar="FOLDER", help="whose are taken")
+    command.offer(parser, "FOLDER", model="whose are taken")
     command.require(parser, "FOLDER", output="the subwords")
     command.add_jobs(parser)
     command.run(main, parser)

@@ -7,7 +7,6 @@ import argparse
 import logging
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 
 from nmt import command
 from nmt.errors import UserError
@@ -56,12 +55,8 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.require(parser, "FILE", translations="one a line, plain or .gz")
     command.add_references(parser)
-    parser.add_argument(
-        "--sources", type=Path, metavar="FILE", help="also score by the source's length in words"
-    )
+    command.offer(parser, "FILE", sources="also score by their length in words")
     parser.add_argument("--functions", nargs="*", default=[], choices=FUNCTIONS, help="too")
-    parser.add_argument(
-        "--subwords", type=Path, nargs="?", metavar="FOLDER", help="of sentence_bleu"
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the scores, as JSON")
+    command.offer(parser, "FOLDER", subwords="of sentence_bleu")
+    command.offer(parser, "FILE", output="the scores, as JSON")
     command.run(main, parser)

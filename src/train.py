@@ -10,7 +10,6 @@ processes train together, each on a GPU of its own where there are GPUs.
 import argparse
 import logging
 from contextlib import nullcontext
-from pathlib import Path
 
 import torch
 
@@ -93,16 +92,10 @@ if __name__ == "__main__":
     command.add_catalog(parser)
     command.require(parser, "NAME", corpus="of corpora.yaml", experiment="of experiments")
     parser.add_argument("--seed", type=command.whole_number(0), default=1)
-    command.require(
-        parser,
-        "FOLDER",
-        tokens="the training set, binarized",
-        dev_tokens="the dev set, binarized",
-        subwords="made by learn_vocabulary.py",
-        output="the run",
-    )
+    command.require(parser, "FOLDER", tokens="the training set", dev_tokens="the dev set")
     command.require(parser, "FILE", dev_reference="the dev set's target text")
-    parser.add_argument("--initialize-from", type=Path, nargs="?", metavar="FOLDER", help="a model")
+    command.require(parser, "FOLDER", subwords="made by learn_vocabulary.py", output="the run")
+    command.offer(parser, "FOLDER", initialize_from="a model")
     command.add_device(parser)
     parser.add_argument(
         "--device-tokens",

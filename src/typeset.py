@@ -1,7 +1,6 @@
 """Make one table of a reproduction from its runs, as CSV, Markdown and LaTeX."""
 
 import argparse
-from pathlib import Path
 
 from nmt import command
 from nmt.configuration import read_reproduction
@@ -26,12 +25,6 @@ if __name__ == "__main__":
     command.add_reproduction(parser)
     command.add_runs(parser)
     command.require(parser, "NAME", table=f"one of its tables, or {', '.join(SHEETS)}")
-    parser.add_argument(
-        "--significance",
-        nargs="?",
-        type=Path,
-        metavar="FILE",
-        help="the output of compare.py for the table's rows",
-    )
+    command.offer(parser, "FILE", significance="the output of compare.py for the table's rows")
     command.require(parser, "FILE", csv="CSV", markdown="Markdown", latex="LaTeX")
     command.run(main, parser)

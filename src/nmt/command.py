@@ -27,16 +27,26 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=description, allow_abbrev=False)
 
 
-def require(parser: argparse.ArgumentParser, metavar: str, **helps: str) -> None:
+def require(
+    parser: argparse.ArgumentParser, metavar: str, nargs: str | None = None, **helps: str
+) -> None:
     """Add required arguments, each with its help.
 
-    metavar: FILE or FOLDER, which are paths, or another word for text.
+    metavar: FILE or FOLDER, which are paths, or another word for text. nargs: as argparse has it.
     `require(parser, "FILE", test_source="raw text")` adds --test-source FILE.
     """
     kind = Path if metavar in ("FILE", "FOLDER") else str
+    settings: dict[str, Any] = {"nargs": nargs, "required": nargs not in ("?", "*")}
+    if nargs in ("+", "*"):
+        settings["action"] = "extend"
     for name, help in helps.items():
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=kind, required=True, metavar=metavar, help=help)
+        parser.add_argument(option, type=kind, metavar=metavar, help=help, **settings)
+
+
+def offer(parser: argparse.ArgumentParser, metavar: str, **helps: str) -> None:
+    """Add arguments as `require` does, without which, or without whose values, scripts do less."""
+    require(parser, metavar, "?", **helps)
 
 
 def add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -58,15 +68,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 def add_references(parser: argparse.ArgumentParser) -> None:
     """Add --references, one file or several, and --target-language."""
-    parser.add_argument(
-        "--references",
-        type=Path,
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="parallel to the translations",
-    )
+    require(parser, "FILE", "+", references="parallel to the translations")
     require(parser, "CODE", target_language="the language to tokenize for, such as de")
 
 
