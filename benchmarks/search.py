@@ -31,8 +31,8 @@ def main(args: argparse.Namespace) -> None:
     def measured(_: str, version: str) -> dict[str, float]:
         device = device_of(args)
         library, _, precision = version.partition("-")
-        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        model = TranslationModel(args.model, precision=dtype)
+        model = TranslationModel(args.model)
+        model.model.to(torch.bfloat16 if precision == "bfloat16" else torch.float32)
         sources = model.encode(list(read_lines(args.sources))[: args.sentences])
         with tempfile.TemporaryDirectory() as folder:
             export = (precision or "float32", Path(folder) / "model")

@@ -76,20 +76,14 @@ def read_configuration(folder: Path) -> Settings:
 class TranslationModel:
     """A model, or an ensemble of several, with all that it takes to translate plain text.
 
-    experiment: the first folder's. precision: of weights and states; probabilities are in float32
-    at least. gpus: how many the job was given; with none, a GPU is used where there is one.
+    experiment: the first folder's. gpus: how many the job was given; with none, a GPU is used where
+    there is one.
     max_length: the most subwords of a line, TIMES_TRAINING_LENGTH as many as in training without
     it; a model with learned positions may reach less far. Raises UserError for a folder that is
     damaged or not a model's, and for one whose vocabulary or languages are not those of the first.
     """
 
-    def __init__(
-        self,
-        *folders: Path,
-        precision: torch.dtype = torch.float32,
-        gpus: int = 0,
-        max_length: int | None = None,
-    ):
+    def __init__(self, *folders: Path, gpus: int = 0, max_length: int | None = None):
         self.configuration = read_configuration(folders[0])
         self.experiment = self.configuration.experiment
         self.source_preprocessing, self.target_preprocessing = (
@@ -97,7 +91,6 @@ class TranslationModel:
             for language in (self.configuration.source, self.configuration.target)
         )
         self.subwords = SubwordPair.load(folders[0])
-        self.precision = precision
         self.device = choose_device(gpus)
         models = [self.load(folder) for folder in folders]
         self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
@@ -129,7 +122,7 @@ class TranslationModel:
             raise UserError(f"{path}: {str(error).removesuffix('.')}: {remedy}.") from None
         model = build_uninitialized(model_settings, *sizes, self.device)
         set_parameters(model, weights)
-        return model.to(self.precision).eval()
+        return model.eval()
 
     def halve_on_gpu(self) -> None:
         """Compute in float16 on a GPU, faster: few translations change, fewer than by bfloat16."""
