@@ -8,7 +8,7 @@ import argparse
 import logging
 
 from nmt import command
-from nmt.configuration import load_catalog
+from nmt.configuration import load_catalog, read_yaml
 from nmt.errors import UserError
 from nmt.files import write_lines
 from nmt.provenance import REPOSITORY
@@ -21,7 +21,8 @@ def main(args: argparse.Namespace) -> None:
     made = corpus.generated
     if made is None:
         raise UserError(f"the corpus {args.corpus} is extracted, not generated: use extract.py.")
-    grammar = Grammar.load(REPOSITORY / made.grammar, corpus.source, corpus.target)
+    data = read_yaml(REPOSITORY / made.grammar, dict)
+    grammar = Grammar(data, made.grammar, corpus.source, corpus.target)
     for split, pairs in generate(grammar, made.sizes, made.seed).items():
         logging.info(f"{args.output}: {len(pairs)} generated pairs for {split}")
         for side, language in enumerate(grammar.languages):

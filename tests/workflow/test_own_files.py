@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from nmt.configuration import read_yaml
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
 from tests.support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
@@ -37,7 +38,7 @@ def quickstart(folder):
 def extracted(tmp_path_factory):
     """A copy beside text of 3,000 pairs, which is extracted."""
     folder = copy_repository(tmp_path_factory.mktemp("own") / "a clone")
-    grammar = Grammar.load(folder / "config" / "grammar.yaml", "en", "de")
+    grammar = Grammar(read_yaml(folder / "config" / "grammar.yaml", dict))
     pairs = generate(grammar, {"train": 3000}, 1)["train"]
     for side, language in enumerate(("en", "de")):
         path = folder.parent / "my data" / f"train.{language}"

@@ -11,11 +11,10 @@ are reordered.
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from nmt.configuration import lookup, read_yaml
+from nmt.configuration import lookup
 from nmt.errors import UserError
 from nmt.progress import progress
 from nmt.text.productions import Phrase, Production, agree
@@ -44,14 +43,6 @@ class Grammar:
             raise self.error(str(error)) from None
         except (KeyError, TypeError, AttributeError, ValueError, re.error) as error:
             raise self.error(f"a part is missing or is not what it should be ({error!r})") from None
-
-    @classmethod
-    def load(cls, path: str | Path, source: str = "en", target: str = "de") -> "Grammar":
-        """Read a grammar from a YAML file.
-
-        Raises UserError when the file is missing, is not YAML or not a grammar.
-        """
-        return cls(read_yaml(Path(path), dict), str(path), source, target)
 
     def sentence(self, random: Random) -> tuple[str, str]:
         """Return a random sentence in both languages.

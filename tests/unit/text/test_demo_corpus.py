@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from nmt.configuration import read_yaml
 from nmt.text.grammar import Grammar, generate
 
 PATH = Path(__file__).parents[3] / "config" / "grammar.yaml"
@@ -13,7 +14,7 @@ PATH = Path(__file__).parents[3] / "config" / "grammar.yaml"
 
 @pytest.fixture(scope="module")
 def grammar():
-    return Grammar.load(PATH)
+    return Grammar(read_yaml(PATH, dict))
 
 
 @pytest.fixture(scope="module")
