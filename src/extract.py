@@ -12,8 +12,7 @@ from nmt.configuration import load_catalog
 from nmt.errors import UserError
 from nmt.files import atomic_write, write_json
 from nmt.progress import progress
-from nmt.text.corpora import sentence_pairs
-from nmt.text.filters import Filters
+from nmt.text.corpora import Filters, sentence_pairs
 
 
 def main(args: argparse.Namespace) -> None:

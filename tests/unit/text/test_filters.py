@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.configuration import Corpus
-from nmt.text.filters import Filters
+from nmt.text.corpora import Filters
 
 PART = {"source": "./a.en", "target": "./a.de"}
 VALUES = {"title": "T", "source": "en", "target": "de", "license": "", "splits": {"train": [PART]}}
