@@ -16,7 +16,7 @@ ARCHIVE = re.compile(r"\.(zip|tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz))$", re.IGNORECA
 class Archive(Strict):
     """A file to download: its addresses, its path in a mirror folder, and its checksums."""
 
-    addresses: list[str] = Field(default=[])
+    addresses: list[Annotated[str, Field(pattern="^(https?|ftp)://")]] = Field(default=[])
     """Download addresses, tried in order. Without any, a checksum is required, and the file must be
     in a mirror folder."""
     mirror: str
@@ -32,9 +32,6 @@ class Archive(Strict):
         path = PurePosixPath(self.mirror)
         if not path.name or path.is_absolute() or ".." in path.parts:
             raise ValueError(f"mirror: {self.mirror!r} is no path inside the mirror folder")
-        for address in self.addresses:
-            if not address.startswith(("https://", "http://", "ftp://")):
-                raise ValueError(f"{address!r} does not start with https://, http:// or ftp://")
         if not (self.addresses or self.sha256 or self.md5):
             raise ValueError(
                 "an archive has addresses or a checksum: a file of your own needs no archive, give"

@@ -18,10 +18,11 @@ from nmt.errors import UserError
 
 OWN_KEYS = ("title", "vocabulary", "initialize_from", "trained_as")
 FAMILY_KEYS = {key for cls in FAMILIES.values() for key in cls.model_fields}
-# All keys of entries but `base`
-KEYS = FAMILY_KEYS.union(OWN_KEYS, Training.model_fields, Decoding.model_fields)
+# All keys of entries but `base` and those of families
+KEYS = {*OWN_KEYS, *Training.model_fields, *Decoding.model_fields}
 # Keys that `--config` or a name can override; vocabulary_size is that of the row's vocabulary.
-OVERRIDABLE = KEYS - {"family", "title", "initialize_from", "trained_as"} | {"vocabulary_size"}
+OVERRIDABLE = KEYS | FAMILY_KEYS | {"vocabulary_size"}
+OVERRIDABLE -= {"family", "title", "initialize_from", "trained_as"}
 # Keys that matter after training: rows that differ in these alone share one.
 AFTER_TRAINING = CHECKPOINT_KEYS | Decoding.model_fields.keys()
 # Settings counted in updates: they keep their proportion to a changed number of updates.
@@ -89,8 +90,7 @@ def experiment(name: str, entries: Entries) -> Experiment | None:
     family = flat.get("family")
     if family is not None:
         lookup(FAMILIES, family, "family", where)
-    known = {*OWN_KEYS, *Training.model_fields, *Decoding.model_fields}
-    known |= FAMILIES[family].model_fields.keys() if family else FAMILY_KEYS
+    known = KEYS | (FAMILIES[family].model_fields.keys() if family else FAMILY_KEYS)
     for key in flat:
         lookup(dict.fromkeys(known), key, "key", where)
     if family is None:
