@@ -4,15 +4,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.strict import (
-    Depth,
-    Fraction,
-    Length,
-    Positive,
-    Several,
-    Strict,
-    Width,
-)
+from nmt.configuration.strict import Depth, Fraction, Length, Positive, Several, Strict, Width
 
 # The rows of a table of positions, where a model has one
 LEARNED_POSITIONS = 1024

@@ -56,9 +56,7 @@ def in_one_line(text: object) -> object:
 
 
 Text = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1),
-    BeforeValidator(in_one_line),
+    str, StringConstraints(strip_whitespace=True, min_length=1), BeforeValidator(in_one_line)
 ]
 
 
