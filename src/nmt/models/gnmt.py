@@ -19,11 +19,7 @@ from nmt.models.experts import Experts
 from nmt.models.layers import Layers
 from nmt.models.protocol import PAD, HiddenStates, Model, State
 from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
-from nmt.models.recurrent_attention import (
-    AdditiveScore,
-    Memory,
-    TanhProductScore,
-)
+from nmt.models.recurrent_attention import AdditiveScore, Memory, TanhProductScore
 
 # B sentences, S source length, T target length, D d_model, H cells (H = D without projection),
 # V vocabulary, R = B * beam rows

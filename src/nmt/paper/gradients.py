@@ -3,14 +3,7 @@
 import pandas as pd
 
 from nmt.paper.curves import curve_points
-from nmt.paper.drawing import (
-    PAGE,
-    Drawing,
-    Picture,
-    count_large,
-    new_figure,
-    number_logarithmic,
-)
+from nmt.paper.drawing import PAGE, Drawing, Picture, count_large, new_figure, number_logarithmic
 
 # What measure_gradients.py wrote, and the panels' titles
 STATES = {"untrained": "by layer, before training", "trained": "by layer, after training"}
