@@ -63,10 +63,6 @@ def to_huggingface(model: TranslationModel, precision: str, output: Path) -> str
     tokenizer_config = {
         "source_lang": model.configuration.source,
         "target_lang": model.configuration.target,
-        "pad_token": "<pad>",
-        "unk_token": "<unk>",
-        "eos_token": "</s>",
-        "separate_vocabs": False,
         "tokenizer_class": "MarianTokenizer",
         "model_max_length": MAX_POSITIONS,
     }
