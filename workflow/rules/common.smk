@@ -35,7 +35,7 @@ try:
 except UserError as error:
     raise WorkflowError(str(error)) from None
 CORPUS = CATALOG.corpus(REPRODUCTION.corpus)
-OWN_FILES = [ROOT / file for split in CORPUS.splits for file in CORPUS.own_files_of(split)]
+OWN_FILES = [ROOT / file for split in CORPUS.splits for file in CORPUS.sources_of(split)[1]]
 for path in [ROOT, Path.cwd(), *OWN_FILES]:
     if set("{}") & set(str(path)):
         raise WorkflowError(f"{path} has a brace, which snakemake takes for its own: rename it.")

@@ -69,7 +69,7 @@ else:
             "../../envs/nmt.yaml"
         params:
             parts=parts_of_a_split,
-            contents=lambda wildcards: checksums(CORPUS.own_files_of(wildcards.split)),
+            contents=lambda wildcards: checksums(CORPUS.sources_of(wildcards.split)[1]),
             filters=lambda wildcards: CORPUS.filters_of(wildcards.split),
         shell:
             f"python {SCRIPTS}/extract.py --catalog {CATALOG_PATH}"

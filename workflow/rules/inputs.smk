@@ -26,8 +26,8 @@ def parts_of_a_split(wildcards):
 
 def sources_of_a_split(wildcards):
     """Return the downloads and the user's own files that a split is extracted from."""
-    archives = [f"results/downloads/{name}" for name in CORPUS.archives_of(wildcards.split)]
-    return archives + [str(ROOT / file) for file in CORPUS.own_files_of(wildcards.split)]
+    archives, own_files = CORPUS.sources_of(wildcards.split)
+    return [f"results/downloads/{name}" for name in archives] + [str(ROOT / f) for f in own_files]
 
 
 def checksums(files):

@@ -157,7 +157,7 @@ class Corpus(Strict):
         for split in self.splits:
             if split in self.held_out:
                 raise ValueError(f"{split} is given in splits and in held_out")
-            for name in self.archives_of(split):
+            for name in self.sources_of(split)[0]:
                 if name not in self.archives:
                     raise ValueError(
                         f"unknown archive {name!r}: {nearest(name, self.archives)} (the path of a"
@@ -175,18 +175,11 @@ class Corpus(Strict):
             return [*self.cleaning.filters, "dev_every"]
         return self.cleaning.filters if split == "train" else []
 
-    def archives_of(self, split: str) -> list[str]:
-        """Return the archives that a split is read from."""
-        return [name for name in self.sources_of(split) if "/" not in name]
-
-    def own_files_of(self, split: str) -> list[str]:
-        """Return the paths of the user's own files that a split is read from."""
-        return [name for name in self.sources_of(split) if "/" in name]
-
-    def sources_of(self, split: str) -> list[str]:
-        """Return archives and paths that a split is read from, without duplicates."""
+    def sources_of(self, split: str) -> tuple[list[str], list[str]]:
+        """Return the archives and the paths of own files that a split is read from, each once."""
         locators = [locator for part in self.parts(split) for locator in (part.source, part.target)]
-        return list(dict.fromkeys(located(locator)[0] for locator in locators))
+        names = dict.fromkeys(located(locator)[0] for locator in locators)
+        return [name for name in names if "/" not in name], [name for name in names if "/" in name]
 
     @property
     def split_names(self) -> list[str]:
