@@ -11,13 +11,11 @@ LEARNED_POSITIONS = 1024
 
 
 class Architecture(Strict):
-    """What all families have in common.
+    """What families have in common; a model's class has the same name, its module the family's.
 
-    implementation: the model's module and class in nmt.models. can_be_packed: whether sentences may
-    share a row, because only attention connects tokens.
+    can_be_packed: whether sentences may share a row, because only attention connects tokens.
     """
 
-    implementation: ClassVar[str]
     can_be_packed: ClassVar[bool] = False
 
     @property
@@ -126,7 +124,6 @@ class SelfAttention(Architecture):
 class Transformer(SelfAttention):
     """The encoder-decoder of AIAYN section 3."""
 
-    implementation = "nmt.models.transformer:Transformer"
     family: Literal["transformer"] = "transformer"
     neighborhood: Length | None = None
     """Largest distance of what self-attention sees, on either side (AIAYN section 4, restricted
@@ -144,7 +141,6 @@ class Transformer(SelfAttention):
 class DecoderOnly(SelfAttention):
     """A language model of source and target in one sequence (Wang et al. 2021)."""
 
-    implementation = "nmt.models.decoder_only:DecoderOnly"
     family: Literal["decoder-only"] = "decoder-only"
     prefix: bool = False
     """Whether every source token attends to the whole source; otherwise attention to the source is
@@ -171,7 +167,6 @@ class DecoderOnly(SelfAttention):
 class Seq2Seq(Architecture):
     """Stacked LSTMs: Sutskever et al. 2014, and with attention Luong et al. 2015."""
 
-    implementation = "nmt.models.seq2seq:Seq2Seq"
     family: Literal["seq2seq"] = "seq2seq"
     layers: Depth
     """Number of LSTM layers of the encoder, and of the decoder."""
@@ -214,7 +209,6 @@ class Seq2Seq(Architecture):
 class RNNSearch(Architecture):
     """A GRU encoder and decoder (Bahdanau et al. 2015, appendix A)."""
 
-    implementation = "nmt.models.rnnsearch:RNNSearch"
     family: Literal["rnnsearch"] = "rnnsearch"
     d_embedding: Width
     """Width of embeddings."""
@@ -242,7 +236,6 @@ class GNMT(Architecture):
     With experts it is MoE (Shazeer et al. 2017, appendix E).
     """
 
-    implementation = "nmt.models.gnmt:GNMT"
     family: Literal["gnmt"] = "gnmt"
     layers: Several
     """Number of layers of the encoder, the first of which is bidirectional, and of the decoder."""
@@ -303,7 +296,6 @@ Convolutions = Annotated[list[tuple[Width, Depth, Depth]], Field(min_length=1)]
 class ConvS2S(Architecture):
     """A convolutional encoder and decoder with attention in every layer (Gehring et al. 2017)."""
 
-    implementation = "nmt.models.convs2s:ConvS2S"
     family: Literal["convs2s"] = "convs2s"
     encoder: Convolutions
     """Encoder layers, in order: [channels, kernel, number of such layers]."""
@@ -325,7 +317,6 @@ class ConvS2S(Architecture):
 class ByteNet(Architecture):
     """Dilated convolutional encoder and decoder (Kalchbrenner et al. 2016)."""
 
-    implementation = "nmt.models.bytenet:ByteNet"
     family: Literal["bytenet"] = "bytenet"
     d_hidden: Width
     """Width of the convolutions; sums between blocks are twice as wide."""

@@ -1,4 +1,4 @@
-"""Models built from their configurations, which name the classes that implement them."""
+"""Models built from their configurations, whose names are those of what implements them."""
 
 from importlib import import_module
 from typing import Any
@@ -16,8 +16,8 @@ def build(config: configuration.Model, source_size: int, target_size: int) -> Mo
 
     Its parameters are drawn from torch's global generator.
     """
-    module, _, name = config.implementation.partition(":")
-    return getattr(import_module(module), name)(config, source_size, target_size)
+    module = import_module(f"nmt.models.{config.family.replace('-', '_')}")
+    return getattr(module, type(config).__name__)(config, source_size, target_size)
 
 
 def build_uninitialized(
