@@ -13,7 +13,8 @@ def main(args: argparse.Namespace) -> None:
     """Download the archive that the arguments name."""
     corpus = load_catalog(args.catalog).corpus(args.corpus)
     archive = lookup(corpus.archives, args.archive, "archive")
-    download(args.archive, archive, args.output, args.mirror)
+    mirror = args.mirror or os.environ.get("NMT_MIRROR")
+    download(args.archive, archive, args.output, Path(mirror) if mirror else None)
 
 
 if __name__ == "__main__":
@@ -21,11 +22,5 @@ if __name__ == "__main__":
     command.add_catalog(parser)
     command.require(parser, "NAME", corpus="of corpora.yaml", archive="of the corpus")
     command.require(parser, "FILE", output="the archive")
-    parser.add_argument(
-        "--mirror",
-        type=Path,
-        default=os.environ.get("NMT_MIRROR") or None,
-        metavar="FOLDER",
-        help="a folder to look in first (default: the environment variable NMT_MIRROR)",
-    )
+    command.offer(parser, "FOLDER", mirror="to look in first (default: that of NMT_MIRROR)")
     command.run(main, parser)

@@ -5,7 +5,6 @@ GPU hours follow from the rates that gpu-rates.yaml of the catalog has.
 
 import argparse
 from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 import torch
@@ -101,9 +100,7 @@ def gpu_seconds(
 if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_reproduction(parser)
-    parser.add_argument(
-        "--corpora", type=Path, default=Path("results/corpora"), metavar="FOLDER", help="tokens"
-    )
+    command.require(parser, "FOLDER", corpora="that has tokens, such as results/corpora")
     parser.add_argument(
         "--at-once", type=command.whole_number(1), default=1, help="trainings side by side"
     )
