@@ -12,13 +12,14 @@ import numpy as np
 import torch
 
 from nmt.configuration import Training
-from nmt.data import order
 from nmt.data.batch import Batch, UpdateBatch, padded_batch
 from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
+
+# n sentences
 
 
 class Batches:
@@ -97,8 +98,8 @@ class Batches:
 
     def micro_batches(self, indices: np.ndarray, budget: int) -> list[np.ndarray]:
         """Return the sentences by length, in as few batches as the budget allows."""
-        indices = order.by_length(indices, self.source_lengths, self.target_lengths)
-        return np.split(indices, order.cut(self.longer_sides[indices], budget)[1:-1])
+        indices = by_length(indices, self.source_lengths, self.target_lengths)
+        return np.split(indices, cut(self.longer_sides[indices], budget)[1:-1])
 
     def load(self, indices: np.ndarray) -> Batch:
         """Return the batch of these sentences, one a row."""
@@ -164,3 +165,31 @@ class Batches:
                     micro_batches={i: batch.to(device) for i, batch in own.items()},
                 )
             epoch, update_in_epoch = epoch + 1, 0
+
+
+def by_length(indices: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the sentences' indices sorted by the length of the longer side.
+
+    Among sentences that are equal in it, the difference between the sides rises at odd lengths and
+    falls at even ones, so that neighbors have similar lengths on both sides. Among sentences equal
+    in both lengths, the order stays. source, target: the lengths of all sentences.
+    """
+    source, target = source[indices], target[indices]
+    longer = np.maximum(source, target)
+    difference = np.where(longer % 2, source - target, target - source)
+    return indices[np.lexsort((difference, longer))]
+
+
+def cut(lengths: np.ndarray, budget: int) -> list[int]:
+    """Return where each micro-batch begins, and where the last one ends.
+
+    Each has as many sentences as the budget allows when all are as long as the longest, and at
+    least one. lengths: of the sentences in order, (n,).
+    """
+    starts = [0]
+    while starts[-1] < len(lengths):
+        start = starts[-1]
+        window = lengths[start : start + max(1, budget // int(lengths[start]))]
+        tokens = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        starts.append(start + max(1, int(np.searchsorted(tokens, budget, side="right"))))
+    return starts

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from nmt.data.batches import Batches
-from nmt.data.order import by_length, cut
+from nmt.data.batches import Batches, by_length, cut
 from nmt.data.tokens import ParallelTokens, Ragged
 
 
