@@ -1,20 +1,23 @@
-"""Parallel text encoded as subword ids and written to token files."""
+"""Parallel text encoded as subword ids, cleaned, and written to token files."""
 
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from nmt.configuration import Cleaning
-from nmt.data.encoding import REASONS, Encoded, encode_pairs
-from nmt.data.tokens import fingerprint
+from nmt.data.tokens import Ragged, fingerprint
 from nmt.errors import UserError
 from nmt.files import read_lines, write_json
 from nmt.progress import Progress
 from nmt.text.chunks import chunked, in_processes
 from nmt.text.readers import pair_lines
-from nmt.text.subwords import UNK, SubwordPair
+from nmt.text.subwords import UNK, Segmenter, SubwordPair
+
+# Why a pair is dropped, in the order in which it is asked
+REASONS = ("empty", "too_long", "ratio")
 
 
 def write_tokens(
@@ -46,7 +49,7 @@ def write_tokens(
             source_writer.extend(source_ids)
             target_writer.extend(target_ids)
             counts += dropped_here
-            progress.update(len(source_ids.lengths) + int(dropped_here.sum()))
+            progress.update(len(source_ids) + int(dropped_here.sum()))
     dropped = dict(zip(REASONS, counts.tolist(), strict=True)) if cleaning else {}
     if not source_writer.sequences:
         reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
@@ -70,6 +73,49 @@ def write_tokens(
     return meta
 
 
+def encode_pairs(
+    subwords: SubwordPair, cleaning: Cleaning | None, pairs: list[tuple[str, str]]
+) -> tuple[Ragged, Ragged, np.ndarray]:
+    """Return both sides of parallel text as ids, and how many pairs each of REASONS dropped.
+
+    Training text is cleaned; without `cleaning` every pair stays.
+    """
+    source = encode(subwords.source, [pair[0] for pair in pairs])
+    target = encode(subwords.target, [pair[1] for pair in pairs])
+    if cleaning is None:
+        return source, target, np.zeros(len(REASONS), np.int64)
+    reasons = reasons_to_drop(source.lengths, target.lengths, cleaning)
+    keep = reasons == len(REASONS)
+    dropped = np.bincount(reasons[~keep], minlength=len(REASONS))
+    return kept(source, keep), kept(target, keep), dropped
+
+
+def encode(subwords: Segmenter, lines: list[str]) -> Ragged:
+    """Return the ids of each line."""
+    ids = subwords.encode(lines)
+    offsets = np.cumsum([0, *map(len, ids)])
+    return Ragged(np.fromiter(chain.from_iterable(ids), np.uint32, offsets[-1]), offsets)
+
+
+def kept(sequences: Ragged, mask: np.ndarray) -> Ragged:
+    """Return the sequences for which the mask, (n,), is true."""
+    lengths = sequences.lengths
+    return Ragged(
+        sequences.tokens[np.repeat(mask, lengths)], np.cumsum(np.append(0, lengths[mask]))
+    )
+
+
+def reasons_to_drop(source: np.ndarray, target: np.ndarray, cleaning: Cleaning) -> np.ndarray:
+    """Return for each pair the index in REASONS of the first that holds, or their number: (n,).
+
+    source, target: lengths in subwords, (n,).
+    """
+    shorter, longer = np.minimum(source, target), np.maximum(source, target)
+    ratio = np.inf if cleaning.max_ratio is None else cleaning.max_ratio
+    conditions = [shorter == 0, longer > cleaning.max_length, longer > ratio * shorter.clip(1)]
+    return np.select(conditions, range(len(REASONS)), len(REASONS))
+
+
 class RaggedWriter:
     """A writer of sequences to <side>.npy and <side>_offsets.npy, which `close` completes.
 
@@ -91,11 +137,11 @@ class RaggedWriter:
         header = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.tokens,)}
         np.lib.format.write_array_header_1_0(self.file, header)
 
-    def extend(self, sequences: Encoded) -> None:
+    def extend(self, sequences: Ragged) -> None:
         """Append sequences."""
         self.file.write(sequences.tokens.astype(self.dtype).tobytes())
         self.lengths.append(sequences.lengths)
-        self.sequences += len(sequences.lengths)
+        self.sequences += len(sequences)
         self.tokens += len(sequences.tokens)
         self.unknown += int(np.count_nonzero(sequences.tokens == UNK))
 
