@@ -10,7 +10,7 @@ import pandas as pd
 
 from nmt import command
 from nmt.configuration import Catalog, load_catalog
-from nmt.models.size import size
+from nmt.models.build import size
 
 # The column that holds our count of each published cost.
 COLUMNS = {"parameters": "all", "parameters_without_embeddings": "without embeddings"}

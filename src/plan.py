@@ -13,7 +13,7 @@ from nmt import command
 from nmt.configuration import Catalog, Experiment, Reproduction, read_reproduction, read_yaml
 from nmt.data.tokens import ParallelTokens
 from nmt.device import choose_device
-from nmt.models.size import size
+from nmt.models.build import size
 from nmt.training.machine import device_name
 from nmt.training.speed import Speed, measure
 

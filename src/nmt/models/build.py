@@ -1,5 +1,6 @@
-"""Models built from their configurations, whose names are those of what implements them."""
+"""Models built from their configurations, and how many parameters they have."""
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ from nmt.models.protocol import Model
 
 
 def build(config: configuration.Model, source_size: int, target_size: int) -> Model:
-    """Return a model for vocabularies of these sizes.
+    """Return a model for vocabularies of these sizes, of the class that its configuration names.
 
     Its parameters are drawn from torch's global generator.
     """
@@ -44,3 +45,29 @@ class Uninitialized(TorchFunctionMode):
         if func in self.RANDOM:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **(kwargs or {}))
+
+
+@dataclass(frozen=True)
+class Size:
+    """Numbers of parameters; a tied matrix counts once.
+
+    without_embeddings: all but the tables that are only looked up; the output's matrix counts, tied
+    or not.
+    """
+
+    parameters: int
+    without_embeddings: int
+
+
+def count_parameters(model: Model) -> Size:
+    """Return the numbers of a model's parameters."""
+    total = sum(parameter.numel() for parameter in model.parameters())
+    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
+    looked_up = sum(table.numel() for table in tables - {model.output.weight})
+    return Size(total, total - looked_up)
+
+
+def size(config: configuration.Model, source_size: int, target_size: int) -> Size:
+    """Return the size of a model for vocabularies of these sizes, without any memory for it."""
+    model = build_uninitialized(config, source_size, target_size, torch.device("meta"))
+    return count_parameters(model)

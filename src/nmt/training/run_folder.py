@@ -14,7 +14,7 @@ from pathlib import Path
 from nmt.configuration import Experiment, Training
 from nmt.errors import UserError
 from nmt.files import atomic_write, link, lock, no_link, remove, write_json
-from nmt.models.size import count_parameters
+from nmt.models.build import count_parameters
 from nmt.models.weights import parameters, save_tensors
 from nmt.training.state import Counters
 from nmt.training.trainer import Trainer

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from nmt.configuration import read_reproduction
-from nmt.models.size import size
+from nmt.models.build import size
 
 CONFIG = Path(__file__).parents[3] / "config"
 REPRODUCTION, CATALOG = read_reproduction(CONFIG / "multi30k-families.yaml", CONFIG)

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from nmt.models.build import build, build_uninitialized
-from nmt.models.size import count_parameters, size
+from nmt.models.build import build, build_uninitialized, count_parameters, size
 from tests.support.families import FAMILIES, VOCABULARY
 
 SIZES = (VOCABULARY, VOCABULARY)
