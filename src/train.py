@@ -23,10 +23,10 @@ from nmt.text.preprocessing import Preprocessing
 from nmt.text.subwords import SubwordPair
 from nmt.training import stopping
 from nmt.training.distributed import ProcessGroup, process_group
-from nmt.training.initial import initialize
 from nmt.training.loop import TrainingLoop, resume
 from nmt.training.machine import Machine, made_by, partition_for
 from nmt.training.run_folder import RunFolder
+from nmt.training.state import initialize
 from nmt.training.trainer import Trainer
 from nmt.training.validation import Validation
 

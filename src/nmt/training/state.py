@@ -1,17 +1,22 @@
-"""What a training has done so far, and all that it needs to go on as if nothing had happened."""
+"""What a training starts from: its own last state, as if nothing had happened, or a model."""
 
 import logging
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from nmt.configuration import Training
+from nmt.configuration import Experiment, Training, validated
 from nmt.data.batch import UpdateBatch
 from nmt.errors import UserError
+from nmt.files import checksum, read_json
+from nmt.models.protocol import Model
 from nmt.models.weights import load_tensors, parameters, save_tensors, set_parameters
+from nmt.text.subwords import SubwordPair
 from nmt.training.trainer import Trainer
 
 MOST_SKIPPED = 10  # updates in a row
+FREE = re.compile(r".*dropout|init_|positions_std")  # keys that matter to training alone
 
 
 @dataclass
@@ -120,3 +125,20 @@ def load_state(path: Path, trainer: Trainer, fingerprint: str) -> Counters:
     counters = Counters(**metadata["counters"])
     logging.info(f"going on from update {counters.update}")
     return counters
+
+
+def initialize(model: Model, experiment: Experiment, subwords: SubwordPair, folder: Path) -> str:
+    """Give a model the weights of a trained one's folder, and return their checksum.
+
+    Raises UserError where that has another architecture or other subwords.
+    """
+    path = folder / "configuration.json"
+    own = validated(Experiment, read_json(path, ["experiment"])["experiment"], str(path)).model
+    mine = experiment.model.model_dump()
+    for key, value in own.model_dump().items():
+        if not FREE.match(key) and mine.get(key) != value:
+            raise UserError(f"initialize_from: {key} of {folder} is {value}, here {mine.get(key)}.")
+    if SubwordPair.load(folder).checksums != subwords.checksums:
+        raise UserError(f"initialize_from: {folder} has other subwords than the tokens here.")
+    set_parameters(model, load_tensors(folder / "model.safetensors")[0])
+    return checksum(folder / "model.safetensors")
