@@ -138,6 +138,5 @@ def padded(
 ) -> Iterator[UpdateBatch]:
     """Yield an experiment's updates without end, one sentence a row, as toolkits take them."""
     batches = Batches.for_training(tokens, experiment.training, seed=1)
-    least = GPU_LEAST_TOKENS if device.type == "cuda" else 0
-    partition = Partition.coarsest(batches.per_update, batches.budget, 0, 1, least_tokens=least)
+    partition = Partition(least_tokens=GPU_LEAST_TOKENS if device.type == "cuda" else 0)
     return batches.stream(1, 0, partition, device)

@@ -38,8 +38,7 @@ def gradient_norms(
     """
     device = next(model.parameters()).device
     batches = Batches.for_training(tokens, settings, seed)
-    micro_batches = batches.per_update, batches.budget
-    partition = Partition.coarsest(*micro_batches, 0, 1, device_tokens=MOST_TOKENS)
+    partition = Partition(chunks=-(-batches.budget // MOST_TOKENS))
     trainer = Trainer(model, settings, ProcessGroup(device), seed)
     trainer.compute_gradients(next(batches.updates(1, 0, partition, device)), update=1)
     trainer.scaler.unscale_(trainer.optimizer)

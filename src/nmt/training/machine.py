@@ -4,7 +4,7 @@ import platform
 import shlex
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -62,18 +62,18 @@ def partition_for(
     On a CPU, where every token costs, micro-batches stay as they are: sentences of similar lengths,
     padded. On a GPU sentences are packed where attention can keep them apart, so that
     micro-batches have few shapes. Those of other families are put together, unless a part of the
-    loss depends on them. device_tokens: see Partition.coarsest.
+    loss depends on them. device_tokens: about the most tokens of a side that a device takes at a
+    time; 0: no limit. All ranks get equally many chunks, as few as that allows.
     """
-    on_gpu = group.device.type == "cuda"
-    least = GPU_LEAST_TOKENS if on_gpu and not experiment.model.has_loss_of_batches else 0
-    ranks = group.rank, group.world_size
-    micro_batches = batches.per_update, batches.budget
-    partition = Partition.coarsest(*micro_batches, *ranks, device_tokens, least)
-    if on_gpu and experiment.model.can_be_packed:
-        partition = replace(
-            partition, packing=Packing.of(int(batches.longer_sides.max(initial=0)), device_tokens)
-        )
-    return partition
+    least_tokens, packing = 0, None
+    if group.device.type == "cuda" and experiment.model.can_be_packed:
+        packing = Packing.of(int(batches.longer_sides.max(initial=0)), device_tokens)
+    elif group.device.type == "cuda" and not experiment.model.has_loss_of_batches:
+        least_tokens = 0 if device_tokens else GPU_LEAST_TOKENS
+    chunks = -(-batches.budget // device_tokens) if device_tokens else 1
+    while batches.per_update * chunks % group.world_size:
+        chunks += 1
+    return Partition(group.rank, group.world_size, chunks, least_tokens, packing)
 
 
 def device_name(device: torch.device) -> str:

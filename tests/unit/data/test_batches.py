@@ -79,7 +79,7 @@ def test_batches_of_sentences_have_so_many_at_random():
     assert sorted(np.concatenate([*map(np.concatenate, updates)])) == list(range(200))
     assert min(np.ptp(lengths[batch]) for update in updates[:-1] for batch in update) > 20
     whole = next(batches.updates(1, 0, Partition(), CPU))
-    limited = Partition.coarsest(batches.per_update, batches.budget, 0, 1, device_tokens=300)
+    limited = Partition(chunks=-(-batches.budget // 300))
     for partition in (limited, Partition(packing=Packing.of(50))):
         divided = next(batches.updates(1, 0, partition, CPU))
         assert sorted(divided.sentences) == sorted(whole.sentences)
