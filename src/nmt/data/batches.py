@@ -105,22 +105,16 @@ class Batches:
         """Return the batch of these sentences, one a row."""
         return padded_batch(self.tokens.source, self.tokens.target, indices)
 
-    def chunks_of_rank(
-        self, batches: list[np.ndarray], partition: Partition
-    ) -> dict[int, np.ndarray]:
-        """Return a rank's chunks of an update's micro-batches, by number, but for empty ones."""
-        chunks = [
-            batch[i :: partition.chunks] for batch in batches for i in range(partition.chunks)
-        ]
-        numbers = range(partition.rank, len(chunks), partition.world_size)
-        return {number: chunks[number] for number in numbers if len(chunks[number])}
-
     def part_of_rank(self, batches: list[np.ndarray], partition: Partition) -> dict[int, Batch]:
         """Return the micro-batches of an update that a rank computes, by number.
 
         There are none where an update has fewer sentences than there are ranks.
         """
-        own = self.chunks_of_rank(batches, partition)
+        chunks = [
+            batch[i :: partition.chunks] for batch in batches for i in range(partition.chunks)
+        ]
+        numbers = range(partition.rank, len(chunks), partition.world_size)
+        own = {number: chunks[number] for number in numbers if len(chunks[number])}
         if not own or not (partition.packing or partition.least_tokens):
             return {number: self.load(chunk) for number, chunk in own.items()}
         together = np.concatenate(list(own.values()))
