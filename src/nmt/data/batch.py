@@ -29,7 +29,7 @@ class Batch:
     @property
     def tensors(self) -> list[Tensor]:
         """All that is on the batch's device."""
-        return [self.target_out, *self.source.tensors, *self.target.tensors]
+        return [self.target_out, *self.source.tensors.values(), *self.target.tensors.values()]
 
 
 @dataclass(frozen=True)

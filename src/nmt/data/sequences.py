@@ -1,7 +1,7 @@
 """Rows of tokens as models take them, and how they come to a device."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -44,19 +44,16 @@ class Sequences:
 
     def to(self, device: torch.device) -> Self:
         """Return the rows on a device; see `copy_to`."""
-        segments = None if self.segments is None else copy_to(self.segments, device)
-        return replace(
-            self,
-            tokens=copy_to(self.tokens, device),
-            positions=copy_to(self.positions, device),
-            segments=segments,
-        )
+        copies: dict[str, Any] = {
+            name: copy_to(tensor, device) for name, tensor in self.tensors.items()
+        }
+        return replace(self, **copies)
 
     @property
-    def tensors(self) -> list[Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         """All that is on the rows' device."""
-        segments = [] if self.segments is None else [self.segments]
-        return [self.tokens, self.positions, *segments]
+        tensors = {"tokens": self.tokens, "positions": self.positions}
+        return tensors if self.segments is None else tensors | {"segments": self.segments}
 
 
 @dataclass(frozen=True)
