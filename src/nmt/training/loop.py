@@ -106,7 +106,7 @@ class TrainingLoop:
                     self.log(rate, norm)
                 if at_interval:
                     self.validate()
-                    self.spend_beside_training()
+                    self.spend(counters, self.logged)
                 due = at_interval or (self.group.is_main and time.monotonic() >= self.next_state)
                 ends = bool(received) or (self.group.is_main and self.limit.is_near())
                 stopping, by_hand, due = self.group.any(ends, SIGINT in received, due)
@@ -140,15 +140,14 @@ class TrainingLoop:
         return norms[-1] if norms else math.nan
 
     def spend(self, *counters: Counters) -> None:
-        """Count the time since the last call."""
+        """Count the time since the last call.
+
+        What `logged` counts too is paid for, but does not slow the training that is logged.
+        """
         before, self.clock = self.clock, time.monotonic()
         for counter in counters:
             counter.seconds += self.clock - before
             counter.device_seconds += (self.clock - before) * self.group.world_size
-
-    def spend_beside_training(self) -> None:
-        """Count the time since the last call as paid for, but not as slower training."""
-        self.spend(self.counters, self.logged)
 
     def log(self, rate: float, norm: float) -> None:
         """Write means and rates since the last line.
@@ -213,4 +212,4 @@ class TrainingLoop:
         save_state(self.folder.state, self.trainer, self.counters, self.folder.fingerprint)
         end = time.monotonic()
         self.next_state = end + max(SECONDS_BETWEEN_STATES, (end - begun) / TIME_FOR_STATES)
-        self.spend_beside_training()
+        self.spend(self.counters, self.logged)
