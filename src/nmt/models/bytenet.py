@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.convolution import Convolution, Window
-from nmt.models.dropout import Dropout
-from nmt.models.layers import Layers
+from nmt.models.layers import Dropout, Layers
 from nmt.models.protocol import HiddenStates, Model, State
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual

@@ -12,8 +12,7 @@ from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import by_layer
 from nmt.models.convolution import Convolution, Window
-from nmt.models.dropout import Dropout
-from nmt.models.layers import Layers
+from nmt.models.layers import Dropout, Layers
 from nmt.models.positions import LearnedPositions
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax

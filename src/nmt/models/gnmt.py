@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
-from nmt.models.layers import Layers
+from nmt.models.layers import Dropout, Layers
 from nmt.models.protocol import PAD, HiddenStates, Model, State
 from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
 from nmt.models.recurrent_attention import AdditiveScore, Memory, TanhProductScore

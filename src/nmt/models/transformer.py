@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import KeyValueCache, by_layer, recorded
-from nmt.models.dropout import Dropout
-from nmt.models.layers import Layers
+from nmt.models.layers import Dropout, Layers
 from nmt.models.layout import layout
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import HiddenStates, Model, State
