@@ -18,8 +18,7 @@ from peers import train_step
 
 from nmt import command
 from nmt.configuration import Decoding, Experiment, load_catalog
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.decoding.translator import translate_tokens
 from nmt.models.build import build

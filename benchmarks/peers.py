@@ -14,8 +14,7 @@ from torch.nn import functional as F
 
 from nmt.configuration import Experiment, Model, Transformer
 from nmt.data.batch import Batch, UpdateBatch
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.device import autocast
 from nmt.models.protocol import EOS, PAD

@@ -9,8 +9,7 @@ import torch
 import yaml
 
 from nmt.configuration import Training, load_catalog, read_yaml
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.data.writing import write_tokens
 from nmt.files import write_lines

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from nmt.configuration import Training
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.trainer import Trainer

@@ -7,19 +7,38 @@ number alone, so training can go on in the middle of an epoch, and on any number
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch, padded_batch
-from nmt.data.partition import Partition
+from nmt.data.packing import Packing
 from nmt.data.tokens import ParallelTokens
 from nmt.errors import UserError
 
 EVALUATION_TOKENS = 4096  # per side, few enough for any machine that can train the model
 
 # n sentences
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One rank's part of every update.
+
+    Each of the experiment's micro-batches is split into `chunks`, which are numbered in order. A
+    rank computes those with the numbers rank, rank + world_size and so on, one after the other.
+    least_tokens: if not 0, a rank's sentences are put together again into micro-batches of so many
+    tokens of both sides: a device on which fewer take as long wants fewer micro-batches.
+    packing: if not None, a rank's sentences are packed into rows instead.
+    """
+
+    rank: int = 0
+    world_size: int = 1
+    chunks: int = 1
+    least_tokens: int = 0
+    packing: Packing | None = None
 
 
 class Batches:

@@ -4,8 +4,7 @@ import re
 from collections import defaultdict
 
 from nmt.configuration import Training
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.protocol import Model
 from nmt.training.distributed import ProcessGroup

@@ -10,9 +10,8 @@ import torch
 
 from nmt.configuration import Experiment
 from nmt.data.batch import UpdateBatch
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.partition import Partition
 from nmt.models.flops import multiply_adds, training_flops
 from nmt.models.protocol import Model
 from nmt.provenance import commit

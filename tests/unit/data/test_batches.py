@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from nmt.configuration import Training
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD

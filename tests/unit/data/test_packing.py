@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Partition
 from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing, few_sizes
-from nmt.data.partition import Partition
 from nmt.data.sequences import Sequences, Source
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.text.subwords import BOS, EOS, PAD

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from nmt.configuration import load_catalog
-from nmt.data.batches import Batches
-from nmt.data.partition import Partition
+from nmt.data.batches import Batches, Partition
 from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup

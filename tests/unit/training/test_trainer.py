@@ -10,9 +10,8 @@ import torch
 
 from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
-from nmt.data.batches import Batches
+from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.partition import Partition
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.models.build import build
 from nmt.text.subwords import EOS
