@@ -23,6 +23,7 @@ from nmt.errors import UserError
 from nmt.files import atomic_write, read_lines
 from nmt.text.readers import pair_lines
 
+LEAST = 100  # pairs, of which five are held out
 # By the most pairs: the entry in config/experiments, subwords and updates
 SIZES = {
     15_000: ("demo-transformer", 2000, 1700),
@@ -41,13 +42,19 @@ def main(args: argparse.Namespace) -> None:
     for path, language in zip(files, languages, strict=True):
         if not re.fullmatch("[a-z]{2,3}", language):
             raise UserError(f"{path} does not end in a language, as .en or .en.gz do: rename it.")
+        if re.search("[{}]", str(path.resolve())):
+            raise UserError(f"{path} has a brace, which snakemake takes for its own: rename it.")
+    if languages[0] == languages[1]:
+        raise UserError(f"{args.source} and {args.target} end in the same language: rename one.")
     output = args.source.with_name(f"{stem}.{'-'.join(languages)}.yaml")
     if output.exists():
         raise UserError(f"{output} is there already: move it away.")
     lines = read_lines(args.source), read_lines(args.target)
     pairs = sum(1 for _ in pair_lines(*lines, str(args.source), str(args.target)))
+    first = [line for line in islice(read_lines(args.source), LEAST) if line.strip()]
+    if pairs < LEAST or not first:
+        raise UserError(f"{args.source} has too little text: give at least {LEAST} pairs.")
     base, size, updates = next(sizes for most, sizes in SIZES.items() if pairs <= most)
-    first = islice(read_lines(args.source), 100)
     sentence = min(first, key=lambda line: abs(len(line.split()) - 10))  # of some ten words
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", output.stem).strip(".-") or "mine"
     names = {"name": name, "title": f"{name}, {pairs:,} pairs", "sentence": sentence.strip()}

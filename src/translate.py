@@ -91,7 +91,7 @@ if __name__ == "__main__":
     add("--model", type=Path, nargs="+", required=True, metavar="FOLDER", help=several)
     add("--input", type=Path, metavar="FILE", help="source; default: standard input")
     add("--output", type=Path, metavar="FILE", help="default: standard output")
-    count = command.whole_number(1)
+    count = command.whole_number(1, 1000)
     add("--n-best", type=count, metavar="N", help="translations per line, if so many are found")
     add("--scores", action="store_true", help="print each translation's score")
     add("--alignments", action="store_true", help="with words linked by attention")

@@ -101,7 +101,8 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
-    open_closed_outputs()
+    if sys.stderr is None:  # closed, as in some services
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     args = parser.parse_args()
     # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -120,7 +121,8 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
 
             torch.set_num_threads(args.threads)
         result = main(args) or 0
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
         code = result
     except UserError as error:
         logging.error(error)
@@ -131,21 +133,18 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         pass  # The reader of standard output has exited, as in `translate.py | head`.
     except OSError as error:
         logging.error(explain(error))
-    except Exception:
+    except Exception as error:
+        if os.strerror(errno.ENOSPC) in str(error):  # as libraries pass it on
+            logging.error(explain(OSError(errno.ENOSPC, "")))
+            sys.exit(code)
         logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
     try:
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except OSError:
         # Python would try it again as it ends, and end with a message and a code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
-
-
-def open_closed_outputs() -> None:
-    """Let standard output and error lead to nowhere where they are closed, as in some services."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 def keep_inputs(values: dict) -> None:

@@ -194,7 +194,7 @@ def unpacking(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno:  # the system's own
             raise
         raise UserError(
-            f"{path} is damaged or truncated ({error}): delete it and fetch it again."
+            f"{path} is damaged or truncated ({error}): replace it by a whole one."
         ) from None
 
 

@@ -186,7 +186,11 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
 
 @pytest.mark.parametrize(
     ("closed", "code", "printed"),
-    [("<&-", 1, "standard input is closed"), (">&-", 0, ""), ("2>&-", 0, "")],
+    [
+        ("<&-", 1, "standard input is closed"),
+        (">&-", 1, "standard output is closed"),
+        ("2>&-", 0, ""),
+    ],
 )
 def test_a_closed_stream_is_no_reason_for_a_traceback(models, root, closed, code, printed):
     words = [sys.executable, "src/translate.py", "--model", str(models / "transformer")]

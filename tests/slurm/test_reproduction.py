@@ -13,7 +13,7 @@ UPDATES = 20
 # One figure: the others are drawn no other way on a cluster.
 RESULTS = [
     f"results/tiny+updates-{UPDATES}/{name}"
-    for name in ("tables/systems.html", "tables/dev.html", "figures/attention.png")
+    for name in ("tables/systems.md", "tables/dev.md", "figures/attention.png")
 ]
 SENTENCE = """Don't "say" $(touch harm) `touch harm`; ../*"""
 

@@ -59,6 +59,8 @@ def write(lines: Iterable[str], output: Path | None) -> None:
     """Write the lines to a file, whole or not at all, or print each at once."""
     if output:
         write_lines(output, lines)
+    elif sys.stdout is None:
+        raise UserError("standard output is closed: give --output.")
     else:
         cast(TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
         for line in lines:
