@@ -150,7 +150,7 @@ function tree() {
     words.push(make("rect", { x: x - cell * 0.45, y: y - 15, width: cell * 0.9, height: 31, rx: 4,
       style: `fill: var(--page); stroke: var(${isBest ? "--orange" : node.score === null ? "--page" : "--ink"})` }));
     const word = shown(node.piece);
-    const tight = 9 * word.length > 0.86 * cell ? { textLength: 0.86 * cell, lengthAdjust: "spacingAndGlyphs" } : {};
+    const tight = 7.6 * word.length > 0.86 * cell ? { textLength: 0.86 * cell, lengthAdjust: "spacingAndGlyphs" } : {};
     words.push(make("text", { x, y: y - 2, "text-anchor": "middle", ...tight }, word));
     words.push(make("text", { class: "soft", x, y: y + 12, "text-anchor": "middle" },
       (node.score ?? node.log_prob).toFixed(2)));
