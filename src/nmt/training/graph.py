@@ -56,6 +56,7 @@ class Graphs:
         own = deepcopy(batch)
         graph = torch.cuda.CUDAGraph()
         memory = next((other.pool() for other, _ in self.captured.values()), None)
-        with torch.cuda.graph(graph, pool=memory):
+        # Another thread may load the next batch meanwhile.
+        with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
             self.function(*own)
         return graph, own
