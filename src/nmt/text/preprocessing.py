@@ -29,9 +29,9 @@ class Preprocessing:
         self.detokenizer = None
         # sacremoses is imported only when needed: that takes a third of a second.
         if "normalize" in steps:
-            from sacremoses import MosesPunctNormalizer
+            from nmt.text.moses import Normalizer
 
-            self.normalizer = MosesPunctNormalizer(language)
+            self.normalizer = Normalizer(language)
         if "tokenize" in steps:
             from sacremoses import MosesDetokenizer, MosesTokenizer
 
