@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> None:
             "systems": {name: asdict(comparison) for name, comparison in comparisons.items()},
         }
         first = ", ".join(name for name, it in comparisons.items() if it.may_be_best)
-        logging.info(f"{metric}: may be best: {first}; significantly worse: all others.")
+        logging.info(f"{metric}: may be best: {first}.")
     write_json(args.output, output)
 
 

@@ -136,8 +136,8 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     except Exception as error:
         if os.strerror(errno.ENOSPC) in str(error):  # as libraries pass it on
             logging.error(explain(OSError(errno.ENOSPC, "")))
-            sys.exit(code)
-        logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
+        else:
+            logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
     try:
         if sys.stdout:
             sys.stdout.flush()

@@ -25,18 +25,25 @@ GPU = torch.device("cuda")
 UPDATES = 6  # of which the first two are not replayed
 
 
+PARTITION = Partition(packing=Packing(length=64, most_rows=6))
+
+
 @pytest.fixture
-def updates():
-    """Return updates of two micro-batches, the last ones of one."""
+def batches():
+    """Return batches whose updates have two micro-batches, the last ones one."""
     rng = np.random.default_rng(1)
 
     def side():
         offsets = np.concatenate([[0], rng.integers(1, 15, 600).cumsum()])
         return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
 
-    batches = Batches(ParallelTokens(side(), side(), {}), budget=300, seed=1, per_update=2)
-    partition = Partition(packing=Packing(length=64, most_rows=6))
-    return list(islice(batches.updates(1, 0, partition, GPU), UPDATES))
+    return Batches(ParallelTokens(side(), side(), {}), budget=300, seed=1, per_update=2)
+
+
+@pytest.fixture
+def updates(batches):
+    """Return the first updates."""
+    return list(islice(batches.updates(1, 0, PARTITION, GPU), UPDATES))
 
 
 def make_trainer(family: str, packed: bool, dropout: float, precision: str) -> Trainer:
@@ -112,3 +119,11 @@ def test_a_replayed_update_never_waits_for_the_gpu(updates):
         trainer.train_step(updates[1], 1e-3, 4)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def test_graphs_are_captured_while_another_thread_loads(batches):
+    trainer = make_trainer("transformer", packed=True, dropout=0.1, precision="float32")
+    stream = batches.stream(1, 0, PARTITION, GPU)
+    for number, batch in enumerate(islice(stream, 20), start=1):
+        trainer.train_step(batch, 1e-3, number)
+    assert np.isfinite(trainer.pop_gradient_norms()).all()

@@ -1,4 +1,4 @@
-"""Positions inside self-attention instead of in the embeddings: relative, rotary and ALiBi."""
+"""Positions inside self-attention: relative, Transformer-XL's, rotary and ALiBi."""
 
 import math
 
@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nmt.configuration import SelfAttention
 from nmt.models.layout import Layout
+from nmt.models.positions import angles
 
 # B batch, T queries, S keys, D d_model, H heads, d_k and d_v width of a head's keys and values, C
 # max_distance
@@ -99,9 +100,7 @@ class TransformerXLPositions(PositionBias):
     def score_bias(self, queries: Tensor, where: Layout) -> Tensor:
         """Return terms b and d, / sqrt(d_k): (B, H, T, d_k) -> (B, H, T, S)."""
         keys = where.keys.size(-1)  # more than any distance
-        behind = torch.arange(1 - keys, keys, device=queries.device, dtype=torch.float64)
-        pairs = torch.arange(0, self.d_model, 2, device=queries.device, dtype=torch.float64)
-        angle = behind[:, None] * torch.exp(pairs * (-math.log(10000.0) / self.d_model))
+        angle = angles(torch.arange(1 - keys, keys, device=queries.device), self.d_model)
         sinusoids = torch.cat([angle.sin(), angle.cos()], -1).to(queries.dtype)
         projected = sinusoids @ self.project.to(queries.dtype)  # (H, 2S - 1, d_k)
         scaled = (queries + self.v.to(queries.dtype)) * (1 / math.sqrt(queries.size(-1)))
@@ -123,9 +122,7 @@ class RotaryPositions(PositionBias):
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return x rotated by its positions, (T,) or (B, T): (B, H, T, d_k), both."""
         # No buffer: it would be converted with a model that is made bfloat16.
-        pairs = torch.arange(0, self.key_width, 2, device=x.device, dtype=torch.float64)
-        frequency = torch.exp(pairs * (-math.log(10000.0) / self.key_width))
-        angle = positions[..., None] * frequency  # (T, d_k/2) or (B, T, d_k/2)
+        angle = angles(positions, self.key_width)  # (T, d_k/2) or (B, T, d_k/2)
         if angle.dim() == 3:
             angle = angle[:, None]
         sine = angle.sin().to(x.dtype)

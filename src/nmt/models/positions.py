@@ -78,11 +78,15 @@ def sinusoids(length: int, d_model: int, sines_first: bool = False) -> Tensor:
     PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos of the same, interleaved as printed;
     or all sines, then all cosines, as most programs have it (NPFL138's lecture 9).
     """
-    dimensions = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
-    frequency = torch.exp(dimensions * (-math.log(10000.0) / d_model))
-    angle = torch.arange(length, dtype=torch.float64, device="cpu")[:, None] * frequency
+    angle = angles(torch.arange(length, device="cpu"), d_model)
     encodings = torch.stack([angle.sin(), angle.cos()], dim=1 if sines_first else -1)
     return encodings.view(length, d_model).to(torch.get_default_dtype())
+
+
+def angles(positions: Tensor, width: int) -> Tensor:
+    """Return position / 10000^(2i / width) in float64: (...) -> (..., width / 2)."""
+    pairs = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device)
+    return positions[..., None] * torch.exp(pairs * (-math.log(10000.0) / width))
 
 
 def reach(model: nn.Module) -> int | None:
