@@ -78,7 +78,7 @@ def test_ctranslate2_translates_and_scores_the_same(tmp_path, changes):
     translator = ctranslate2.Translator(str(exported_folder), intra_threads=1)
     sources = model.encode(TEXT)
     targets = model.encode_target(tiny_models.TARGET)
-    batches = force_tokens(model.model, sources, targets, Decoding(penalty="none"))
+    batches = force_tokens(model.model, sources, targets, Decoding(alpha=0))
     scores = [hypothesis.score for (hypothesis,) in in_order(batches, len(TEXT))]
     greedy_translations = greedy(model)
     for number in range(len(TEXT)):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.layers import Dropout
+from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, State
 
 # B sentences, S source length, T target length, D model width, V vocabulary, R = B * beam rows

@@ -8,6 +8,7 @@ from pathlib import Path
 from nmt.configuration import rows
 from nmt.configuration.corpora import Archive, Cleaning, Corpus
 from nmt.configuration.experiments import CHECKPOINT_KEYS, Ensemble, Experiment, Vocabulary
+from nmt.configuration.models import DecoderOnly, Transformer
 from nmt.configuration.published import Published
 from nmt.configuration.strict import NAME, lookup, read_list, read_yaml, validated
 from nmt.errors import UserError, nearest
@@ -63,7 +64,11 @@ class Catalog:
     def check(self, where: str, experiment: Experiment) -> None:
         """Raise UserError where an experiment does not suit its vocabulary or shared training."""
         vocabulary = self.vocabulary(experiment.vocabulary, where)
-        if experiment.model.needs_joint_vocabulary and vocabulary.source_size:
+        model = experiment.model
+        is_joint = isinstance(model, DecoderOnly) or (
+            isinstance(model, Transformer) and model.tie == "all"
+        )
+        if is_joint and vocabulary.source_size:
             raise UserError(
                 f"{where}: the model needs one vocabulary for both sides, {experiment.vocabulary}"
                 " is two."

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from nmt.configuration.models import Model
+from nmt.configuration.models import DecoderOnly, Model, SelfAttention
 from nmt.configuration.strict import (
     Count,
     Depth,
@@ -205,11 +205,11 @@ class Decoding(Strict):
 
     beam: Depth = 4
     """Beam width: number of open hypotheses per sentence."""
-    penalty: Literal["wu", "power", "none"] = "wu"
+    penalty: Literal["wu", "power"] = "wu"
     """Length penalty, which divides the log probability: wu, ((5 + |Y|) / 6)^alpha (Wu et al.
-    2016); power, |Y|^alpha; or none."""
+    2016); or power, |Y|^alpha."""
     alpha: Annotated[float, Field(ge=0, le=MOST_ALPHA, strict=True)] = 0.6
-    """Exponent of the length penalty."""
+    """Exponent of the length penalty; 0 for none."""
     max_extra: Length = 50
     """Largest number of tokens that a translation may have more than its source (AIAYN section
     6.1)."""
@@ -240,13 +240,14 @@ class Experiment(Strict):
 
     @property
     def peak_learning_rate(self) -> float:
-        """The rate at the end of the warm-up: the experiment's own, or else the paper's."""
-        rate = self.training.peak_learning_rate or self.model.paper_rate(self.training.warmup)
-        if rate is None:
+        """The rate at the end of the warm-up: the experiment's own, or that of AIAYN equation 3."""
+        if self.training.peak_learning_rate:
+            return self.training.peak_learning_rate
+        if not isinstance(self.model, SelfAttention) or not self.training.warmup:
             raise ValueError(
                 "peak_learning_rate is missing: the paper's needs a d_model and a warmup"
             )
-        return rate
+        return (self.model.d_model * self.training.warmup) ** -0.5
 
     @model_validator(mode="after")
     def check(self) -> "Experiment":
@@ -257,7 +258,8 @@ class Experiment(Strict):
                 f"final_learning_rate {training.final_learning_rate} is above the peak,"
                 f" {self.peak_learning_rate:.3g}"
             )
-        if training.source_loss and not self.model.learns_source:
+        learns_source = isinstance(self.model, DecoderOnly) and not self.model.prefix
+        if training.source_loss and not learns_source:
             raise ValueError(
                 "source_loss is for decoder-only models without prefix: no other predicts the"
                 " source"

@@ -23,25 +23,6 @@ class Architecture(Strict):
         """The subwords of a side with positions, beside tags and EOS; None: no limit."""
         return None
 
-    def paper_rate(self, warmup: int) -> float | None:
-        """Return the largest learning rate of AIAYN equation 3; None without d_model or warmup."""
-        return None
-
-    @property
-    def learns_source(self) -> bool:
-        """Whether the model predicts the source's tokens too."""
-        return False
-
-    @property
-    def has_loss_of_batches(self) -> bool:
-        """Whether a part of the loss depends on which sentences share a micro-batch."""
-        return False
-
-    @property
-    def needs_joint_vocabulary(self) -> bool:
-        """Whether both sides must have one vocabulary."""
-        return False
-
 
 class SelfAttention(Architecture):
     """What Transformers have in common, with one stack or two."""
@@ -103,13 +84,6 @@ class SelfAttention(Architecture):
         """The subwords of a side that there are positions for, beside BOS or EOS."""
         return LEARNED_POSITIONS - 1 if self.positions == "learned" else None
 
-    def paper_rate(self, warmup: int) -> float | None:
-        """Return the largest learning rate of AIAYN equation 3.
-
-        It is that of d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) at update `warmup`.
-        """
-        return (self.d_model * warmup) ** -0.5 if warmup else None
-
     @property
     def key_width(self) -> int:
         """d_k, given or not."""
@@ -132,11 +106,6 @@ class Transformer(SelfAttention):
     """Tied embeddings: all, one matrix for source, target and output (AIAYN section 3.4); decoder,
     one for target and output (Press and Wolf 2017); or none."""
 
-    @property
-    def needs_joint_vocabulary(self) -> bool:
-        """Whether one matrix is for both sides."""
-        return self.tie == "all"
-
 
 class DecoderOnly(SelfAttention):
     """A language model of source and target in one sequence (Wang et al. 2021)."""
@@ -152,16 +121,6 @@ class DecoderOnly(SelfAttention):
     def reach(self) -> int | None:
         """The subwords of a side that there are positions for, beside tags and EOS."""
         return (LEARNED_POSITIONS - 3) // 2 if self.positions == "learned" else None
-
-    @property
-    def learns_source(self) -> bool:
-        """Whether the model predicts the source's tokens too."""
-        return not self.prefix
-
-    @property
-    def needs_joint_vocabulary(self) -> bool:
-        """Whether both sides must have one vocabulary: they are one sequence."""
-        return True
 
 
 class Seq2Seq(Architecture):
@@ -259,11 +218,6 @@ class GNMT(Architecture):
     """Number of experts that each token is routed to."""
     d_expert: Width | None = None
     """Inner width of an expert."""
-
-    @property
-    def has_loss_of_batches(self) -> bool:
-        """Whether there are experts, whose balance is that of a micro-batch."""
-        return self.experts is not None
 
     @model_validator(mode="after")
     def check(self):

@@ -1,13 +1,13 @@
 """Several models that translate as one: the ensembles of AIAYN Table 2."""
 
 import math
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt.data.sequences import Source
 from nmt.decoding.search import log_softmax
-from nmt.models.layers import Layers
 from nmt.models.protocol import Model, State, StepModel
 
 # B sentences, S source length, R = B * beam rows, D sum of the members' widths, V vocabulary
@@ -33,7 +33,7 @@ class Ensemble(StepModel):
 
     def __init__(self, members: list[Model]):
         super().__init__()
-        self.members = Layers(members)
+        self.members: Any = nn.ModuleList(members)
 
     def start(self, source: Source) -> EnsembleState:
         """Return the members' states before the first step."""

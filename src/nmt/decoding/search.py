@@ -37,15 +37,10 @@ def length_penalty(length: Length, decoding: Decoding) -> Length:
     """Return what a log probability is divided by; it never falls with the length.
 
     length: |Y|, EOS counted. Penalties: wu, ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14);
-    power, |Y|^alpha; none, 1.
+    power, |Y|^alpha.
     """
-    match decoding.penalty:
-        case "wu":
-            return ((5 + length) / 6) ** decoding.alpha
-        case "power":
-            return length**decoding.alpha
-        case "none":
-            return length**0.0
+    base = (5 + length) / 6 if decoding.penalty == "wu" else length
+    return base**decoding.alpha
 
 
 def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> Hypothesis:

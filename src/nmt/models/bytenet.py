@@ -4,6 +4,7 @@ Kalchbrenner et al. 2016.
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.convolution import Convolution, Window
-from nmt.models.layers import Dropout, Layers
+from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, State
 
 # B sentences, S source length, U unfolded length, T target length, D half the width of residual
@@ -74,8 +75,8 @@ class ByteNet(Model):
         width = 2 * config.d_hidden
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        self.encoder = block_stack(config)
-        self.decoder = block_stack(config)
+        self.encoder: Any = block_stack(config)
+        self.decoder: Any = block_stack(config)
         self.bridge = nn.Linear(width, width)
         self.last = nn.Linear(width, width)
         # Blocks add to a sum that nothing bounds: there is a norm at the end of each stack, as
@@ -134,8 +135,8 @@ class ByteNet(Model):
         return self.decode(tokens[:, None], state)[:, 0]
 
 
-def block_stack(config: configuration.ByteNet) -> "Layers[Block]":
+def block_stack(config: configuration.ByteNet) -> nn.ModuleList:
     """Return the blocks of the encoder or of the decoder."""
-    return Layers(
+    return nn.ModuleList(
         Block(config.d_hidden, dilation, config.dropout) for dilation in DILATIONS * config.sets
     )

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import by_layer
 from nmt.models.convolution import Convolution, Window
-from nmt.models.layers import Dropout, Layers
+from nmt.models.dropout import Dropout
 from nmt.models.positions import LearnedPositions
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent_attention import Memory, context_vectors, masked_softmax
@@ -65,7 +66,7 @@ class Stack(nn.Module):
         self.widths = channels
         in_and_out = list(pairwise([channels[0], *channels]))
         self.enter = linear(config.d_embedding, channels[0], config.dropout)
-        self.convolutions = Layers(
+        self.convolutions: Any = nn.ModuleList(
             GatedConvolution(inputs, outputs, kernel, config.dropout)
             for (inputs, outputs), kernel in zip(in_and_out, kernels, strict=True)
         )
@@ -124,7 +125,7 @@ class ConvS2S(Model):
         self.encoder = Stack(config, config.encoder)
         self.decoder = Stack(config, config.decoder)
         self.leave_encoder = linear(self.encoder.widths[-1], width)
-        self.attentions = Layers(
+        self.attentions = nn.ModuleList(
             MultiStepAttention(channels, width) for channels in self.decoder.widths
         )
         self.leave_decoder = linear(self.decoder.widths[-1], config.d_output)

@@ -4,6 +4,7 @@ Wang et al. 2021, "Language Models are Good Translators".
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import KeyValueCache, by_layer, recorded
-from nmt.models.layers import Dropout, Layers
+from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout, layout, mask_of
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import BOS, PAD, HiddenStates, Model, State
@@ -45,7 +46,7 @@ class DecoderOnly(Model):
         self.scale = math.sqrt(d_model)
         self.prefix = config.prefix
         self.dropout = Dropout(config.dropout)
-        self.layers = Layers(EncoderLayer(config) for _ in range(config.layers))
+        self.layers: Any = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.norm = final_norm(config, config.final_norm)
 
     def embed(self, rows: Sequences, tags: int) -> Tensor:

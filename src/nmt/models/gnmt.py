@@ -8,14 +8,15 @@ of the first layer become one such vector: here they are added.
 """
 
 import warnings
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
+from nmt.models.dropout import Dropout
 from nmt.models.experts import Experts
-from nmt.models.layers import Dropout, Layers
 from nmt.models.protocol import PAD, HiddenStates, Model, State
 from nmt.models.recurrent import LayerState, lstm_step, run, run_packed
 from nmt.models.recurrent_attention import AdditiveScore, Memory, TanhProductScore
@@ -90,11 +91,11 @@ class GNMT(Model):
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
         self.dropout = Dropout(config.dropout)
-        self.encoder = Layers(
+        self.encoder: Any = nn.ModuleList(
             lstm(config, double if layer == 1 else width, bidirectional=layer == 0)
             for layer in range(config.layers)
         )
-        self.decoder = Layers(
+        self.decoder: Any = nn.ModuleList(
             lstm(config, double if layer else 2 * width) for layer in range(config.layers)
         )
         score = TanhProductScore if config.experts else AdditiveScore

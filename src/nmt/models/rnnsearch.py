@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.layers import Dropout
+from nmt.models.dropout import Dropout
 from nmt.models.protocol import HiddenStates, Model, State
 from nmt.models.recurrent import init_orthogonal, run, run_packed
 from nmt.models.recurrent_attention import AdditiveScore, Memory, ProjectedScore, ScoreFunction

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
 from nmt.models.attention import KeyValueCache, by_layer, recorded
-from nmt.models.layers import Dropout, Layers
+from nmt.models.dropout import Dropout
 from nmt.models.layout import layout
 from nmt.models.positions import position_encoding
 from nmt.models.protocol import HiddenStates, Model, State
@@ -44,8 +45,8 @@ class Transformer(Model):
         self.scale = math.sqrt(d_model)
         self.neighborhood = config.neighborhood
         self.dropout = Dropout(config.dropout)
-        self.encoder = Layers(EncoderLayer(config) for _ in range(config.layers))
-        self.decoder = Layers(DecoderLayer(config) for _ in range(config.layers))
+        self.encoder: Any = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.decoder: Any = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
         self.encoder_norm = final_norm(config)
         self.decoder_norm = final_norm(config, config.final_norm)
 

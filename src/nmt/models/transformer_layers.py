@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.models.attention import CrossAttention, KeyValueCache, SelfAttention
-from nmt.models.layers import Dropout
+from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
 
 # B sentences, S source length, T target length, D d_model, F d_ff, H heads, d_k width of a head's

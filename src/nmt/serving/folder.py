@@ -143,7 +143,7 @@ class TranslationModel:
         The penalty of Wu et al. has none, and gets their usual 1.
         """
         decoding = self.experiment.decoding
-        return {"power": decoding.alpha, "none": 0.0, "wu": 1.0}[decoding.penalty]
+        return 1.0 if decoding.penalty == "wu" and decoding.alpha else decoding.alpha
 
     def encode(self, lines: list[str], first_line: int = 1) -> list[list[int]]:
         """Return the tokens of source lines, cut where there are too many.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from nmt.configuration import Experiment
+from nmt.configuration import GNMT, Experiment
 from nmt.data.batch import UpdateBatch
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
@@ -60,15 +60,16 @@ def partition_for(
 
     On a CPU, where every token costs, micro-batches stay as they are: sentences of similar lengths,
     padded. On a GPU sentences are packed where attention can keep them apart, so that
-    micro-batches have few shapes. Those of other families are put together, unless a part of the
-    loss depends on them. device_tokens: about the most tokens of a side that a device takes at a
-    time; 0: no limit. All ranks get equally many chunks, as few as that allows.
+    micro-batches have few shapes. Those of other families are put together, but for experts, whose
+    balance is that of a micro-batch. device_tokens: about the most tokens of a side that a device
+    takes at a time; 0: no limit. All ranks get equally many chunks, as few as that allows.
     """
     least_tokens, packing = 0, None
     if group.device.type == "cuda" and experiment.model.can_be_packed:
         packing = Packing.of(int(batches.longer_sides.max(initial=0)), device_tokens)
-    elif group.device.type == "cuda" and not experiment.model.has_loss_of_batches:
-        least_tokens = 0 if device_tokens else GPU_LEAST_TOKENS
+    elif group.device.type == "cuda" and not device_tokens:
+        has_experts = isinstance(experiment.model, GNMT) and experiment.model.experts
+        least_tokens = 0 if has_experts else GPU_LEAST_TOKENS
     chunks = -(-batches.budget // device_tokens) if device_tokens else 1
     while batches.per_update * chunks % group.world_size:
         chunks += 1

@@ -123,7 +123,7 @@ def test_forced_decoding_scores_as_teacher_forcing(family):
     model = random_model(family)
     sentences = random_sentences(LENGTHS)
     targets = random_sentences([3, 0, 8, 5], seed=1)
-    forced = force(model, sources(sentences), targets, Decoding(penalty="none"))
+    forced = force(model, sources(sentences), targets, Decoding(alpha=0))
     for sentence, target, (hypothesis,) in zip(sentences, targets, forced, strict=True):
         with torch.no_grad():
             hidden = model(sources([sentence]), target_inputs([target])).target

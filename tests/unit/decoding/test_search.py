@@ -141,7 +141,7 @@ class ThreeWords:
         return {token: log_probs[token] for token in (EOS, *self.words)}
 
 
-PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("none", 0.0)]
+PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("power", 0.0)]
 
 
 @pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)

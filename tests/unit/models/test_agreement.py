@@ -230,7 +230,7 @@ def test_search(agrees, beam, options):
         if name.endswith("norm.weight"):
             # Otherwise a tied model repeats the same token again and again.
             parameter.normal_()
-    decoding = Decoding(beam=beam, penalty="none")
+    decoding = Decoding(beam=beam, alpha=0)
     hypotheses = search(ours, SOURCE, [30] * len(SOURCE.tokens), decoding)
     translations = [best.tokens for (best,) in hypotheses]
     assert all(2 < len(tokens) < 30 for tokens in translations)

@@ -12,7 +12,7 @@ from nmt.data.sequences import Sequences, Source
 from nmt.errors import UserError
 from nmt.models.attention import SelfAttention
 from nmt.models.build import build
-from nmt.models.layers import Dropout
+from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
 from nmt.models.position_bias import RelativePositions
 from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids

@@ -1,25 +1,7 @@
-"""Parts of all families: dropout whose random numbers cost little on a CPU, and lists of layers."""
-
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+"""Dropout whose random numbers cost little on a CPU."""
 
 import torch
 from torch import Tensor, nn
-
-Layer = TypeVar("Layer", bound=nn.Module)
-
-if TYPE_CHECKING:
-
-    class Layers(nn.Module, Generic[Layer]):
-        """An nn.ModuleList of `Layer`, for type checkers: torch's has modules of any type."""
-
-        def __init__(self, modules: Iterable[Layer]): ...
-        def __iter__(self) -> Iterator[Layer]: ...
-        def __len__(self) -> int: ...
-        def __getitem__(self, index: int) -> Layer: ...
-
-else:
-    Layers = nn.ModuleList
 
 
 class Dropout(nn.Module):
