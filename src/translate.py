@@ -2,15 +2,13 @@
 
 Each line of text gives one line of text: from a pipe as soon as it is there, from a file 4,000 at a
 time. --n-best gives several lines for each, which begin with its number, from 0; --scores (and
---forced) puts the score (log probability / length penalty) before the text, and --alignments puts
-pairs of word numbers, source-target, behind it: fields are separated by tabs. Words are those that
-subwords are made of: of a vocabulary that tokenizes, its tokens.
+--forced) puts the score (log probability / length penalty) before the text: fields are separated by
+tabs.
 """
 
 import argparse
 import logging
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,22 +53,11 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
             batches = sample_tokens(model.model, sources, decoding, settings, count, first)
         else:
             batches = translate_tokens(model.model, sources, decoding, count)
-        rows = [
-            (first + index, sources[index], hypothesis)
-            for index, n_best in enumerate(in_order(batches, len(lines)))
-            for hypothesis in n_best
-        ]
-        links: Iterable[list[tuple[int, int]]] = repeat([])
-        if args.alignments:
-            row_sources = [source for _, source, _ in rows]
-            links = model.align(row_sources, [hypothesis.tokens for *_, hypothesis in rows])
-        for (number, _, hypothesis), pairs in zip(rows, links, strict=False):
-            fields = [str(number)] if args.n_best else []
-            fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
-            fields += [model.decode(hypothesis.tokens)]
-            if args.alignments:
-                fields += [" ".join(f"{source}-{target}" for source, target in pairs)]
-            yield "\t".join(fields)
+        for number, n_best in enumerate(in_order(batches, len(lines)), first):
+            for hypothesis in n_best:
+                fields = [str(number)] if args.n_best else []
+                fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
+                yield "\t".join([*fields, model.decode(hypothesis.tokens)])
         progress.update(len(lines))
     if unknown:
         logging.warning(
@@ -94,7 +81,6 @@ if __name__ == "__main__":
     count = command.whole_number(1, 1000)
     add("--n-best", type=count, metavar="N", help="translations per line, if so many are found")
     add("--scores", action="store_true", help="print each translation's score")
-    add("--alignments", action="store_true", help="with words linked by attention")
     add("--beam", type=count, help="beam width instead of the model's own")
     alpha = command.number(0, MOST_ALPHA)
     add("--alpha", type=alpha, help="the length penalty's exponent instead of the model's own")

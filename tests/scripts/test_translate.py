@@ -122,24 +122,18 @@ def split_fields(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-def test_several_of_each_line_with_scores_and_alignments(models, run_script):
+def test_several_of_each_line_with_scores(models, run_script):
     text = "a man sits on a bench .\n\ntwo dogs run .\n"
     plain = translate(run_script, models / "transformer", text).splitlines()
-    options = ["--n-best=3", "--scores", "--alignments"]
+    options = ["--n-best=3", "--scores"]
     rows = split_fields(translate(run_script, models / "transformer", text, *options))
     assert [number for number, *_ in rows] == ["0", "0", "0", "1", "2", "2", "2"]
     assert [rows[index][2] for index in (0, 3, 4)] == plain
-    assert rows[3] == ["1", "0.0000", "", ""]
+    assert rows[3] == ["1", "0.0000", ""]
     for number in (0, 2):
         n_best = [row for row in rows if row[0] == str(number)]
-        scores = [float(score) for _, score, _, _ in n_best]
+        scores = [float(score) for _, score, _ in n_best]
         assert scores == sorted(scores, reverse=True)
-        words = len(text.splitlines()[number].split())
-        for _, _, translation, alignment in n_best:
-            if translation.strip():
-                pairs = [tuple(map(int, pair.split("-"))) for pair in alignment.split()]
-                assert pairs
-                assert all(source_word < words for source_word, _ in pairs)
 
 
 def test_what_it_writes_is_scored_when_it_is_given(models, tmp_path, run_script):
@@ -254,7 +248,6 @@ def test_invalid_text_is_named_and_no_file_written(models, tmp_path, run_failing
     [
         (["--top-k=3"], "--sample"),
         (["--n-best=9"], "--beam 9"),
-        (["--alignments"], "no attention"),
         (["--input=nowhere.txt"], "nowhere.txt"),
     ],
 )

@@ -44,7 +44,7 @@ FAMILIES = {
     "transformer-biases": transformer(attention_bias=True, final_norm=True),
     "decoder-only": decoder_only(),
     "decoder-only-prefix": decoder_only(prefix=True, norm="pre"),
-    "decoder-only-rotary": decoder_only(positions="rotary", tie="none"),
+    "decoder-only-rotary": decoder_only(positions="rotary"),
     "decoder-only-alibi": decoder_only(positions="alibi"),
     "decoder-only-relative": decoder_only(positions="relative"),
     "decoder-only-xl": decoder_only(positions="transformer-xl"),

@@ -114,8 +114,6 @@ class DecoderOnly(SelfAttention):
     prefix: bool = False
     """Whether every source token attends to the whole source; otherwise attention to the source is
     causal, and its tokens may be learned too (source_loss)."""
-    tie: Literal["all", "none"] = "all"
-    """Tied embeddings: all, one matrix for tokens and output; or none."""
 
     @property
     def reach(self) -> int | None:

@@ -38,10 +38,7 @@ class DecoderOnly(Model):
         self.embedding = token_embedding(target_size, d_model)
         self.source_tag = nn.Parameter(torch.empty(d_model).normal_(std=d_model**-0.5))
         self.output = nn.Linear(d_model, target_size, bias=False)
-        if config.tie == "all":
-            self.output.weight = self.embedding.weight
-        else:
-            nn.init.normal_(self.output.weight, std=d_model**-0.5)
+        self.output.weight = self.embedding.weight
         self.positions = position_encoding(config)
         self.scale = math.sqrt(d_model)
         self.prefix = config.prefix

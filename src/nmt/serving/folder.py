@@ -6,8 +6,7 @@ import torch
 
 from nmt.configuration import Corpus, Decoding, Experiment, Vocabulary, validated
 from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.translator import cut, in_order, length_sorted_batches, translate_tokens
-from nmt.decoding.word_alignment import align, word_links, word_numbers
+from nmt.decoding.translator import cut, in_order, translate_tokens
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import UNSAFE, atomic_write, read_json, write_json, write_text
@@ -25,9 +24,6 @@ REMEDY = (
 # A line is translated up to so many times the longest sentence of training: far beyond that models
 # know nothing, and memory and time grow with its square.
 TIMES_TRAINING_LENGTH = 4
-# Alignments hold the attention maps of all layers and heads: their batches are so much smaller than
-# those of translation with a beam of 1.
-ROWS_OF_MAPS = 8
 
 
 def save_model(
@@ -166,31 +162,6 @@ class TranslationModel:
         """
         text = self.target_preprocessing.undo(self.subwords.target.decode(tokens))
         return UNSAFE.sub(" ", text)
-
-    def align(
-        self, sources: list[list[int]], targets: list[list[int]]
-    ) -> list[list[tuple[int, int]]]:
-        """Return for each source and its target pairs of word numbers (source, target).
-
-        Words are those of the text that subwords are made from. Raises UserError for a model
-        without attention.
-        """
-        links: list[tuple[list[int], list[list[int]]]] = []
-        pairs = zip(sources, targets, strict=True)
-        lengths = {number: max(map(len, pair)) for number, pair in enumerate(pairs)}
-        for numbers in length_sorted_batches(lengths, ROWS_OF_MAPS, self.device):
-            batch = ([side[number] for number in numbers] for side in (sources, targets))
-            links.append((numbers, align(self.single, *batch)))
-        return [
-            word_links(
-                positions,
-                word_numbers(source, self.subwords.source),
-                word_numbers(target, self.subwords.target),
-            )
-            for positions, source, target in zip(
-                in_order(links, len(sources)), sources, targets, strict=True
-            )
-        ]
 
     def translate(self, lines: list[str], decoding: Decoding | None = None) -> list[str]:
         """Return the translations of the lines, in their order.

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +75,6 @@ class Subwords:
         """Return the subwords as strings, with "▁" where a word begins."""
         return self.processor.id_to_piece(ids)
 
-    @cached_property
-    def unknown_is_a_word(self) -> bool:
-        """Whether the unknown symbol stands for a whole word, although it has no "▁"."""
-        model = self.processor.serialized_model_proto()
-        spec = sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec
-        return spec.model_type == spec.WORD
-
 
 class ByteSubwords:
     """BPE that starts from bytes, with the interface of Subwords.
@@ -90,8 +82,6 @@ class ByteSubwords:
     A subword may begin or end inside a character, and nothing is unknown. sentencepiece sees each
     byte of the text's UTF-8 as a character, those of GPT-2 (Radford et al. 2019).
     """
-
-    unknown_is_a_word = False
 
     def __init__(self, subwords: Subwords):
         self.subwords = subwords

@@ -29,8 +29,6 @@ START = "▁"  # begins a piece at the start of a word, as in sentencepiece; no 
 class WordPieces:
     """A word-piece vocabulary with the interface of nmt.text.subwords.Subwords."""
 
-    unknown_is_a_word = True
-
     def __init__(self, model: bytes):
         self.checksum = hashlib.sha256(model).hexdigest()
         ids_by_piece = json.loads(model)["model"]["vocab"]
