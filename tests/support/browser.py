@@ -32,8 +32,8 @@ def opened(browser, address: str, width: int) -> Iterator:
     """Open a page; when the test is done with it, check what must be true of every page.
 
     It asked for nothing but itself and what its own server answers, no script failed, nothing
-    scrolls sideways but tables, and it has a language, a title and texts for its pictures and its
-    controls.
+    scrolls sideways but boxes that show it, and it has a language, a title and texts for its
+    pictures and its controls.
     """
     page = browser.new_page(viewport={"width": width, "height": 740})
     requests: list[str] = []
@@ -49,6 +49,11 @@ def opened(browser, address: str, width: int) -> Iterator:
     assert [url for url in requests if url != base and not (local and url.startswith(local))] == []
     assert faults == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = (
+        "[...document.querySelectorAll('main *')].filter((it) => it.scrollWidth > it.clientWidth)"
+    )
+    scrolled = f"{wide}.filter((it) => getComputedStyle(it).overflowX == 'auto')"
+    assert page.evaluate(f"{scrolled}.filter((it) => !it.matches('.scroll')).length") == 0
     assert page.evaluate("document.documentElement.lang") == "en"
     assert page.title()
     assert page.evaluate("[...document.images].filter((image) => !image.alt).length") == 0

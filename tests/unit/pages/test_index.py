@@ -1,11 +1,13 @@
 """The page of a whole reproduction, of runs that are made up."""
 
+import io
 import json
 import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from PIL import Image, ImageChops, ImageStat
 
 from nmt.configuration import Ensemble
 from nmt.files import write_json, write_lines, write_text
@@ -77,7 +79,7 @@ def test_a_number_leads_to_its_run(browser, made, width):
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_and_figures_fit_or_scroll(browser, made, width, scheme):
+def test_text_can_be_read_and_boxes_show_where_there_is_more(browser, made, width, scheme):
     with opened(browser, (made / "index.html").as_uri(), width) as page:
         page.emulate_media(color_scheme=scheme)
         lightness = "(it) => getComputedStyle(it).{}.match(/\\d+/g).reduce((a, b) => a + +b, 0) / 3"
@@ -85,9 +87,24 @@ def test_text_can_be_read_and_figures_fit_or_scroll(browser, made, width, scheme
         ink, paper = (body.evaluate(lightness.format(key)) for key in ("color", "backgroundColor"))
         assert abs(ink - paper) > 150
         assert (paper < ink) == (scheme == "dark")
-        for figure in page.locator("figure .scroll").all():
-            assert figure.bounding_box()["width"] <= width
-            assert figure.evaluate("(it) => getComputedStyle(it).overflowX") == "auto"
+        for box in page.locator(".scroll").all():
+            assert box.bounding_box()["width"] <= width
+            is_cut = box.evaluate("(it) => it.scrollWidth > it.clientWidth")
+            assert shadows(box) == [is_cut, False]
+            box.evaluate("(it) => { it.scrollLeft = it.scrollWidth; }")
+            assert shadows(box) == [False, is_cut]
+
+
+def shadows(box):
+    """Whether the right edge of a box, and its left edge, look other than without a background."""
+    with_shadows, without = (
+        Image.open(io.BytesIO(box.screenshot(style=style)))
+        for style in ("", ".scroll { background-image: none !important; }")
+    )
+    difference = ImageChops.difference(with_shadows, without).convert("L")
+    width, height = difference.size
+    edges = [(width - 4, 0, width, height), (0, 0, 4, height)]
+    return [ImageStat.Stat(difference.crop(edge)).mean[0] > 10 for edge in edges]
 
 
 def test_the_page_opens_with_who_won_and_an_example(made):

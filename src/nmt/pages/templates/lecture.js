@@ -18,7 +18,7 @@ function make(tag, attributes = {}, ...inside) {
   return made;
 }
 
-const panel = (title, ...inside) => make("figure", { class: inside[0].tagName.toLowerCase() },
+const panel = (title, ...inside) => make("figure", { class: `scroll ${inside[0].tagName.toLowerCase()}` },
   make("figcaption", {}, title), ...inside);
 
 /* Cells of a matrix, blue above zero and orange below; null is padding. */
