@@ -3,10 +3,12 @@
 Standard error of a job goes to its log alone: what is shown of it is read there.
 """
 
+import os
 import re
 import sys
 import threading
 import time
+from contextlib import suppress
 from logging import LogRecord
 from pathlib import Path
 from typing import Any
@@ -39,27 +41,28 @@ class Job:
     """A job that snakemake has begun, as its log tells of it."""
 
     def __init__(self, fields: dict[str, Any]):
-        self.begun = time.monotonic()
+        self.begun = fields["created"]
         self.log = Path((fields["log"] or ["/dev/null"])[0])
         name = "/".join(self.log.with_suffix("").parts[3:]) or fields["rule_name"]
         self.name = name.removesuffix("/train")
-        self.position = self.log.stat().st_size if self.log.exists() else 0
+        self.position = 0
         self.latest = ""
 
     def news(self) -> list[str]:
         """Return the messages that are new in the log."""
-        if not self.log.exists():
-            return []
-        with open(self.log, encoding="utf-8", errors="replace") as file:
-            file.seek(self.position)
-            messages = MESSAGE.findall(file.read())
-            self.position = file.tell()
+        messages: list[str] = []
+        with suppress(FileNotFoundError), open(self.log, "rb") as file:
+            # snakemake removes an older log, but only after it has announced the job.
+            if os.fstat(file.fileno()).st_mtime > self.begun:
+                file.seek(self.position)
+                messages = MESSAGE.findall(file.read().decode(errors="replace"))
+                self.position = file.tell()
         self.latest = (messages or [self.latest])[-1]
         return messages
 
     def line(self, width: int) -> str:
         """Return how far it is, or how long it has taken where it does not tell."""
-        clock = tqdm.format_interval(time.monotonic() - self.begun)
+        clock = tqdm.format_interval(time.time() - self.begun)
         count = re.sub(r"^[^:]*: (\d\S*)( of \S+)? [a-z]+", r"\1\2", self.latest)
         return f"{self.name:{width}}  {count or clock}"
 

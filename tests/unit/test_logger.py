@@ -24,7 +24,8 @@ def workflow(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     log = Path(LOG)
     log.parent.mkdir(parents=True)
-    log.write_text("2026-01-01 00:00:00 error: of an earlier call\n")
+    log.write_text("2026-01-01 00:00:00 training: of an earlier call\n" * 9)
+    os.utime(log, (0, 0))
     handlers = []
 
     def begin(terminal=False, **settings):
@@ -33,7 +34,9 @@ def workflow(tmp_path, monkeypatch, capfd):
         handlers.append(LogHandler(SimpleNamespace(**common), None))
         send(handlers[0], LogEvent.RUN_INFO, stats={"total": 5})
         job = {"jobid": 3, "rule_name": "train", "log": [LOG]}
-        send(handlers[0], LogEvent.JOB_INFO, **job)
+        send(handlers[0], LogEvent.JOB_INFO, created=1, **job)
+        handlers[0].tell(handlers[0].running[3])
+        log.unlink()  # as snakemake does, a moment later
         return handlers[0], log
 
     yield begin
