@@ -10,12 +10,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
+from locale import locale_alias
 from typing import Any
 
 import sacremoses
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric as SacrebleuMetric
 from sacrebleu.metrics.base import Signature
+from sacremoses.corpus import NonbreakingPrefixes
 
 from nmt.errors import UserError
 from nmt.evaluation.metrics import METRICS, WITHOUT_SPACES, Metric, metrics_for
@@ -127,11 +129,17 @@ def scorers(target_language: str) -> dict[str, Scorer]:
     """Return a scorer by name for each of METRICS that is computed from translations.
 
     Those that need spaces between words are left out for languages without. Raises UserError for a
-    target language that is not a code such as "de".
+    target language that is not a code such as "de", and warns of a code that is no language's.
     """
     if not re.fullmatch("[a-z]{2,3}", target_language):
         raise UserError(
             f"the target language {target_language!r} is no language code: give one such as de."
+        )
+    languages = {re.split("[_.]", name)[0] for name in locale_alias.values()}
+    if target_language not in languages | NonbreakingPrefixes().available_langs.keys():
+        logging.warning(
+            f"neither Moses nor Python's locales know a language {target_language!r}: if the code"
+            " is right, its words are split as those of English; else give another, such as de."
         )
     return {
         name: Scorer(metric, target_language)

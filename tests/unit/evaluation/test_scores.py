@@ -17,6 +17,7 @@ from nmt.evaluation.scores import (
     by_source_length,
     check_scorable,
     score,
+    scorers,
 )
 from nmt.evaluation.tokenized import compounds_split, moses_tokens, normalized
 from nmt.files import read_lines
@@ -284,9 +285,16 @@ def test_translations_without_a_word_are_scored():
         assert value.score == (100 if name == "ter" else 0), name
 
 
-def test_what_is_not_a_language_code_is_refused():
+def test_what_is_not_a_language_code_is_refused_or_warned_of(caplog):
     with pytest.raises(UserError, match="German"):
         score(GERMAN, [GERMAN], "German")
+    for language in ("de", "tdt", "tr", "nds", "zh"):  # Moses has no abbreviations of the last ones
+        scorers(language)
+    assert not caplog.records
+    for language in ("xx", "ge", "eng"):
+        score(GERMAN, [GERMAN], language)
+        assert repr(language) in caplog.messages[-1]
+    assert len(caplog.records) == 3
 
 
 def test_golden_tokenized_output(caplog):
