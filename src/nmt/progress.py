@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -43,6 +44,12 @@ class Progress(tqdm):
         super().__init__(
             desc=description, total=total, unit=f" {unit}", initial=completed, leave=False
         )
+
+    @staticmethod
+    def format_meter(**fields) -> str:
+        """Return tqdm's text, but of one unit and of slow ones as "1 line, 45.00 s each"."""
+        text = re.sub(r"s/ \w+", " s each", tqdm.format_meter(**fields))
+        return re.sub(r"(: 1(?: of 1)? \w+)s\b", r"\1", text)
 
     def display(self, *args, **kwargs) -> bool:
         """Draw the bar, on a terminal."""
