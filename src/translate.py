@@ -53,12 +53,12 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
             batches = sample_tokens(model.model, sources, decoding, settings, count, first)
         else:
             batches = translate_tokens(model.model, sources, decoding, count)
-        for number, n_best in enumerate(in_order(batches, len(lines)), first):
+        ordered = in_order(batches, len(lines), progress.update)
+        for number, n_best in enumerate(ordered, first):
             for hypothesis in n_best:
                 fields = [str(number)] if args.n_best else []
                 fields += [f"{hypothesis.score:.4f}"] if args.scores or args.forced else []
                 yield "\t".join([*fields, model.decode(hypothesis.tokens)])
-        progress.update(len(lines))
     if unknown:
         logging.warning(
             f"lines with unknown subwords, which the vocabulary lacks: {len(unknown)}, the first is"

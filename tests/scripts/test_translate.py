@@ -1,17 +1,21 @@
 """translate.py through its command line: whatever text comes in, as many lines come out."""
 
+import logging
 import os
 import re
+import runpy
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 
 import pytest
 
-from nmt import load
+from nmt import load, progress
 from nmt.configuration import Vocabulary
+from nmt.decoding import translator
 from nmt.decoding.translator import force_tokens, in_order, translate_tokens
 from nmt.files import read_json, write_json, write_lines
 from nmt.serving.folder import TranslationModel
@@ -63,6 +67,19 @@ def test_a_line_out_for_each_line_in(models, tmp_path, run_script, family):
     options = [f"--input={source}", f"--output={output}"]
     assert run_script("translate", f"--model={models / family}", *options).stdout == ""
     assert output.read_bytes().decode() == piped
+
+
+def test_each_batch_of_a_block_is_counted(models, tmp_path, root, monkeypatch, caplog):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LOG_LINES", 0)
+    monkeypatch.setitem(translator.ROW_TOKENS, "cpu", 1)  # a line in each batch
+    caplog.set_level(logging.INFO)
+    (tmp_path / "source.txt").write_text("a dog .\ntwo dogs run .\n\n")
+    paths = {"input": tmp_path / "source.txt", "output": tmp_path / "out.txt"}
+    options = defaultdict(lambda: None, paths, model=[models / "seq2seq"], gpus=0)
+    script = runpy.run_path(str(root / "src" / "translate.py"))
+    script["main"](type("Arguments", (), {"__getattr__": lambda _, name: options[name]})())
+    for counted, message in zip(("1 line,", "2 lines,", "3 lines,"), caplog.messages, strict=True):
+        assert message.startswith(f"translating: {counted}")
 
 
 def with_max_length(model, folder, length):

@@ -17,8 +17,6 @@ from nmt.device import enough_memory
 from nmt.models.positions import reach
 from nmt.models.protocol import StepModel
 
-# S longest source of a batch, EOS counted
-
 LINES_TO_NAME = 10  # in one warning
 # Source tokens times rows in one batch: bounds memory, changes no result. Of few rows a GPU waits
 # for the next step.
@@ -80,11 +78,16 @@ def force_tokens(
     yield from decode_in_batches(model, sentences, dict(enumerate(lengths)), 1, decode)
 
 
-def in_order(batches: Iterable[tuple[list[int], list[Item]]], count: int) -> list[Item]:
-    """Return the items of all batches in the order of their numbers, of which there are `count`."""
+def in_order(
+    batches: Iterable[tuple[list[int], list[Item]]],
+    count: int,
+    tell: Callable[[int], None] = lambda size: None,
+) -> list[Item]:
+    """Return the `count` items of all batches by their numbers; `tell` the size of each batch."""
     items: dict[int, Item] = {}
     for numbers, values in batches:
         items.update(zip(numbers, values, strict=True))
+        tell(len(numbers))
     return [items[number] for number in range(count)]
 
 
