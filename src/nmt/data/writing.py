@@ -1,5 +1,6 @@
 """Parallel text encoded as subword ids, cleaned, and written to token files."""
 
+from collections import Counter
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -31,29 +32,33 @@ def write_tokens(
     """Encode two parallel text files into a new folder; return what is written to its meta.json.
 
     With `cleaning`, as for training, pairs with an empty side, a side longer than `max_length`
-    subwords, or sides of a ratio over `max_ratio` are dropped and counted; without it every pair
-    stays. `jobs` processes encode. In memory is 8 bytes a sentence, the rest goes to the files.
+    subwords, or sides of a ratio over `max_ratio` are dropped, as dropped.tsv tells; without it all
+    stay. `jobs` processes encode. In memory is 8 bytes a sentence, the rest goes to the files.
 
     Raises UserError when the files' line counts differ, or no pair is left.
     """
     folder.mkdir()
-    counts = np.zeros(len(REASONS), np.int64)
+    counts: Counter[str] = Counter()
     lines = pair_lines(read_lines(source), read_lines(target), str(source), str(target))
     encoded = in_processes(partial(encode_pairs, subwords, cleaning), chunked(lines), jobs)
     with (
         closing(RaggedWriter(folder, "source", subwords.source.size)) as source_writer,
         closing(RaggedWriter(folder, "target", subwords.target.size)) as target_writer,
+        open(folder / "dropped.tsv", "w", encoding="utf-8") as dropped_file,
         Progress("binarize", None, "pairs") as progress,
     ):
-        for source_ids, target_ids, dropped_here in encoded:
+        for source_ids, target_ids, reasons in encoded:
             source_writer.extend(source_ids)
             target_writer.extend(target_ids)
-            counts += dropped_here
-            progress.update(len(source_ids) + int(dropped_here.sum()))
-    dropped = dict(zip(REASONS, counts.tolist(), strict=True)) if cleaning else {}
+            for line, reason in enumerate(reasons, counts.total() + 1):
+                if reason:
+                    dropped_file.write(f"{line}\t{reason}\n")
+            counts.update(reasons)
+            progress.update(len(reasons))
+    dropped = {reason: counts[reason] for reason in REASONS} if cleaning else {}
     if not source_writer.sequences:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
-        after_cleaning = f" after cleaning (dropped: {reasons})" if dropped else ""
+        listed = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        after_cleaning = f" after cleaning (dropped: {listed})" if dropped else ""
         raise UserError(
             f"no sentence pair is left of {source} and {target}{after_cleaning}: check the files"
             " and `cleaning`."
@@ -75,19 +80,18 @@ def write_tokens(
 
 def encode_pairs(
     subwords: SubwordPair, cleaning: Cleaning | None, pairs: list[tuple[str, str]]
-) -> tuple[Ragged, Ragged, np.ndarray]:
-    """Return both sides of parallel text as ids, and how many pairs each of REASONS dropped.
+) -> tuple[Ragged, Ragged, list[str]]:
+    """Return both sides of parallel text as ids, and why each pair is dropped, "" where it stays.
 
     Training text is cleaned; without `cleaning` every pair stays.
     """
     source = encode(subwords.source, [pair[0] for pair in pairs])
     target = encode(subwords.target, [pair[1] for pair in pairs])
     if cleaning is None:
-        return source, target, np.zeros(len(REASONS), np.int64)
+        return source, target, [""] * len(pairs)
     reasons = reasons_to_drop(source.lengths, target.lengths, cleaning)
-    keep = reasons == len(REASONS)
-    dropped = np.bincount(reasons[~keep], minlength=len(REASONS))
-    return kept(source, keep), kept(target, keep), dropped
+    keep = reasons == ""
+    return kept(source, keep), kept(target, keep), reasons.tolist()
 
 
 def encode(subwords: Segmenter, lines: list[str]) -> Ragged:
@@ -106,14 +110,14 @@ def kept(sequences: Ragged, mask: np.ndarray) -> Ragged:
 
 
 def reasons_to_drop(source: np.ndarray, target: np.ndarray, cleaning: Cleaning) -> np.ndarray:
-    """Return for each pair the index in REASONS of the first that holds, or their number: (n,).
+    """Return for each pair the first of REASONS that holds, "" where none does: (n,).
 
     source, target: lengths in subwords, (n,).
     """
     shorter, longer = np.minimum(source, target), np.maximum(source, target)
     ratio = np.inf if cleaning.max_ratio is None else cleaning.max_ratio
     conditions = [shorter == 0, longer > cleaning.max_length, longer > ratio * shorter.clip(1)]
-    return np.select(conditions, range(len(REASONS)), len(REASONS))
+    return np.select(conditions, REASONS, "")
 
 
 class RaggedWriter:

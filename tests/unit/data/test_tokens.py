@@ -27,10 +27,10 @@ def pair(subwords):
 
 @pytest.fixture
 def write(tmp_path, pair):
-    def write(source=SOURCE, target=TARGET, cleaning=None, folder="tokens"):
+    def write(source=SOURCE, target=TARGET, cleaning=None, folder="tokens", jobs=1):
         for name, lines in (("s", source), ("t", target)):
             (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-        write_tokens(tmp_path / folder, pair, tmp_path / "s", tmp_path / "t", cleaning, 1)
+        write_tokens(tmp_path / folder, pair, tmp_path / "s", tmp_path / "t", cleaning, jobs)
         return tmp_path / folder
 
     return write
@@ -49,7 +49,8 @@ def test_tokens_survive_writing_and_loading(write, subwords):
 
 
 def test_meta_counts(write, subwords):
-    meta = ParallelTokens.load(write()).meta
+    folder = write()
+    meta = ParallelTokens.load(folder).meta
     assert meta["sentences"] == 6
     assert meta["source_tokens"] == sum(map(len, subwords.encode(SOURCE)))
     assert meta["target_tokens"] == sum(map(len, subwords.encode(TARGET)))
@@ -57,12 +58,14 @@ def test_meta_counts(write, subwords):
     assert meta["vocabulary_sizes"] == [subwords.size, subwords.size]
     assert meta["vocabularies"] == [subwords.checksum, subwords.checksum]
     assert meta["dropped"] == {}
+    assert (folder / "dropped.tsv").read_text() == ""
 
 
-def test_the_files_do_not_depend_on_how_many_pairs_are_encoded_at_a_time(write, monkeypatch):
-    at_once = write()
+def test_the_files_do_not_depend_on_how_pairs_are_shared_out(write, monkeypatch):
+    at_once = write(cleaning=Cleaning())
     monkeypatch.setattr(chunks, "CHUNK", 2)
-    in_parts = write(folder="parts")
+    in_parts = write(cleaning=Cleaning(), folder="parts", jobs=2)
+    assert (in_parts / "dropped.tsv").read_text() == "2\tempty\n3\tempty\n"
     for file in at_once.iterdir():
         assert file.read_bytes() == (in_parts / file.name).read_bytes()
 
@@ -92,10 +95,12 @@ def test_cleaning_drops_by_emptiness_length_and_ratio(write, subwords):
     unit = len(encoded[0])
     assert [len(ids) for ids in encoded] == [unit, 2 * unit, 3 * unit]
     cleaning = Cleaning(max_length=3 * unit, max_ratio=1.5)
-    cleaned = ParallelTokens.load(write(sources, targets, cleaning))
+    folder = write(sources, targets, cleaning)
+    cleaned = ParallelTokens.load(folder)
     kept = [(1, 1), (3, 3), (2, 3), (3, 2)]  # a ratio of 2 is over 1.5, one of 1.5 is not
     assert lengths(cleaned) == [(unit * source, unit * target) for source, target in kept]
     assert cleaned.meta["dropped"] == {"empty": 1, "too_long": 0, "ratio": 1}
+    assert (folder / "dropped.tsv").read_text() == "1\tempty\n3\tratio\n"
     cleaning = Cleaning(max_length=2 * unit)
     shorter = ParallelTokens.load(write(sources, targets, cleaning, folder="shorter"))
     assert lengths(shorter) == [(unit, unit), (2 * unit, unit)]
