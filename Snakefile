@@ -47,12 +47,6 @@ rule lecture:
         f"results/{REPRODUCTION.name}/lecture.html",
 
 
-# `snakemake search` draws the dev set's BLEU by beam and length penalty.
-rule search:
-    input:
-        figure_files("search"),
-
-
 # `snakemake table3` makes that table and its figures.
 for table in TABLES:
 

@@ -72,7 +72,6 @@ def test_errors_write_nothing(plot, run_script, tmp_path, changes, message):
         ("learning-curves", "metrics.jsonl", b"\xf0\x01\n\xff\n"),
         ("bleu-by-length", "test.scores.json", b"{}"),
         ("attention", "attention.json", b"{}"),
-        ("search", "dev.sweep.json", b"{}"),
     ],
 )
 def test_a_damaged_file_is_named(plot, run_failing, tmp_path, figure, name, content):

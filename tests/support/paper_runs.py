@@ -88,7 +88,6 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     for split in splits:
         write_json(folder / f"{split}.scores.json", scores(skill))
     write_json(folder / "attention.json", attention(experiment, rng))
-    write_json(folder / "dev.sweep.json", sweep(skill))
     write_json(folder / "gradients.json", gradients(experiment.model, rng))
 
 
@@ -167,15 +166,6 @@ def gradients(model: Model, rng: np.random.Generator) -> dict:
         state: dict(zip(layers, rng.random(len(layers)).tolist(), strict=True))
         for state in ("untrained", "trained")
     }
-
-
-def sweep(skill: float) -> dict:
-    settings = {"beam": [1, 2, 4, 8], "alpha": [0, 0.6, 1.2]}
-    points = {
-        key: [{key: value, "bleu": skill - 1 / (1 + value), "length": 1.0} for value in values]
-        for key, values in settings.items()
-    }
-    return points | {"signature": "nrefs:1|made-up:bleu"}
 
 
 def attention(experiment: Experiment, rng: np.random.Generator) -> dict:

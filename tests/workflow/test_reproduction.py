@@ -269,17 +269,12 @@ def test_an_error_is_said_last(made):
     model = made / "results/runs/tiny/tiny-seq2seq/seed-1/model/model.safetensors"
     with restored(model):
         model.write_bytes(model.read_bytes()[:-1])
-        target = "results/runs/tiny/tiny-seq2seq/seed-1/dev.sweep.json"
+        target = "results/runs/tiny/tiny-seq2seq/seed-1/dev.translations.txt"
         process = snakemake(made, target, "--logger", "nmt")
     assert process.returncode == 1
     sentence, log = process.stdout.splitlines()[-2:]
     assert str(model.relative_to(made)) in sentence
-    assert log == "(results/logs/tiny/tiny-seq2seq/seed-1/sweep.log)"
-
-
-def test_search_is_swept_when_asked_for(made):
-    jobs = {job.split()[0] for job in planned_jobs(made, "search")}
-    assert jobs == {"sweep_search", "draw_figure", "search"}
+    assert log == "(results/logs/tiny/tiny-seq2seq/seed-1/translate.dev.log)"
 
 
 def test_the_report_is_one_file_with_all_in_it(made):

@@ -106,7 +106,7 @@ def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
     assert sorted(groups) == ["evaluate"] * 25 + ["tabulate"]
     rules = {rule for rule, _ in blocks}
     named = {*profile["groups"], *profile["set-resources"], *profile["set-threads"]}
-    assert named - rules <= {"sweep_search", "plan", "make_lecture"}
+    assert named - rules <= {"plan", "make_lecture"}
 
 
 def test_lint_finds_nothing(clone):
@@ -170,3 +170,13 @@ def test_a_dry_run_names_no_more_than_is_asked_for(clone):
     jobs = planned_jobs(clone, *only, configuration="config/demo.yaml")
     trained = [job for job in jobs if job.startswith("train ")]
     assert trained == ["train corpus=demo, experiment=demo-rnnsearch, seed=1"]
+
+
+def test_rows_that_differ_in_their_search_share_a_training(clone):
+    jobs = planned_jobs(clone, "search", configuration="config/multi30k-en-de.yaml")
+    of_rows = [job for job in jobs if job.startswith("translate ")]
+    assert len(of_rows) == 8 * 3
+    training = "train corpus=multi30k-en-de, experiment=multi30k-small-transformer, seed="
+    assert {job for job in jobs if job.startswith("train ")} == {
+        f"{training}{n}" for n in (1, 2, 3)
+    }

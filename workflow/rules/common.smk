@@ -119,30 +119,25 @@ def token_folders(splits, rows):
 
 def figures_of(tables):
     """Return the figures that these tables have, by file name: each one's table and name."""
-    scopes = dict.fromkeys(TABLES, ("table",)) | {FIRST_TABLE: ("table", "reproduction")}
     return {
         file_name(figure, table): (table, figure)
         for table in tables
         for figure, drawn in FIGURES.items()
-        if drawn.scope in scopes.get(table, ()) and drawn.is_drawn_for(TABLES[table], CATALOG)
+        if table == FIRST_TABLE or drawn.scope == "table"
+        if drawn.is_drawn_for(TABLES[table], CATALOG)
     }
 
 
-FIGURES_DRAWN = figures_of(TABLES) | {"search": (FIRST_TABLE, "search")}
-
-
-def figure_files(*figures):
-    """Return all forms of these figures."""
-    folder = f"results/{REPRODUCTION.name}/figures"
-    return expand(f"{folder}/{{f}}.{{form}}", f=figures, form=("png", "pdf", "csv"))
+FIGURES_DRAWN = figures_of(TABLES)
 
 
 def tables_and_figures(tables):
     """Return all forms of these tables and of their figures."""
-    folder = f"results/{REPRODUCTION.name}/tables"
+    folder = f"results/{REPRODUCTION.name}"
+    figures = figures_of(table for table in tables if table in TABLES)
     return [
-        *expand(f"{folder}/{{t}}.{{form}}", t=tables, form=("md", "csv", "tex")),
-        *figure_files(*figures_of(tables)),
+        *expand(f"{folder}/tables/{{t}}.{{form}}", t=tables, form=("md", "csv", "tex")),
+        *expand(f"{folder}/figures/{{f}}.{{form}}", f=figures, form=("png", "pdf", "csv")),
     ]
 
 

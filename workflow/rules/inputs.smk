@@ -142,7 +142,6 @@ def needed(kinds, table):
         "dev.perplexity.json": run_files("dev.perplexity.json", single),
         "gradients.json": run_files("gradients.json", single),
         "attention.json": first_seed("attention.json", single),
-        "dev.sweep.json": run_files("dev.sweep.json", single),
     }
     return sum((files[kind] for kind in kinds), [])
 

@@ -67,29 +67,6 @@ rule score:
         " --functions {params.functions} --subwords {input.subwords} --output {output} 2>> {log}"
 
 
-# Scores of the dev set by beam and length penalty, for the figure `search`
-rule sweep_search:
-    input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        source=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.source}",
-        references=f"results/corpora/{{corpus}}/raw/dev.{CORPUS.target}",
-    output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/dev.sweep.json",
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/sweep.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/sweep.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    threads: THREADS
-    resources:
-        gpu=0,
-    shell:
-        f"python {SCRIPTS}/sweep.py"
-        " --model {input.model} --source {input.source} --references {input.references}"
-        " --output {output} --threads {threads} --gpus {resources.gpu} 2>> {log}"
-
-
 rule record_attention:
     input:
         model="results/runs/{corpus}/{experiment}/seed-{seed}/model",

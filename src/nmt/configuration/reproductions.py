@@ -26,7 +26,7 @@ from nmt.evaluation.metrics import FUNCTIONS, METRICS, metrics_for
 # Folders of results beside a reproduction's own
 RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
 # Tables and targets that every reproduction has
-OF_ALL = ("all", "claims", "complexity", "corpora", "plan", "search")
+OF_ALL = ("all", "claims", "complexity", "corpora", "plan")
 
 Seeds = Annotated[list[Seed], Field(min_length=1)]
 
@@ -103,8 +103,7 @@ class Reproduction(Strict):
     only: list[RowName] = Field(default=[])
     """Rows to make, of those that the tables have; all if empty."""
     tables: Annotated[dict[Name, Table], Field(min_length=1)]
-    """Tables by name; each has its figures, and those of attention and of search are drawn for
-    the first."""
+    """Tables by name; each has its figures, and those of attention are drawn for the first."""
     attention: Text
     """Sentence in the source language: the figure `attention` shows how each system attends to it
     while translating."""
@@ -161,7 +160,7 @@ class Reproduction(Strict):
         """
         tables = {}
         for name, table in self.tables.items():
-            rows = [names[row] for row in table.experiments if row in names]
+            rows = list(dict.fromkeys(names[row] for row in table.experiments if row in names))
             base = names.get(table.base or "")
             pairs = table.counterparts.items() if base else ()
             counterparts = {names[row]: other for row, other in pairs if row in names}

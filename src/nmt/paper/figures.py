@@ -16,8 +16,7 @@ class Figure:
     """A figure of a reproduction.
 
     draw: module:function, which returns a Picture of a Drawing.
-    scope: what it is drawn for: each table, the reproduction (the rows of its first table), or a
-      request.
+    scope: what it is drawn for: each table, or the reproduction (the rows of its first table).
     section: the part of the page where it stands.
     needs: the files that runs must have ("scores.json" is of the table's split).
     alt: what is drawn, for those who do not see it. caption: what is to be known.
@@ -25,7 +24,7 @@ class Figure:
     """
 
     draw: str
-    scope: Literal["table", "reproduction", "request"]
+    scope: Literal["table", "reproduction"]
     section: Literal["Results", "Attention", "Training"]
     needs: tuple[str, ...]
     alt: str
@@ -115,17 +114,6 @@ FIGURES = {
             " paper's number changes."
         ),
         suits=lambda table, models: bool(table.counterparts),
-    ),
-    "search": Figure(
-        "searches:search",
-        scope="request",
-        section="Results",
-        needs=("training.json", "dev.sweep.json"),
-        alt="Curves of BLEU over the beam and over the length penalty, one for each row",
-        caption=(
-            "BLEU of the dev set against the beam and against the exponent of the length penalty."
-            " The other one is the row's own."
-        ),
     ),
     "encoder-self-attention": Figure(
         "heads:self_attention",

@@ -111,6 +111,13 @@ def test_rows_of_families_without_the_key_stay_as_they_are():
     ]
 
 
+def test_rows_that_become_the_same_are_one():
+    reproduction, _ = load({"alpha": 1.0}, "multi30k-en-de")
+    *beams, base = sorted(reproduction.tables["search"].experiments, reverse=True)
+    assert base == reproduction.tables["search"].base == "multi30k-small-transformer+alpha-1.0"
+    assert beams == [f"{base}+beam-{beam}" for beam in (8, 2, 16, 1)]
+
+
 def test_members_of_an_ensemble_are_overridden():
     reproduction, catalog = load({"updates": 60}, "demo-families")
     assert "demo-small-ensemble+updates-60" in reproduction.experiments

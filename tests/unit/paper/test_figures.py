@@ -141,7 +141,7 @@ def test_a_training_of_few_updates_has_only_dev_losses(made, tmp_path, perplexit
 COLUMNS = {"learning-curves": "mean", "gradient-norms": "norm"}
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, "bleu-by-length", "cost", "search"])
+@pytest.mark.parametrize("name", [*COLUMNS, "bleu-by-length", "cost"])
 def test_the_data_are_what_is_drawn(made, name):
     """Every number of the data is on a line or a marker."""
     picture = drawings.draw(name, made())
