@@ -19,10 +19,10 @@ from nmt.paper.results import COLLECTED
 from nmt.training.metrics import read_metrics
 
 # Attention has files of its own size, and is drawn where the models are.
-FILES = ("training.json", "*.perplexity.json", "*.scores.json", "gradients.json")
+FILES = ("training.json", "*.perplexity.json", "*.scores.json")
 # What figures and tables read of a line of metrics
 CURVES = (
-    *("update", "target_tokens", "seconds", "flops", "mfu", "learning_rate", "gradient_norm"),
+    *("update", "target_tokens", "seconds", "flops", "mfu", "learning_rate"),
     *("nll", "dev_perplexity", "dev_bleu"),
 )
 

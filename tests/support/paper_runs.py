@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from nmt.configuration import (
-    ByteNet,
     Catalog,
     DecoderOnly,
     Experiment,
-    Model,
     Reproduction,
     Table,
     Transformer,
@@ -88,7 +86,6 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     for split in splits:
         write_json(folder / f"{split}.scores.json", scores(skill))
     write_json(folder / "attention.json", attention(experiment, rng))
-    write_json(folder / "gradients.json", gradients(experiment.model, rng))
 
 
 def training(experiment: Experiment, seed: int) -> dict:
@@ -126,7 +123,6 @@ def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
         rate = learning_rate(update, experiment.training, experiment.peak_learning_rate)
         line = {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
         line |= {"target_tokens": 80 * update, "flops": 1e12 * update, "seconds": update / 4}
-        line["gradient_norm"] = float(np.exp(-update / 200))
         lines.append(line)
         if update % 100 == 0:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
@@ -152,19 +148,6 @@ def scores(skill: float) -> dict:
         "sentences": 250,
         "target_language": "de",
         "bleu_by_source_length": buckets,
-    }
-
-
-def gradients(model: Model, rng: np.random.Generator) -> dict:
-    heights = {"encoder": 2, "decoder": 2}
-    if isinstance(model, ByteNet):
-        heights = {"encoder": 10, "decoder": 10}
-    elif isinstance(model, DecoderOnly):
-        heights = {"layer": model.layers}
-    layers = ["rest", *(f"{part} {i + 1}" for part in heights for i in range(heights[part]))]
-    return {
-        state: dict(zip(layers, rng.random(len(layers)).tolist(), strict=True))
-        for state in ("untrained", "trained")
     }
 
 

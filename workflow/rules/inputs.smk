@@ -140,7 +140,6 @@ def needed(kinds, table):
         "metrics.jsonl": run_files("metrics.jsonl", rows),
         "scores.json": translated(f"{split}.scores.json", rows),
         "dev.perplexity.json": run_files("dev.perplexity.json", single),
-        "gradients.json": run_files("gradients.json", single),
         "attention.json": first_seed("attention.json", single),
     }
     return sum((files[kind] for kind in kinds), [])

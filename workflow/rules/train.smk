@@ -89,27 +89,6 @@ rule measure_perplexity:
         " --threads {threads} --gpus {resources.gpu} 2>> {log}"
 
 
-# How far gradients reach, for a figure: the norm of each layer's, before and after training.
-rule measure_gradients:
-    input:
-        model="results/runs/{corpus}/{experiment}/seed-{seed}/model",
-        tokens=following("results/corpora/{corpus}/{vocabulary}/tokens/train"),
-    output:
-        "results/runs/{corpus}/{experiment}/seed-{seed}/gradients.json",
-    log:
-        "results/logs/{corpus}/{experiment}/seed-{seed}/measure_gradients.log",
-    benchmark:
-        "results/benchmarks/{corpus}/{experiment}/seed-{seed}/measure_gradients.tsv"
-    conda:
-        "../../envs/nmt.yaml"
-    resources:
-        gpu=0,
-    shell:
-        f"python {SCRIPTS}/measure_gradients.py"
-        " --model {input.model} --tokens {input.tokens} --seed {wildcards.seed}"
-        " --threads {threads} --gpus {resources.gpu} --output {output} 2>> {log}"
-
-
 # What the trainings will take, before they run. Without outputs, as it may be asked again.
 rule plan:
     input:

@@ -23,8 +23,8 @@ from nmt.paper.sheets import SHEETS, make_sheet
 from nmt.paper.tables import settings_of
 
 # The columns of a figure's data that are drawn upward, one in each, and those that name lines
-HEIGHTS = (*METRICS, "norm", "mean", "ours")
-NAMES = ("experiment", "title", "metric", "setting", "state", "part")
+HEIGHTS = (*METRICS, "mean", "ours")
+NAMES = ("experiment", "title", "metric")
 MOST_DESCRIBED = 12  # lines of a figure
 
 

@@ -22,7 +22,7 @@ from nmt.models.protocol import BOS, EOS, Model
 from nmt.paper.curves import curve_points
 from nmt.paper.drawing import Drawing
 from nmt.serving.folder import TranslationModel
-from nmt.training.gradients import REST, gradient_norms
+from nmt.training.gradients import gradient_norms
 
 # B sentences, S source length, T target length, H heads, d_k width of queries and keys, D d_model
 
@@ -277,5 +277,4 @@ def gradients(model: TranslationModel, tokens: ParallelTokens, norm: str) -> dic
     )
     torch.manual_seed(1)
     untrained = build(config, *tokens.meta["vocabulary_sizes"]).to(model.device)
-    norms = gradient_norms(untrained, tokens, few, seed=1)
-    return {layer: value for layer, value in norms.items() if layer != REST}
+    return gradient_norms(untrained, tokens, few, seed=1)

@@ -1,7 +1,5 @@
 """The figure of what was recorded while training."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import pandas as pd
 
@@ -37,7 +35,7 @@ def learning_curves(drawing: Drawing) -> Picture:
 
     A row is the mean over its seeds, in a band of one standard deviation.
     """
-    points = curve_points(drawing)
+    points = curve_points(drawing) if drawing.trainings else pd.DataFrame()
     if points.empty:
         return nothing("No training of this table has left a log.")
     panels = {key: label for key, label in PANELS.items() if key in set(points.metric)}
@@ -59,11 +57,13 @@ def learning_curves(drawing: Drawing) -> Picture:
     note = "Loss and perplexity compare only rows with the same vocabulary."
     if "dev_bleu" in panels and drawing.is_lowercased:
         note += " BLEU takes no account of case where a row learns lower-cased text."
+    if drawing.trainings != drawing.single_runs:
+        note += " Rows that share a training are drawn as the first of them."
     shows = "Training set and split dev"
     return Picture(figure, points, shows, drawing.trainings, note, grid[0, 0])
 
 
-def curve_points(drawing: Drawing, metrics: Iterable[str] = PANELS) -> pd.DataFrame:
+def curve_points(drawing: Drawing) -> pd.DataFrame:
     """Return the points of all curves: one line for each row, metric and update.
 
     Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
@@ -71,7 +71,7 @@ def curve_points(drawing: Drawing, metrics: Iterable[str] = PANELS) -> pd.DataFr
     parts = []
     for run in drawing.trainings:
         columns = {"experiment": run.experiment, "title": drawing.title(run.experiment)}
-        parts.append(recorded_points(run, list(metrics)).assign(**columns))
+        parts.append(recorded_points(run).assign(**columns))
     keys = ["experiment", "title", "metric", "update"]
     by_update = pd.concat(parts).groupby(keys, sort=False)
     points = by_update.mean().rename(columns={"value": "mean"})
@@ -82,14 +82,14 @@ def curve_points(drawing: Drawing, metrics: Iterable[str] = PANELS) -> pd.DataFr
     return points[points.seeds == points.experiment.map(names.count)].reset_index(drop=True)
 
 
-def recorded_points(run: Run, metrics: list[str]) -> pd.DataFrame:
+def recorded_points(run: Run) -> pd.DataFrame:
     """Return what one run recorded: a line for each metric and update, with tokens, time, FLOPs.
 
     Lines of dev scores give only the update: the rest is interpolated between training lines, of
     which the first has taken all since update 0.
     """
     training = run.training()
-    columns = ["update", "target_tokens", "seconds", "flops", *metrics]
+    columns = ["update", "target_tokens", "seconds", "flops", *PANELS]
     lines = pd.DataFrame(run.metrics(), columns=columns)
     for key in ("target_tokens", "seconds", "flops"):
         known = lines[lines[key].notna()]
@@ -99,5 +99,5 @@ def recorded_points(run: Run, metrics: list[str]) -> pd.DataFrame:
     lines["device_seconds"] = (
         lines.pop("seconds") * training["device_seconds"] / training["seconds"]
     )
-    points = lines.melt(id_vars=list(AXES), value_vars=metrics, var_name="metric")
+    points = lines.melt(id_vars=list(AXES), value_vars=list(PANELS), var_name="metric")
     return points[points["value"].notna()]

@@ -158,11 +158,8 @@ class Drawing:
 def draw(name: str, drawing: Drawing) -> Picture:
     """Return the figure FIGURES[name]; the same rows and results give the same figure."""
     figure = figures.FIGURES[name]
-    of_trainings = figure.scope == "table" and "scores.json" not in figure.needs
     with matplotlib.rc_context(STYLE):
-        if of_trainings and not drawing.single_runs:
-            picture = nothing("No row of this table is a single model.")
-        elif not figure.is_drawn_for(drawing.table, drawing.catalog):
+        if not figure.is_drawn_for(drawing.table, drawing.catalog):
             picture = nothing("No row of this table has what this figure shows.")
         else:
             picture = figure.function()(drawing)
@@ -181,8 +178,6 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
     count = "Seed" if len(seeds) == 1 else "Seeds"
     parts = [drawing.catalog.corpus(drawing.reproduction.corpus).title, picture.shows]
     parts += [f"{count} {', '.join(seeds)}" if seeds else "", picture.note]
-    if picture.runs and picture.runs == drawing.trainings != drawing.single_runs:
-        parts.append("Rows that share a training are drawn as the first of them")
     return " ".join(f"{part.rstrip('.')}." for part in parts if part)
 
 

@@ -66,19 +66,6 @@ FIGURES = {
             " so many that all take about equal time, or fewer where its dev loss stopped falling."
         ),
     ),
-    "gradient-norms": Figure(
-        "gradients:gradient_norms",
-        scope="table",
-        section="Training",
-        needs=("training.json", "metrics.jsonl", "gradients.json"),
-        alt="Three panels with a curve for each row, on a logarithmic scale",
-        caption=(
-            "Gradient norms by layer, of a new model and of the averaged one, and of all parameters"
-            " by update, before clipping. Before training those of Post-LN are largest in the last"
-            " layers, and those of Pre-LN are alike (Xiong et al. 2020, figure 3), which is why"
-            " Post-LN needs warm-up."
-        ),
-    ),
     "bleu-by-length": Figure(
         "lengths:bleu_by_length",
         scope="table",
