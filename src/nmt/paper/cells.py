@@ -15,7 +15,6 @@ SCORES = {
 COST = {
     "parameters_millions": ("parameters (millions)", "{:.2f}"),
     "flops_6nd": ("training FLOPs (6 N D + attention)", "{:.1e}"),
-    "flops_device_time": ("training FLOPs (device time × rate)", "{:.1e}"),
 }
 SPEED = {
     "tokens_millions": ("tokens (millions)", "{:.3g}"),
@@ -115,8 +114,6 @@ def score_cells(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 def cost_cells(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the costs, without rows that have none, as most systems that are only cited."""
     texts = score_cells(rows, list(COST_COLUMNS.values()))
-    if rows.flops_device_time.notna().any():
-        texts = texts.join(cells(rows, "flops_device_time"))
     return texts[(texts != "").any(axis="columns")]
 
 

@@ -1,7 +1,6 @@
 """What runs scored and what they cost, one line for each."""
 
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,23 +10,20 @@ from nmt.paper.results import Run, provenance
 
 # The columns of costs in `run_results`, and those of where trainings ran
 RUN_COSTS = (
-    *("parameters_millions", "flops_6nd", "flops_device_time", "target_tokens"),
+    *("parameters_millions", "flops_6nd", "target_tokens"),
     *("device_hours", "flops_per_second", "utilization", "minutes"),
 )
 ORIGINS = ("device", "processes", "threads", "commit")
-# Sustained single-precision rates in FLOP/s of AIAYN's estimate (section 6.1, footnote 5)
-SUSTAINED_RATES = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
-DEVICES = re.compile(rf"\b({'|'.join(SUSTAINED_RATES)})\b")
 
 
 def run_results(runs: Sequence[Run], split: str, metrics: list[str]) -> pd.DataFrame:
     """Return one line for each run: its metrics, what it cost, and where it comes from.
 
-    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count,
-    flops_device_time AIAYN's estimate; device_hours are the training loop's, validation included.
-    utilization is the share of the device's rate of large matrix products. An ensemble's costs are
-    the sums of its members'. diverged: whether a training has. What is not on disk is empty:
-    is_trained tells whether anything is.
+    parameters_millions counts a tied matrix once; flops_6nd is nmt.models.flops' count;
+    device_hours are the training loop's, validation included. utilization is the share of the
+    device's rate of large matrix products. An ensemble's costs are the sums of its members'.
+    diverged: whether a training has. What is not on disk is empty: is_trained tells whether
+    anything is.
     """
     lines = []
     for run in runs:
@@ -76,7 +72,6 @@ def run_costs(run: Run) -> dict:
     costs = {
         "parameters_millions": total["parameters"] / 1e6,
         "flops_6nd": total["flops"],
-        "flops_device_time": sum(map(device_time_flops, run.trained_runs)),
         "target_tokens": total["target_tokens"],
         "device_hours": total["device_seconds"] / 3600,
         "flops_per_second": total["flops"] / total["device_seconds"],
@@ -85,19 +80,6 @@ def run_costs(run: Run) -> dict:
         "diverged": any(training.get("diverged") for training in trainings),
     }
     return costs | {key: provenance(trainings, key) for key in ORIGINS}
-
-
-def device_time_flops(run: Run) -> float:
-    """Return AIAYN's estimate (section 6.1) of a training: device time times the device's rate.
-
-    On a device of which AIAYN gives no rate it is the rate of large matrix products that training
-    measured, and NaN where that was not recorded.
-    """
-    training = run.training()
-    known = DEVICES.search(provenance([training], "device"))
-    if known:
-        return training["device_seconds"] * SUSTAINED_RATES[known[0]]
-    return measured_peak_flops(run)
 
 
 def measured_peak_flops(run: Run) -> float:

@@ -95,12 +95,6 @@ def cost_notes(rows: pd.DataFrame, results: pd.DataFrame, ensembles: list[Run]) 
         *sharing,
         *of_ensembles,
     ]
-    if rows.flops_device_time.notna().any():
-        notes.append(
-            "FLOPs (device time × rate): training time times devices times the rate of one, as"
-            " Vaswani et al. 2017, section 6.1, with the rate given there or, of other devices,"
-            " that of large matrix products as measured."
-        )
     if results.diverged.any():
         notes.append(
             "Diverged: after the last update the dev perplexity was infinite, NaN or more than e"
