@@ -172,6 +172,11 @@ def test_a_dry_run_names_no_more_than_is_asked_for(clone):
     assert trained == ["train corpus=demo, experiment=demo-rnnsearch, seed=1"]
 
 
+def test_a_figure_waits_for_all_that_was_measured(clone):
+    jobs = planned_jobs(clone, "results/tiny/figures/dev.cost.png")
+    assert "measure_perplexity corpus=tiny, experiment=tiny-last, seed=1" in jobs
+
+
 def test_rows_that_differ_in_their_search_share_a_training(clone):
     jobs = planned_jobs(clone, "search", configuration="config/multi30k-en-de.yaml")
     of_rows = [job for job in jobs if job.startswith("translate ")]

@@ -123,7 +123,7 @@ def figures_of(tables):
         file_name(figure, table): (table, figure)
         for table in tables
         for figure, drawn in FIGURES.items()
-        if table == FIRST_TABLE or drawn.scope == "table"
+        if table == FIRST_TABLE or drawn.of_table
         if drawn.is_drawn_for(TABLES[table], CATALOG)
     }
 

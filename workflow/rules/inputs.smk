@@ -109,8 +109,7 @@ def table_inputs(wildcards):
         return tokens + [counts] * bool(CORPUS.filters_of("train"))
     if wildcards.table == "complexity":
         return []
-    perplexity = ["dev.perplexity.json"] * ("perplexity" in TABLES[wildcards.table].metrics)
-    return needed(["training.json", "metrics.jsonl", "scores.json", *perplexity], wildcards.table)
+    return runs_of_a_table(wildcards.table)
 
 
 def translations_of_a_table(wildcards):
@@ -125,24 +124,24 @@ def references_of_a_table(wildcards):
     return f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{CORPUS.target}"
 
 
+def runs_of_a_table(name):
+    """Return what was measured of the runs of a table."""
+    table = TABLES[name]
+    rows = table.experiments
+    files = run_files("training.json", rows) + run_files("metrics.jsonl", rows)
+    files += translated(f"{table.split}.scores.json", rows)
+    if "perplexity" in table.metrics:
+        files += run_files("dev.perplexity.json", single_models(rows))
+    return files
+
+
 def figure_inputs(wildcards):
     """Return what a figure is drawn from."""
     table, name = FIGURES_DRAWN[wildcards.figure]
-    return needed(FIGURES[name].needs, table)
-
-
-def needed(kinds, table):
-    """Return the files of these kinds, named as in FIGURES, of the runs of a table."""
-    rows, split = TABLES[table].experiments, TABLES[table].split
-    single = single_models(rows)
-    files = {
-        "training.json": run_files("training.json", rows),
-        "metrics.jsonl": run_files("metrics.jsonl", rows),
-        "scores.json": translated(f"{split}.scores.json", rows),
-        "dev.perplexity.json": run_files("dev.perplexity.json", single),
-        "attention.json": first_seed("attention.json", single),
-    }
-    return sum((files[kind] for kind in kinds), [])
+    if FIGURES[name].of_table:
+        return runs_of_a_table(table)
+    rows = TABLES[table].experiments
+    return run_files("training.json", rows) + first_seed("attention.json", single_models(rows))
 
 
 def shown(wildcards):

@@ -108,7 +108,7 @@ def shown_figures(reproduction: Reproduction, catalog: Catalog, folder: Path) ->
             png, csv = (
                 folder / "figures" / f"{file_name(kind, name)}.{it}" for it in ("png", "csv")
             )
-            key = (kind, *table.experiments) if figure.scope == "table" else (kind,)
+            key = (kind, *table.experiments) if figure.of_table else (kind,)
             data = pd.read_csv(csv) if png.exists() else pd.DataFrame()
             if data.empty or key in shown or "nothing_to_draw" in data:
                 continue
@@ -119,7 +119,7 @@ def shown_figures(reproduction: Reproduction, catalog: Catalog, folder: Path) ->
                 "caption": figure.caption,
                 "alt": f"{figure.alt}{seen(data, titles)}.",
                 "image": f"data:image/png;base64,{image}",
-                "table": {"name": name, "title": table.title} if figure.scope == "table" else None,
+                "table": {"name": name, "title": table.title} if figure.of_table else None,
             }
     return {figure["name"]: figure for figure in shown.values()}
 

@@ -1,4 +1,4 @@
-"""The registry of figures: what draws each, from which files of runs, and what to say of it.
+"""The registry of figures: what draws each, and what to say of it.
 
 Rules, pages and Snakemake's report read this alone. It imports nothing that takes time.
 """
@@ -16,20 +16,22 @@ class Figure:
     """A figure of a reproduction.
 
     draw: module:function, which returns a Picture of a Drawing.
-    scope: what it is drawn for: each table, or the reproduction (the rows of its first table).
-    section: the part of the page where it stands.
-    needs: the files that runs must have ("scores.json" is of the table's split).
+    section: the part of the page where it stands. What is of attention is drawn for the
+      reproduction, from the rows of its first table, all else for each table.
     alt: what is drawn, for those who do not see it. caption: what is to be known.
     suits: whether a table and the models of its rows have what it shows.
     """
 
     draw: str
-    scope: Literal["table", "reproduction"]
     section: Literal["Results", "Attention", "Training"]
-    needs: tuple[str, ...]
     alt: str
     caption: str
     suits: Callable[[Table, list[Model]], bool] = lambda table, models: True
+
+    @property
+    def of_table(self) -> bool:
+        """Whether each table has it."""
+        return self.section != "Attention"
 
     def is_drawn_for(self, table: Table, catalog: Catalog) -> bool:
         """Return whether a table has what the figure shows."""
@@ -47,14 +49,10 @@ def attends(model: Model) -> bool:
     return not isinstance(model, ByteNet) and getattr(model, "attention", "") != "none"
 
 
-SCORED = ("training.json", "metrics.jsonl", "scores.json")
-
 FIGURES = {
     "learning-curves": Figure(
         "curves:learning_curves",
-        scope="table",
         section="Training",
-        needs=("training.json", "metrics.jsonl"),
         alt="Panels with a curve for each row, from the first point to the last",
         caption=(
             "Training loss, dev perplexity, dev BLEU and learning rate against updates, target"
@@ -68,9 +66,7 @@ FIGURES = {
     ),
     "bleu-by-length": Figure(
         "lengths:bleu_by_length",
-        scope="table",
         section="Results",
-        needs=("training.json", "scores.json"),
         alt="A curve for each row, from the shortest sources to the longest",
         caption=(
             "BLEU by source length in words. The number of sentences stands under each range;"
@@ -79,9 +75,7 @@ FIGURES = {
     ),
     "cost": Figure(
         "costs:cost",
-        scope="table",
         section="Results",
-        needs=SCORED,
         alt="A point for each row, its score upward and a cost to the right, a panel for each cost",
         caption=(
             "The table's first score of translations against device-hours, FLOPs and parameters."
@@ -91,9 +85,7 @@ FIGURES = {
     ),
     "differences": Figure(
         "variations:differences",
-        scope="table",
         section="Results",
-        needs=SCORED,
         alt="A point for each row, our difference to the base upward and the paper's to the right",
         caption=(
             "What each variation changes, here and in the paper: differences to the base of either,"
@@ -104,9 +96,7 @@ FIGURES = {
     ),
     "encoder-self-attention": Figure(
         "heads:self_attention",
-        scope="reproduction",
         section="Attention",
-        needs=("training.json", "attention.json"),
         alt="Lines between two copies of the source, a panel for each head",
         caption=(
             "Self-attention of the encoder, the heads of its last layer but one, as AIAYN draws it"
@@ -117,9 +107,7 @@ FIGURES = {
     ),
     "attention": Figure(
         "heatmaps:attention",
-        scope="reproduction",
         section="Attention",
-        needs=("training.json", "attention.json"),
         alt="A map for each model, darkest where a subword of the translation looks",
         caption=(
             "Attention from the subwords of each model's translation (rows, at most 40) to those of"
@@ -134,4 +122,4 @@ FIGURES = {
 
 def file_name(figure: str, table: str) -> str:
     """Return the name of a figure's files, without their endings."""
-    return f"{table}.{figure}" if FIGURES[figure].scope == "table" else figure
+    return f"{table}.{figure}" if FIGURES[figure].of_table else figure

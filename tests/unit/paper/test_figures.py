@@ -153,7 +153,7 @@ def test_the_data_are_what_is_drawn(made, name):
     assert values <= drawn
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].scope == "table"])
+@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].of_table])
 def test_a_table_of_ensembles_alone_is_drawn(made, name):
     drawing = made(rows=["demo-transformer"])
     ensemble = Ensemble(title="Both", members={"demo-transformer": (1, 2)})
