@@ -1,7 +1,7 @@
 """The figure of what rows cost: their quality against cost and size."""
 
 from nmt.evaluation.metrics import METRICS
-from nmt.paper.drawing import PAGE, Drawing, Picture, count_large, new_figure, nothing
+from nmt.paper.drawing import Drawing, Picture, count_large, new_figure, nothing
 from nmt.paper.measurements import run_results
 
 COSTS = {
@@ -22,7 +22,7 @@ def cost(drawing: Drawing) -> Picture:
     data = data[data.seeds > 0].reset_index()
     if data.empty:
         return nothing(f"No run of this table has a score of {metric}.")
-    figure = new_figure(PAGE, 2.2)
+    figure = new_figure(2.2)
     grid = figure.subplots(1, len(COSTS), sharey=True, squeeze=False)[0]
     for axes, column in zip(grid, COSTS, strict=True):
         for row in data.to_dict("records"):

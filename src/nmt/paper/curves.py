@@ -2,16 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from nmt.paper.drawing import (
-    PAGE,
-    Drawing,
-    Picture,
-    count_large,
-    new_figure,
-    nothing,
-    number_logarithmic,
-)
+from nmt.paper.drawing import Drawing, Picture, count_large, new_figure, nothing
 from nmt.paper.results import Run
 
 # The rows of panels of learning curves, by the key in metrics.jsonl.
@@ -40,7 +33,7 @@ def learning_curves(drawing: Drawing) -> Picture:
         return nothing("No training of this table has left a log.")
     panels = {key: label for key, label in PANELS.items() if key in set(points.metric)}
     axes_drawn = {key: label for key, label in AXES.items() if points[key].notna().all()}
-    figure = new_figure(PAGE, 0.3 + 1.25 * len(panels))
+    figure = new_figure(0.3 + 1.25 * len(panels))
     grid = figure.subplots(len(panels), len(axes_drawn), sharex="col", sharey="row", squeeze=False)
     for row, (metric, label) in zip(grid, panels.items(), strict=True):
         for axes, key in zip(row, axes_drawn, strict=True):
@@ -49,7 +42,10 @@ def learning_curves(drawing: Drawing) -> Picture:
         finite = np.isfinite(points["mean"][points.metric == metric])
         if metric == "dev_perplexity" and finite.any():
             row[0].set_yscale("log")
-            number_logarithmic(row[0].yaxis)
+            # Powers of ten, and three times these
+            row[0].yaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=20))
+            row[0].yaxis.set_major_formatter("{x:g}")
+            row[0].yaxis.set_minor_formatter(NullFormatter())
     for axes, label in zip(grid[-1], axes_drawn.values(), strict=True):
         axes.set(xlabel=label, xlim=(0, None))
         count_large(axes.xaxis)

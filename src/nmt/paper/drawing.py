@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
@@ -26,12 +26,11 @@ from nmt.paper.results import Run, RunFiles, commits, find_trained_runs
 # fontTools reports every font that it embeds, at length.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
-# Widths in inches: one column of a two-column paper, and both.
-COLUMN = 3.4
-PAGE = 7.0
+PAGE = 7.0  # inches: the width of every figure
 SMALL_PRINT = 5.5  # points
-LEGEND_WIDTH = 2.3  # inches of a column
-LEGEND_LETTERS = 36  # of a line in it
+SMALL_PRINT_LETTERS = 166  # of a line
+LEGEND_COLUMNS = 3
+LEGEND_LETTERS = 36  # of a line in a column
 # The colors of Okabe and Ito, which any color vision can distinguish. Dashes and markers change
 # with them, so that rows differ in gray too; the numbers of these have no common divisor, so that
 # no two of many rows look the same.
@@ -167,9 +166,9 @@ def draw(name: str, drawing: Drawing) -> Picture:
     return picture
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size in inches."""
-    return Figure(figsize=(width, height), layout="constrained")
+def new_figure(height: float) -> Figure:
+    """Return an empty figure of this height in inches."""
+    return Figure(figsize=(PAGE, height), layout="constrained")
 
 
 def small_print(picture: Picture, drawing: Drawing) -> str:
@@ -183,15 +182,13 @@ def small_print(picture: Picture, drawing: Drawing) -> str:
 
 def finish(picture: Picture, small_print: str) -> None:
     """Write the small print below, and the legend of one panel above all panels."""
-    width = picture.figure.get_figwidth()
-    text = textwrap.fill(small_print, int(width * 72 / (0.55 * SMALL_PRINT)))
+    text = textwrap.fill(small_print, SMALL_PRINT_LETTERS)
     picture.figure.text(0.01, -0.02, text, size=SMALL_PRINT, color="#555555", va="top")
     if picture.legend_of:
         handles, labels = picture.legend_of.get_legend_handles_labels()
         labels = [textwrap.fill(label, LEGEND_LETTERS) for label in labels]
-        columns = max(1, int(width / LEGEND_WIDTH))
         picture.figure.legend(
-            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns
+            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=LEGEND_COLUMNS
         )
 
 
@@ -201,16 +198,9 @@ def count_large(axis: Axis) -> None:
     axis.set_major_formatter(EngFormatter(sep=""))
 
 
-def number_logarithmic(axis: Axis) -> None:
-    """Give a logarithmic axis plain numbers: powers of ten, and three times these."""
-    axis.set_major_locator(LogLocator(subs=(1, 3), numticks=20))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())
-
-
 def nothing(sentence: str) -> Picture:
     """Return a figure that says why there is nothing to draw."""
-    figure = new_figure(COLUMN, 0.3)
+    figure = new_figure(0.3)
     figure.text(0.5, 0.5, sentence, ha="center", va="center")
     return Picture(figure, pd.DataFrame({"nothing_to_draw": [sentence]}))
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from nmt.paper.drawing import COLORS, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import COLORS, Drawing, Picture, new_figure, nothing
 from nmt.paper.heatmaps import recorded
 
 # Lines of smaller weights are not drawn.
@@ -37,7 +37,7 @@ def self_attention(drawing: Drawing) -> Picture:
 
     columns = 1 if len(words) > SUBWORDS_OF_A_COLUMN else 2
     rows = math.ceil(len(heads) / columns)
-    figure = new_figure(PAGE, rows * PANEL_HEIGHT)
+    figure = new_figure(rows * PANEL_HEIGHT)
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     lines = []
     for number, (axes, weights) in enumerate(zip(grid, heads, strict=False), start=1):

@@ -65,7 +65,7 @@ def attention(drawing: Drawing) -> Picture:
     longest = max(len(values.source) for values in sentences.values())
     highest = max(len(values.target[:MOST_SUBWORDS]) for values in sentences.values())
     cell = min(0.3, 0.7 * PAGE / columns / longest)  # inches
-    figure = new_figure(PAGE, rows * (LABEL_HEIGHT + cell * highest))
+    figure = new_figure(rows * (LABEL_HEIGHT + cell * highest))
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     cells = []
     for axes, (run, values) in zip(grid, sentences.items(), strict=False):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import Drawing, Picture, new_figure, nothing
 
 # Buckets of fewer sentences are left out, because their BLEU says nothing.
 FEWEST_SENTENCES = 10
@@ -17,7 +17,7 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     data = length_points(drawing, "lowercased_bleu" if lowercased else "bleu")
     if data.empty:
         return nothing(f"No range of lengths has {FEWEST_SENTENCES} sentences.")
-    figure = new_figure(PAGE, 2.2)
+    figure = new_figure(2.2)
     axes = figure.subplots()
     drawing.plot(axes, data, "bucket", "bleu")
     buckets = data.drop_duplicates("bucket")

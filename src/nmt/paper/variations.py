@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from nmt.evaluation.metrics import METRICS
-from nmt.paper.drawing import COLORS, PAGE, Drawing, Picture, new_figure, nothing
+from nmt.paper.drawing import COLORS, Drawing, Picture, new_figure, nothing
 from nmt.paper.measurements import run_results
 from nmt.paper.tables import table_rows
 
@@ -32,7 +32,7 @@ def differences(drawing: Drawing) -> Picture:
     if data.empty:
         return nothing("No row of this table was run beside its base.")
     panels = data.groupby("metric", sort=False)
-    figure = new_figure(PAGE, 3.0)
+    figure = new_figure(3.0)
     grid = figure.subplots(1, panels.ngroups, squeeze=False)[0]
     for axes, (name, points) in zip(grid, panels, strict=True):
         axes.axline((0, 0), slope=1, color="#999999", linestyle=":", linewidth=0.8)
