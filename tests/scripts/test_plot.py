@@ -4,24 +4,20 @@ import pytest
 import yaml
 from PIL import Image
 
-from nmt.configuration import Table
 from tests.support import paper_runs
 
 
 @pytest.fixture
 def plot(tmp_path, root):
     """Make up runs; return plot(**changes), the arguments that draw a figure of them."""
-    tables = {
-        "first": Table(title="A", experiments=["demo-rnnsearch"], split="test", metrics=["bleu"])
-    }
-    reproduction = paper_runs.reproduction((1,), **tables)
+    reproduction = paper_runs.reproduction((1,), experiments=["demo-rnnsearch"])
     paper_runs.make_runs(tmp_path, root, reproduction)
     file = tmp_path / "reproduction.yaml"
     file.write_text(yaml.safe_dump(reproduction.model_dump(), sort_keys=False), encoding="utf-8")
     options = {
         "catalog": root / "config",
         "reproduction": file,
-        "table": "first",
+        "table": "systems",
         "figure": "attention",
         "runs": tmp_path / "runs",
     }

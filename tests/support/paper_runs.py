@@ -21,28 +21,32 @@ from nmt.evaluation.scores import Score
 from nmt.files import write_json, write_lines
 from nmt.training.schedule import learning_rate
 
-UPDATES = 400
 SCORES = [name for name, metric in METRICS.items() if metric.scorer]
 FINGERPRINT = "f" * 64
+# The meta.json of a vocabulary's training set
+TOKENS: dict = {"sentences": 50, "dropped": {"empty": 1, "too_long": 2, "ratio": 3}}
+TOKENS |= {"source_tokens": 900, "target_tokens": 950, "source_unknown": 0, "target_unknown": 1}
 
 
 def reproduction(
-    seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **tables: Table
+    seeds: tuple[int, ...] = (1, 2), corpus: str = "demo", **changes: object
 ) -> Reproduction:
-    """Return a reproduction of these tables, by default of three rows on the demo corpus."""
-    rows = ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"]
-    systems = Table(
-        title="Systems & scores, 100% made up",
-        experiments=rows,
-        split="test",
-        metrics=["bleu", "ter"],
-    )
+    """Return a reproduction of one table, `systems`, of three rows on the demo corpus.
+
+    changes: other keys of the table.
+    """
+    systems: dict = {
+        "title": "Systems & scores, 100% made up",
+        "experiments": ["demo-rnnencdec", "demo-rnnsearch", "demo-transformer"],
+        "split": "test",
+        "metrics": ["bleu", "ter"],
+    }
     return Reproduction(
         name="made-up",
         title="Made up",
         corpus=corpus,
         seeds=list(seeds),
-        tables=tables or {"systems": systems},
+        tables={"systems": Table(**(systems | changes))},
         attention="the old man sleeps .",
     )
 
@@ -53,18 +57,16 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
     Return the repository's catalog.
     """
     catalog = repository_catalog(root)
-    splits = {table.split for table in chosen.tables.values()}
-    rows = {name: catalog.experiment(name) for name in chosen.experiments}
+    (table,) = chosen.tables.values()
+    rows = {name: catalog.experiment(name) for name in table.experiments}
     shared = [row.trained_as for row in rows.values() if row.trained_as]
     for name, experiment in (rows | {name: catalog.experiment(name) for name in shared}).items():
         for seed in chosen.seeds:
             run_folder = folder / "runs" / chosen.corpus / name / f"seed-{seed}"
-            make_run(run_folder, name, experiment, seed, splits)
-    experiments = [catalog.experiment(name) for name in chosen.experiments]
-    for vocabulary in dict.fromkeys(experiment.vocabulary for experiment in experiments):
-        vocabulary_folder = folder / "corpora" / chosen.corpus / vocabulary
-        rng = np.random.default_rng(list(vocabulary.encode()))
-        tokens(vocabulary_folder / "tokens" / "train", rng)
+            make_run(run_folder, name, experiment, seed, table.split)
+    for vocabulary in {row.vocabulary for row in rows.values()}:
+        tokens = folder / "corpora" / chosen.corpus / vocabulary / "tokens" / "train"
+        write_json(tokens / "meta.json", TOKENS)
     return catalog
 
 
@@ -74,7 +76,7 @@ def repository_catalog(root: Path) -> Catalog:
     return load_catalog(root / "config")
 
 
-def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits: set[str]) -> None:
+def make_run(folder: Path, name: str, experiment: Experiment, seed: int, split: str) -> None:
     """Write the files of one run, all with scores that depend on the name and the seed."""
     rng = np.random.default_rng([seed, *name.encode()])
     skill = 20 + 30 * rng.random()
@@ -83,8 +85,7 @@ def make_run(folder: Path, name: str, experiment: Experiment, seed: int, splits:
     write_lines(folder / "metrics.jsonl", lines)
     perplexity = {"perplexity": 100 / skill, "nll": 1.0, "tokens": 5000}
     write_json(folder / "dev.perplexity.json", perplexity)
-    for split in splits:
-        write_json(folder / f"{split}.scores.json", scores(skill))
+    write_json(folder / f"{split}.scores.json", scores(skill))
     write_json(folder / "attention.json", attention(experiment, rng))
 
 
@@ -95,19 +96,11 @@ def training(experiment: Experiment, seed: int) -> dict:
         "seed": seed,
         "tokens": FINGERPRINT,
     }
-    made_by = {
-        "device": "made-up CPU",
-        "processes": 1,
-        "threads": 2,
-        "torch": "2",
-        "commit": "abcdef0123",
-    }
+    made_by = {"device": "made-up CPU", "processes": 1, "threads": 2, "torch": "2"}
+    made_by["commit"] = "abcdef0123"
     return {
-        "updates": UPDATES,
-        "epochs": 3,
         "target_tokens": 33_000,
         "flops": 1.5e15,
-        "best_dev_nll": 1.5,
         "seconds": 90.0 + seed,
         "device_seconds": 90.0 + seed,
         "parameters": 1_234_567,
@@ -118,10 +111,10 @@ def training(experiment: Experiment, seed: int) -> dict:
 
 def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
     lines = []
-    for update in range(20, UPDATES + 1, 20):
+    for update in range(20, 401, 20):
         nll = 1 + 6 * np.exp(-update / 100) + 0.1 * rng.random()
         rate = learning_rate(update, experiment.training, experiment.peak_learning_rate)
-        line = {"update": update, "epoch": 1, "loss": nll + 1, "nll": nll, "learning_rate": rate}
+        line = {"update": update, "nll": nll, "learning_rate": rate}
         line |= {"target_tokens": 80 * update, "flops": 1e12 * update, "seconds": update / 4}
         lines.append(line)
         if update % 100 == 0:
@@ -186,16 +179,3 @@ def attention(experiment: Experiment, rng: np.random.Generator) -> dict:
 def attention_map(rng: np.random.Generator, heads: int, queries: int, keys: int) -> list:
     weights = rng.random((heads, queries, keys)) ** 6
     return (1000 * weights / weights.sum(-1, keepdims=True)).round().astype(int).tolist()
-
-
-def tokens(folder: Path, rng: np.random.Generator) -> None:
-    """Write the tokens of a vocabulary's training set, of sentences of 5 to 30 subwords."""
-    folder.mkdir(parents=True)
-    for side in ("source", "target"):
-        offsets = np.append(0, rng.integers(5, 31, 50).cumsum())
-        np.save(folder / f"{side}.npy", np.zeros(offsets[-1], dtype="<u2"))
-        np.save(folder / f"{side}_offsets.npy", offsets.astype("<i8"))
-    meta = {"sentences": 50, "source_tokens": 900, "target_tokens": 950}
-    meta |= {"source_unknown": 0, "target_unknown": 1, "vocabulary_sizes": [100, 100]}
-    meta |= {"dropped": {"empty": 1, "too_long": 2, "ratio": 3}, "fingerprint": FINGERPRINT}
-    write_json(folder / "meta.json", meta)

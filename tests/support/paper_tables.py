@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from nmt.configuration import Catalog, Published
+from nmt.files import read_json, write_json
 from nmt.paper.markup import Sheet
 from nmt.paper.results import RunFiles
 from nmt.paper.sheets import make_sheet
@@ -22,16 +23,23 @@ PUBLISHED = [
 
 
 def publishing(catalog: Catalog) -> Catalog:
-    """Return the catalog with PUBLISHED as its published numbers."""
+    """Return the catalog with PUBLISHED among its published numbers."""
     sources = [PAPER if "experiment" in entry else ANOTHER_PAPER for entry in PUBLISHED]
     pairs = zip(PUBLISHED, sources, strict=True)
     published = [Published(corpus="demo", source=source, **entry) for entry, source in pairs]
-    return replace(catalog, published=published)
+    return replace(catalog, published=[*catalog.published, *published])
 
 
-def table(made, name="systems", significance=None) -> Sheet:
+def table(made, significance=None) -> Sheet:
     folder, reproduction, catalog = made
-    return make_sheet(name, reproduction, catalog, RunFiles(folder / "runs"), significance or {})
+    files = RunFiles(folder / "runs")
+    return make_sheet("systems", reproduction, catalog, files, significance or {})
+
+
+def change(made, row: str, name: str, values: dict, seed: int = 1) -> None:
+    """Change keys of a run's JSON file."""
+    path = made[0] / "runs" / made[1].corpus / row / f"seed-{seed}" / name
+    write_json(path, read_json(path) | values)
 
 
 def part(text: str, number: int) -> list[list[str]]:

@@ -175,12 +175,10 @@ def test_every_row_of_ours_has_links_and_cited_ones_have_none(made):
 
 
 def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
-    chosen = paper_runs.reproduction((1,))
-    catalog = paper_runs.make_runs(tmp_path, root, chosen)
+    catalog = paper_runs.make_runs(tmp_path, root, paper_runs.reproduction((1,)))
     ensemble = Ensemble(title="Both", members={"demo-transformer": (1,), "demo-rnnsearch": (1,)})
     catalog = replace(catalog, ensembles={"both": ensemble})
-    systems = chosen.tables["systems"].model_copy(update={"experiments": ["both"]})
-    chosen = chosen.model_copy(update={"tables": {"systems": systems}})
+    chosen = paper_runs.reproduction((1,), experiments=["both"])
     write_text(tmp_path / "made-up" / "tables" / "systems.csv", "")
     files = RunFiles(tmp_path / "runs")
     page = pages(chosen, catalog, files, tmp_path / "made-up")["index.html"]

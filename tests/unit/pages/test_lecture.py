@@ -5,7 +5,6 @@ import json
 import pytest
 import torch
 
-from nmt.configuration import Table
 from nmt.data.batch import pad_sources
 from nmt.data.sequences import Sequences
 from nmt.decoding.search import search
@@ -25,8 +24,7 @@ FAMILIES = ("transformer", "decoder-only")
 def arguments(tmp_path_factory, root):
     """Those of lecture.py, with made-up runs, but for the models, which are in --runs too."""
     made = tmp_path_factory.mktemp("lecture")
-    table = Table(title="A", experiments=["demo-transformer"], split="test", metrics=["bleu"])
-    reproduction = paper_runs.reproduction((1,), systems=table)
+    reproduction = paper_runs.reproduction((1,), experiments=["demo-transformer"])
     paper_runs.make_runs(made, root, reproduction)
     write_json(made / "reproduction.json", reproduction.model_dump(exclude={"mirror"}))
     for family in FAMILIES:

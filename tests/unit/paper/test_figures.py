@@ -11,7 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from nmt.configuration import Ensemble, Table, read_reproduction
+from nmt.configuration import Ensemble, read_reproduction
 from nmt.files import write_json, write_lines
 from nmt.paper import drawing as drawings
 from nmt.paper.drawing import STYLE, Drawing, save
@@ -19,24 +19,21 @@ from nmt.paper.figures import FIGURES
 from nmt.paper.heads import LEAST_WEIGHT
 from nmt.paper.heatmaps import CROSS, recorded
 from nmt.paper.results import RunFiles
-from tests.support import paper_runs
 from tests.support.files import ROOT
 
 ROWS = ("demo-rnnencdec", "demo-rnnsearch", "demo-transformer")
-# Stacks of ten layers, and with another setting long titles
-DEEP_ROWS = (*ROWS, "demo-small-luong", "demo-small-bytenet", "demo-small-decoder-only")
 TITLES = ["RNN without attention", "RNN with attention", "Transformer"]
 
 
 @pytest.fixture
-def made(tmp_path, root):
+def made(made):
     """Return made(seeds, rows, corpus), which makes up runs and returns a Drawing of them."""
 
     def make(seeds=(1, 2), rows=ROWS, corpus="demo"):
-        table = Table(title="A table", experiments=list(rows), split="test", metrics=["bleu"])
-        reproduction = paper_runs.reproduction(seeds, corpus, systems=table)
-        catalog = paper_runs.make_runs(tmp_path, root, reproduction)
-        return Drawing(reproduction, catalog, table, RunFiles(tmp_path / "runs"))
+        folder, reproduction, catalog = made(seeds, corpus, experiments=list(rows))
+        return Drawing(
+            reproduction, catalog, reproduction.tables["systems"], RunFiles(folder / "runs")
+        )
 
     return make
 
@@ -57,31 +54,23 @@ def runs_of(drawing: Drawing, row: str) -> list:
     return [run for run in drawing.runs if run.experiment == row]
 
 
-def write_metrics(drawing: Drawing, lines: list[dict]) -> None:
-    for path in drawing.files.folder.rglob("metrics.jsonl"):
-        write_lines(path, map(json.dumps, lines))
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_says_where_it_comes_from(made, name):
     drawing = made()
     text = small_print(draw(name, drawing))
     assert "Generated English-German sentences of a small grammar (not a benchmark)" in text
-    is_drawn = FIGURES[name].is_drawn_for(drawing.table, drawing.catalog)
-    if is_drawn:
+    if FIGURES[name].is_drawn_for(drawing.table, drawing.catalog):
         assert any(data in text.lower() for data in ("split", "training set", "one sentence"))
         has_first_seed = FIGURES[name].section == "Attention"
         assert ("Seed 1." if has_first_seed else "Seeds 1, 2.") in text
 
 
-@pytest.mark.parametrize("rows", [ROWS, DEEP_ROWS], ids=["few", "deep"])
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_overlaps(made, monkeypatch, name, rows):
-    if rows == DEEP_ROWS:
-        title = Drawing.title
-        settings = "init=orthogonal, peak_learning_rate=0.004, updates=1500"
-        monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, {settings}")
-    figure = draw(name, made(rows=rows))
+def test_nothing_overlaps(made, monkeypatch, name):
+    title = Drawing.title
+    settings = "init=orthogonal, peak_learning_rate=0.004, updates=1500"
+    monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, {settings}")
+    figure = draw(name, made(rows=(*ROWS, "demo-small-luong", "demo-small-bytenet")))
     canvas = FigureCanvasAgg(figure)
     with matplotlib.rc_context(STYLE):
         canvas.draw()
@@ -129,7 +118,9 @@ def test_a_row_whose_seeds_stop_apart_ends_with_the_first(made):
 @pytest.mark.parametrize("perplexity", [2.7, float("inf")])
 def test_a_training_of_few_updates_has_only_dev_losses(made, tmp_path, perplexity):
     drawing = made(seeds=[1])
-    write_metrics(drawing, [{"update": 10, "dev_nll": 1.0, "dev_perplexity": perplexity}])
+    line = {"update": 10, "dev_nll": 1.0, "dev_perplexity": perplexity}
+    for path in drawing.files.folder.rglob("metrics.jsonl"):
+        write_lines(path, [json.dumps(line)])
     picture = drawings.draw("learning-curves", drawing)
     figure = picture.figure
     assert [axes.get_xlabel() for axes in figure.axes] == ["updates"]
@@ -222,10 +213,11 @@ def test_where_there_is_nothing_to_draw_no_figure_is_made(made):
     }.items():
         drawing = made(rows=[row], seeds=[1])
         shutil.rmtree(drawing.files.folder.parent)
-        suited = [
-            figure.is_drawn_for(drawing.table, drawing.catalog) for figure in FIGURES.values()
-        ]
-        assert {name for name, suits in zip(FIGURES, suited, strict=True) if not suits} == missing
+        assert {
+            name
+            for name, figure in FIGURES.items()
+            if not figure.is_drawn_for(drawing.table, drawing.catalog)
+        } == missing
     assert "No row of this table" in draw("attention", drawing).texts[0].get_text()
 
 

@@ -7,9 +7,8 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from nmt.files import read_json, write_json
 from nmt.paper.markup import csv, html, latex, markdown
-from tests.support.paper_tables import ANOTHER_PAPER, PAPER, table
+from tests.support.paper_tables import ANOTHER_PAPER, PAPER, change, table
 
 # The Transformer is the best, and the RNN with attention may be. TER was not compared.
 KEYS = ("interval", "p_bootstrap", "p_randomization", "may_be_best")
@@ -149,12 +148,9 @@ def test_a_training_that_has_diverged_is_marked_in_its_cells(made):
     made_runs, mark = made((1, 2)), "diverged"
     plain = table(made_runs)
     assert "diverged" not in markdown(plain).lower()
-    run = made_runs[0] / "runs/demo/demo-transformer/seed-1"
-    write_json(run / "training.json", read_json(run / "training.json") | {"diverged": True})
-    scores = read_json(run / "test.scores.json")
-    scores["ter"]["score"] = 8.5e37
-    write_json(run / "test.scores.json", scores)
-
+    change(made_runs, "demo-transformer", "training.json", {"diverged": True})
+    ter = {"score": 8.5e37, "signature": "nrefs:1|made-up:ter"}
+    change(made_runs, "demo-transformer", "test.scores.json", {"ter": ter})
     marked = table(made_runs)
     lines = markdown(marked).splitlines()
     rows = [line for line in lines if f"({mark})" in line]

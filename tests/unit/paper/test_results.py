@@ -10,6 +10,7 @@ from nmt.errors import UserError
 from nmt.files import read_json, write_json
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, commits, find_runs
+from tests.support.paper_tables import change
 
 ROW = "demo-transformer"
 
@@ -29,12 +30,6 @@ def results_of(made, metrics=("bleu", "perplexity")):
     return run_results(runs, "test", list(metrics)).set_index(["experiment", "seed"])
 
 
-def change(made, name, values, row=ROW, seed=1):
-    """Change keys of a run's JSON file."""
-    path = made[0] / "runs" / "demo" / row / f"seed-{seed}" / name
-    write_json(path, read_json(path) | values)
-
-
 def test_a_line_holds_what_the_files_say(made):
     line = results_of(made).loc[(ROW, "2")]
     folder = made[0] / "runs" / "demo" / ROW / "seed-2"
@@ -51,7 +46,7 @@ def test_a_line_holds_what_the_files_say(made):
 def test_commits_and_devices_are_those_of_every_call(made):
     training = runs_of(made, [ROW])[0].training()
     call = training["made_by"][0] | {"commit": "1234567890+", "device": "made-up GPU"}
-    change(made, "training.json", {"made_by": [call, *training["made_by"]]})
+    change(made, ROW, "training.json", {"made_by": [call, *training["made_by"]]})
     assert commits(runs_of(made, [ROW, "demo-rnnencdec"])) == "1234567890+, abcdef0123"
     assert results_of(made).device[ROW, "1"] == "made-up GPU, made-up CPU"
 

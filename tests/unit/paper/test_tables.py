@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from nmt.configuration import Table, read_reproduction
+from nmt.configuration import read_reproduction
 from nmt.errors import UserError
-from nmt.files import read_json, write_json
+from nmt.files import read_json
 from nmt.paper.markup import latex, markdown
-from tests.support import paper_runs
-from tests.support.paper_tables import PAPER, part, publishing, table
+from tests.support.paper_tables import PAPER, change, part, table
+
+
+def bleu_of_seeds(made):
+    runs = made[0] / "runs/demo/demo-transformer"
+    scores = [read_json(runs / f"seed-{seed}/test.scores.json") for seed in (1, 2)]
+    return [score["bleu"]["score"] for score in scores]
 
 
 def test_cited_systems_first_then_our_rows_in_order(made):
@@ -24,13 +29,9 @@ def test_cited_systems_first_then_our_rows_in_order(made):
 
 
 def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(made):
-    folder, reproduction, catalog = made()
-    row = (
-        table((folder, reproduction, catalog)).data.set_index("experiment").loc["demo-transformer"]
-    )
-    row_folder = folder / "runs" / "demo" / "demo-transformer"
-    first = read_json(row_folder / "seed-1" / "test.scores.json")["bleu"]["score"]
-    second = read_json(row_folder / "seed-2" / "test.scores.json")["bleu"]["score"]
+    made = made()
+    row = table(made).data.set_index("experiment").loc["demo-transformer"]
+    first, second = bleu_of_seeds(made)
     assert row.bleu == pytest.approx((first + second) / 2)
     assert row.bleu_sd == pytest.approx(abs(first - second) / 2**0.5)
     assert (row.bleu_published, row.bleu_source) == (30.0, PAPER)
@@ -62,38 +63,30 @@ def test_a_system_without_a_printed_cost_is_not_in_the_part_on_cost(made):
 
 
 def test_scores_with_different_signatures_are_refused(made):
-    folder, reproduction, catalog = made()
-    path = folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json"
-    scores = read_json(path)
-    scores["bleu"]["signature"] = "nrefs:1|another"
-    write_json(path, scores)
+    made = made()
+    bleu = {"score": 30.0, "signature": "nrefs:1|another"}
+    change(made, "demo-rnnsearch", "test.scores.json", {"bleu": bleu})
     with pytest.raises(UserError, match=r"^bleu .*nrefs:1\|another"):
-        table((folder, reproduction, catalog))
+        table(made)
 
 
-def test_perplexity_may_be_over_different_numbers_of_subwords(tmp_path, root):
-    rows = ["demo-rnnsearch", "demo-transformer"]
-    dev = Table(title="Dev", experiments=rows, split="dev", metrics=["perplexity"])
-    reproduction = paper_runs.reproduction((1,), dev=dev)
-    catalog = publishing(paper_runs.make_runs(tmp_path, root, reproduction))
-    path = tmp_path / "runs" / "demo" / "demo-rnnsearch" / "seed-1" / "dev.perplexity.json"
-    write_json(path, read_json(path) | {"tokens": 4321})
-    text = markdown(table((tmp_path, reproduction, catalog), "dev"))
-    assert "(4321 tokens, 5000 tokens)" in text
+def test_perplexity_may_be_over_different_numbers_of_subwords(made):
+    made = made((1,), split="dev", metrics=["perplexity"])
+    change(made, "demo-rnnsearch", "dev.perplexity.json", {"tokens": 4321})
+    text = markdown(table(made))
+    assert "(5000 tokens, 4321 tokens)" in text
     # Its metric has no column.
     assert "Another split" not in text
 
 
 def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
-    folder, reproduction, catalog = made()
-    for seed in (1, 2):
-        path = folder / "runs" / "demo" / "demo-rnnsearch" / f"seed-{seed}" / "training.json"
-        path.unlink()
-    (folder / "runs" / "demo" / "demo-transformer" / "seed-2" / "training.json").unlink()
-    scores = folder / "runs" / "demo" / "demo-rnnencdec"
-    for seed in (1, 2):
-        (scores / f"seed-{seed}" / "test.scores.json").unlink()
-    systems = table((folder, reproduction, catalog))
+    made = made()
+    runs = made[0] / "runs" / "demo"
+    (runs / "demo-transformer" / "seed-2" / "training.json").unlink()
+    for seed in ("seed-1", "seed-2"):
+        (runs / "demo-rnnsearch" / seed / "training.json").unlink()
+        (runs / "demo-rnnencdec" / seed / "test.scores.json").unlink()
+    systems = table(made)
     rows = systems.data.set_index("experiment")
     assert rows.state["demo-rnnsearch"] == "not run"
     assert rows.state["demo-transformer"] == "1 of 2 seeds scored"
@@ -110,70 +103,57 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
 
 
 def test_scores_of_different_numbers_of_sentences_show(made):
-    folder, reproduction, catalog = made()
-    path = folder / "runs" / "demo" / "demo-rnnsearch" / "seed-2" / "test.scores.json"
-    write_json(path, read_json(path) | {"sentences": 99})
-    assert "Split: test (250, 99 sentences)" in markdown(table((folder, reproduction, catalog)))
+    made = made()
+    change(made, "demo-rnnsearch", "test.scores.json", {"sentences": 99}, seed=2)
+    assert "Split: test (250, 99 sentences)" in markdown(table(made))
 
 
-def test_the_lowest_perplexity_of_a_vocabulary_is_bold(tmp_path, root):
+def test_the_lowest_perplexity_of_a_vocabulary_is_bold(made):
     rows = ["multi30k-small-transformer", "multi30k-small-rnnsearch"]
     rows += ["multi30k-small-bytenet-characters"]
-    dev = Table(title="Dev", experiments=rows, split="dev", metrics=["perplexity"])
-    reproduction = paper_runs.reproduction((1,), "multi30k-en-de", dev=dev)
-    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
-    for row, perplexity in zip(rows, (5.0, 6.0, 2.0), strict=True):
-        path = tmp_path / "runs/multi30k-en-de" / row / "seed-1/dev.perplexity.json"
-        write_json(path, read_json(path) | {"perplexity": perplexity})
-    text = markdown(table((tmp_path, reproduction, catalog), "dev"))
+    perplexity = {"split": "dev", "metrics": ["perplexity"]}
+    made = made((1,), "multi30k-en-de", experiments=rows, **perplexity)
+    for row, value in zip(rows, (5.0, 6.0, 2.0), strict=True):
+        change(made, row, "dev.perplexity.json", {"perplexity": value})
+    text = markdown(table(made))
     assert [row[1] for row in part(text, 0)] == ["perplexity ↓", "**5.00**", "6.00", "2.00"]
 
 
-def test_equal_columns_are_one_and_no_case_counts_without_capitals(tmp_path, root):
+def test_equal_columns_are_one_and_no_case_counts_without_capitals(made):
     rows = ["transformer-tiny", "transformer-tiny-raw"]
     metrics = ["lowercased_tokenized_bleu", "chrf", "bleu", "tokenized_bleu", "ter"]
+    folder, reproduction, catalog = made((1,), "multi30k-en-de", experiments=rows, split="dev")
 
-    def printed(experiments, metrics=metrics):
-        dev = Table(title="Dev", experiments=experiments, split="dev", metrics=metrics)
-        reproduction = paper_runs.reproduction((1,), "multi30k-en-de", dev=dev)
-        folder = tmp_path / "-".join([*experiments, *metrics])
-        catalog = paper_runs.make_runs(folder, root, reproduction)
-        return markdown(table((folder, reproduction, catalog), "dev"))
+    def printed(**changes):
+        tables = {"systems": reproduction.tables["systems"].changed(**changes)}
+        return markdown(table((folder, reproduction.changed(tables=tables), catalog)))
 
-    text = printed(rows[:1])
+    text = printed(experiments=rows[:1], metrics=metrics)
     lowercased = ["BLEU (lower-cased, tokenized)", "chrF", "TER ↓"]
     assert part(text, 0)[0] == ["system", *lowercased, "seeds"]
     assert text.count("write no capitals") == 2
-    header, tiny, raw = part(printed(rows, ["chrf", "bleu", "tokenized_bleu"]), 0)
+    header, tiny, raw = part(printed(metrics=["chrf", "bleu", "tokenized_bleu"]), 0)
     assert header == ["system", "chrF", "BLEU (sacreBLEU)", "seeds"]
     assert (tiny[2], bool(raw[2])) == ("", True)
 
 
 def test_every_seed_has_its_score_beside_the_mean(made):
-    folder, reproduction, catalog = made()
-    systems = table((folder, reproduction, catalog))
+    made = made()
+    systems = table(made)
     seeds = part(markdown(systems), 3)
     bleu = "BLEU (sacreBLEU)"
     assert seeds[0] == ["system", bleu, "seed 1", "seed 2", "TER ↓", "seed 1", "seed 2"]
     row = systems.data.set_index("experiment").loc["demo-transformer"]
-    scores = [
-        read_json(
-            folder / "runs" / "demo" / "demo-transformer" / f"seed-{seed}" / "test.scores.json"
-        )
-        for seed in (1, 2)
-    ]
-    expected = [score["bleu"]["score"] for score in scores]
+    expected = bleu_of_seeds(made)
     assert [row.bleu_seed_1, row.bleu_seed_2] == expected
     assert seeds[-1][2:4] == [f"{score:.2f}" for score in expected]
 
 
-def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(tmp_path, root):
+def test_a_number_is_published_beside_both_ways_to_tokenize_quotation_marks(made, root):
     metrics = ["compound_split_bleu", "quotes_mapped_compound_split_bleu"]
     wmt14, _ = read_reproduction(root / "config" / "wmt14-en-de.yaml", root / "config")
-    table2 = wmt14.tables["table2"].model_copy(update={"experiments": ["transformer-base"]})
-    reproduction = paper_runs.reproduction((1,), "wmt14-en-de", table2=table2)
-    catalog = paper_runs.make_runs(tmp_path, root, reproduction)
-    systems = table((tmp_path, reproduction, catalog), "table2")
+    table2 = wmt14.tables["table2"].model_dump() | {"experiments": ["transformer-base"]}
+    systems = table(made((1,), "wmt14-en-de", **table2))
     row = systems.data.set_index("experiment").loc["transformer-base"]
     assert [row[f"{metric}_published"] for metric in metrics] == [27.3, 27.3]
     text = markdown(systems)
