@@ -1,7 +1,7 @@
 # Make the tables and figures of this folder again from data, without training:
 # `sh docs/results/redraw.sh` in the repository's folder. Where results/corpora has the references,
 # the translations are tested for significant differences again.
-# data is what src/collect.py made of results/runs.
+# data is what `python docs/results/collect.py --output docs/results/data` made of results/runs.
 set -e
 folder=docs/results
 scratch=$(mktemp -d)

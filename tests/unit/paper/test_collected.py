@@ -1,5 +1,6 @@
 """Runs as collect.py has collected them."""
 
+import shutil
 import tarfile
 
 import pytest
@@ -19,7 +20,8 @@ def collected(tmp_path, root, run_script):
     runs = tmp_path / "runs"
     for row in ("demo-transformer", "demo-transformer+beam-1"):
         write_lines(runs / "demo" / row / "seed-1" / "test.translations.txt", ["ein Hund ."])
-    process = run_script("collect", "--runs", runs, "--output", tmp_path / "collected")
+    folders = ["--runs", runs, "--output", tmp_path / "collected"]
+    process = run_script("../docs/results/collect", *folders)
     assert process.returncode == 0, process.stderr
     return runs, tmp_path / "collected", reproduction, catalog
 
@@ -46,3 +48,16 @@ def test_translations_of_rows_without_overrides_are_kept(collected):
     with tarfile.open(collected[1] / "demo.tar.xz") as tar:
         assert tar.getnames() == ["demo-transformer/seed-1/test.translations.txt"]
         assert tar.extractfile(tar.getnames()[0]).read() == b"ein Hund .\n"
+
+
+def test_runs_that_are_there_stay(collected, tmp_path, run_script):
+    runs, folder, *_ = collected
+    before = RunFiles(folder).collected
+    shutil.move(runs / "demo" / "demo-transformer", runs / "demo" / "demo-new")
+    write_lines(runs / "demo/demo-new/seed-1/test.translations.txt", ["eine Katze ."])
+    process = run_script("../docs/results/collect", "--runs", runs, "--output", folder)
+    assert process.returncode == 0, process.stderr
+    after = RunFiles(folder).collected
+    assert before.items() < after.items()
+    with tarfile.open(folder / "demo.tar.xz") as tar:
+        assert len(tar.getnames()) == 2

@@ -2,19 +2,20 @@
 
 OUTPUT gets runs.jsonl.gz, a line for each run with its JSON files (settings, scores, costs) and its
 metrics, in six digits; and CORPUS.tar.xz, the translations of rows as declared, without those whose
-names have overrides.
-typeset.py and plot.py read OUTPUT as they read the folder of runs itself.
+names have overrides. What it has already stays. typeset.py and plot.py read OUTPUT as they read the
+folder of runs itself.
 """
 
 import argparse
 import gzip
+import io
 import json
 import tarfile
 from pathlib import Path
 from typing import Any
 
 from nmt import command
-from nmt.files import atomic_write, read_json
+from nmt.files import atomic_write, read_json, read_lines
 from nmt.paper.results import COLLECTED
 from nmt.training.metrics import read_metrics
 
@@ -29,13 +30,17 @@ CURVES = (
 
 def main(args: argparse.Namespace) -> None:
     """Write all files."""
-    lines = []
-    for folder in sorted(path for path in args.runs.glob("*/*/*") if path.is_dir()):
-        files = files_of(folder)
-        if files:
-            line = {"run": folder.relative_to(args.runs).as_posix(), "files": files}
-            lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-    with atomic_write(args.output / COLLECTED) as temporary:
+    path = args.output / COLLECTED
+    known = map(json.loads, read_lines(path)) if path.exists() else []
+    runs = {line["run"]: line["files"] for line in known}
+    for folder in args.runs.glob("*/*/*"):
+        if (folder / "training.json").exists() or list(folder.glob("*.scores.json")):
+            runs.setdefault(folder.relative_to(args.runs).as_posix(), files_of(folder))
+    lines = (
+        json.dumps({"run": run, "files": files}, ensure_ascii=False, separators=(",", ":")) + "\n"
+        for run, files in sorted(runs.items())
+    )
+    with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
     for corpus in sorted(path for path in args.runs.iterdir() if path.is_dir()):
         paths = sorted(corpus.glob("*/*/*.translations.txt"))
@@ -64,13 +69,16 @@ def rounded(value: float) -> float:
 
 
 def write_archive(path: Path, files: dict[str, Path]) -> None:
-    """Write an archive of files by their names in it, the same whenever and by whomever."""
+    """Add files to an archive by their names in it, the same whenever and by whomever."""
+    texts = {name: file.read_bytes() for name, file in files.items()}
+    if path.exists():
+        with tarfile.open(path) as tar:
+            texts |= {member.name: tar.extractfile(member).read() for member in tar}
     with atomic_write(path) as temporary, tarfile.open(temporary, "w:xz") as tar:
-        for name, file in files.items():
+        for name, text in sorted(texts.items()):
             member = tarfile.TarInfo(name)
-            member.size = file.stat().st_size
-            with open(file, "rb") as content:
-                tar.addfile(member, content)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
 
 
 if __name__ == "__main__":
