@@ -1,9 +1,9 @@
 """Collect what tables and figures read of runs into a few compressed files.
 
 OUTPUT gets runs.jsonl.gz, a line for each run with its JSON files (settings, scores, costs) and its
-metrics, in six digits; and CORPUS.tar.xz, the translations of rows as declared, without those whose
-names have overrides. What it has already stays. typeset.py and plot.py read OUTPUT as they read the
-folder of runs itself.
+metrics, in six digits; and CORPUS.tar.xz for some, the translations of rows as declared, without
+those whose names have overrides. What it has already stays. typeset.py and plot.py read OUTPUT as
+they read the folder of runs itself.
 """
 
 import argparse
@@ -42,12 +42,11 @@ def main(args: argparse.Namespace) -> None:
     )
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
-    for corpus in sorted(path for path in args.runs.iterdir() if path.is_dir()):
-        paths = sorted(corpus.glob("*/*/*.translations.txt"))
-        names = {path.relative_to(corpus).as_posix(): path for path in paths}
+    for corpus in args.archives or ():
+        folder = args.runs / corpus
+        names = {path.relative_to(folder).as_posix(): path for path in folder.glob("*/*/*.txt")}
         declared = {name: path for name, path in names.items() if "+" not in name}
-        if declared:
-            write_archive(args.output / f"{corpus.name}.tar.xz", declared)
+        write_archive(args.output / f"{corpus}.tar.xz", declared)
 
 
 def files_of(folder: Path) -> dict[str, Any]:
@@ -85,4 +84,5 @@ if __name__ == "__main__":
     parser = command.arguments(__doc__)
     command.add_runs(parser)
     command.require(parser, "FOLDER", output="of the compressed files")
+    command.require(parser, "CORPUS", "*", archives="whose translations are kept")
     command.run(main, parser)

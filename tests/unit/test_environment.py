@@ -45,7 +45,7 @@ def test_all_that_is_imported_is_a_direct_requirement_and_pinned(root):
     imported = {
         re.sub(r"[-_.]+", "-", packages.get(name, [name])[0]).lower()
         for name in modules
-        - {"nmt", "snakemake_logger_plugin_nmt", "tests"}
+        - {"nmt", "snakemake_logger_plugin_nmt", "tests", "benchmarks"}
         - sys.stdlib_module_names
     }
     direct = pinned(root / "envs" / "requirements.in")

@@ -20,7 +20,7 @@ def collected(tmp_path, root, run_script):
     runs = tmp_path / "runs"
     for row in ("demo-transformer", "demo-transformer+beam-1"):
         write_lines(runs / "demo" / row / "seed-1" / "test.translations.txt", ["ein Hund ."])
-    folders = ["--runs", runs, "--output", tmp_path / "collected"]
+    folders = ["--runs", runs, "--output", tmp_path / "collected", "--archives=demo"]
     process = run_script("../docs/results/collect", *folders)
     assert process.returncode == 0, process.stderr
     return runs, tmp_path / "collected", reproduction, catalog
@@ -55,7 +55,8 @@ def test_runs_that_are_there_stay(collected, tmp_path, run_script):
     before = RunFiles(folder).collected
     shutil.move(runs / "demo" / "demo-transformer", runs / "demo" / "demo-new")
     write_lines(runs / "demo/demo-new/seed-1/test.translations.txt", ["eine Katze ."])
-    process = run_script("../docs/results/collect", "--runs", runs, "--output", folder)
+    folders = ["--runs", runs, "--output", folder, "--archives=demo"]
+    process = run_script("../docs/results/collect", *folders)
     assert process.returncode == 0, process.stderr
     after = RunFiles(folder).collected
     assert before.items() < after.items()
