@@ -8,6 +8,7 @@ tabs.
 
 import argparse
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from nmt.text.subwords import UNK
 
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
-    with Progress("translating", None, "lines") as progress:
+    # A bar would stand among the lines where both are on the terminal.
+    quiet = not args.output and sys.stdout is not None and sys.stdout.isatty()
+    with Progress("translating", None, "lines", quiet=quiet) as progress:
         write(translated(args, progress), args.output)
 
 
