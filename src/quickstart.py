@@ -21,6 +21,7 @@ from nmt import command
 from nmt.configuration import read_reproduction
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_lines
+from nmt.provenance import REPOSITORY
 from nmt.text.readers import pair_lines
 
 LEAST = 100  # pairs, of which five are held out
@@ -57,10 +58,12 @@ def main(args: argparse.Namespace) -> None:
     base, size, updates = next(sizes for most, sizes in SIZES.items() if pairs <= most)
     sentence = min(first, key=lambda line: abs(len(line.split()) - 10))  # of some ten words
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", output.stem).strip(".-") or "mine"
-    names = {"name": name, "title": f"{name}, {pairs:,} pairs", "sentence": sentence.strip()}
+    if (REPOSITORY / "results" / name).exists():
+        raise UserError(f"results/{name} is there: delete it, or rename files of another text.")
+    names = {"name": name, "sentence": sentence.strip()}
     names |= {"source": languages[0], "target": languages[1]}
     names |= {f"{side}_file": str(getattr(args, side).resolve()) for side in ("source", "target")}
-    numbers = {"held_out": min(1000, pairs // 20), "size": min(size, pairs // 2)}
+    numbers = {"held_out": min(1000, pairs // 20), "size": min(size, max(200, pairs // 4))}
     template = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     # In quotes: without them no, the language, would be false.
     in_yaml = partial(yaml.safe_dump, default_style='"', allow_unicode=True, width=10**6)

@@ -2,9 +2,9 @@
 
 OUTPUT gets training.json (what was done and what it cost), metrics.jsonl and the folder
 checkpoints, all at the end. Until then everything is in OUTPUT/state-<fingerprint of configuration
-and data>. Once training has begun, a SIGINT, SIGTERM or SIGUSR1 saves the state and ends with exit
-code 75: run the same command to go on. Started by torchrun, or by srun in a SLURM job, all its
-processes train together, each on a GPU of its own where there are GPUs.
+and data>. Once training has begun, a SIGINT, SIGTERM, SIGHUP or SIGUSR1 saves the state and ends
+with exit code 75: run the same command to go on. Started by torchrun, or by srun in a SLURM job,
+all its processes train together, each on a GPU of its own where there are GPUs.
 """
 
 import argparse

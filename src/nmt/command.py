@@ -76,7 +76,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     """Add --threads, which `run` lets torch have, and --gpus, for scripts that compute."""
     parser.add_argument(
         "--threads",
-        type=whole_number(1),
+        type=whole_number(1, 1024),
         help="CPU threads, all without it; no more than there are idle cores, as threads wait for"
         " each other: with one core taken, two threads are slower than one",
     )
@@ -92,7 +92,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add --jobs, a number of processes."""
-    parser.add_argument("--jobs", type=whole_number(1), default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--jobs", type=whole_number(1, 1024), default=1, help="processes (default: 1)"
+    )
 
 
 def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.ArgumentParser) -> None:
@@ -104,8 +106,10 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     if sys.stderr is None:  # closed, as in some services
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     args = parser.parse_args()
-    # An exception, so that partial files are removed on SIGTERM as on Ctrl-C
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # An exception, so that partial files are removed as on Ctrl-C; HUP: the terminal was closed
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)
     for level, name in {logging.INFO: "", logging.WARNING: "warning: "}.items():
         logging.addLevelName(level, name)
     logging.addLevelName(logging.ERROR, "error: ")

@@ -182,7 +182,7 @@ def explain(text: str) -> str:
         is_cache = "/snakemake/sourcecache.py" in text
         advice = ": set XDG_CACHE_HOME to a folder that can be written" if is_cache else ""
         return f"{failed[1]}{advice}."
-    if "not valid JSON or YAML" in text:
+    if re.search("JSON or YAML|UnicodeDecodeError", text):
         for path in sys.argv:
             try:
                 if path.endswith((".yaml", ".yml")):

@@ -44,6 +44,7 @@ def end(tmp_path):
         ("raise UserError('\\x1b[2Jwrong.')", 1, "error:  [2Jwrong."),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         ("os.kill(os.getpid(), signal.SIGTERM)", 130, "interrupted"),
+        ("os.kill(os.getpid(), signal.SIGHUP)", 130, "interrupted"),
         ("open('missing/file')", 1, "missing/file"),
         ("open('/')", 1, "error: / is a folder"),
         ("Path('/dev/full').write_text('a')", 1, "no disk space left"),

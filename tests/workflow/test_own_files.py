@@ -118,6 +118,26 @@ def test_a_date_in_the_future_is_named_with_what_to_do(extracted):
     assert f"touch '{path}'" in process.stdout
 
 
+def test_a_file_that_is_gone_is_named_although_its_text_is_there(extracted):
+    path = extracted.parent / "my data" / "train.en"
+    path.rename(path.with_name("away"))
+    process = dry_run(extracted, *RAW, configuration=MINE)
+    path.with_name("away").rename(path)
+    assert process.returncode == 1
+    assert f"{path} is not there" in process.stdout
+
+
+def test_another_text_of_the_same_name_is_refused(extracted):
+    results = extracted / "results" / "train.en-de"
+    results.mkdir()
+    (extracted / MINE).rename(extracted / "away")
+    process = quickstart(extracted)
+    (extracted / "away").rename(extracted / MINE)
+    results.rmdir()
+    assert process.returncode == 1
+    assert "results/train.en-de is there" in process.stderr
+
+
 def test_what_is_held_out_can_be_changed(extracted):
     path = extracted / MINE
     before = path.read_text(encoding="utf-8")
@@ -145,18 +165,3 @@ def test_a_row_may_start_from_a_model(extracted):
             commands = re.findall(rf"{script}\.py .*", process.stdout)
             starts = [re.search(rf"--{option} (.*?) (?:--|2>>)", line)[1] for line in commands]
             assert sorted(starts) == ["", shlex.quote(str(model))]
-
-
-def test_a_file_that_is_not_there_is_named(extracted):
-    path = extracted.parent / "my data" / "train.de"
-    raw = extracted / RAW[0]
-    path.rename(extracted / "away")
-    raw.rename(extracted / "raw-away")
-    try:
-        process = dry_run(extracted, *RAW, configuration=MINE)
-    finally:
-        (extracted / "away").rename(path)
-        (extracted / "raw-away").rename(raw)
-    assert process.returncode == 1
-    assert "Missing input files for rule extract_text:" in process.stdout
-    assert "my data/train.de\n" in process.stdout

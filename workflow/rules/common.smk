@@ -39,6 +39,8 @@ OWN_FILES = [ROOT / file for split in CORPUS.splits for file in CORPUS.sources_o
 for path in [ROOT, Path.cwd(), *OWN_FILES]:
     if set("{}") & set(str(path)):
         raise WorkflowError(f"{path} has a brace, which snakemake takes for its own: rename it.")
+    if not path.exists():
+        raise WorkflowError(f"{path} is not there: correct the corpus's source or target.")
     if path.is_file() and path.stat().st_mtime > time.time():
         raise WorkflowError(f"{path} has a date in the future: `touch {shlex.quote(str(path))}`.")
 # Scripts are called by their path, so that --directory may name any folder.

@@ -61,6 +61,9 @@ def say_what_was_made():
     plan = folder / "plan.md"
     if plan.exists() and plan.stat().st_mtime >= STARTED:
         print(plan.read_text(encoding="utf-8"), end="")
+    for page in (folder / "lecture.html", Path("results/claims.md")):
+        if page.exists() and page.stat().st_mtime >= STARTED:
+            print(f"Made {page}", file=sys.stderr)
     table = folder / "tables" / f"{FIRST_TABLE}.md"
     if not table.exists() or table.stat().st_mtime < STARTED:
         return
@@ -103,9 +106,11 @@ onstart:
     if not workflow.local_exec:
         check_cluster()
     start_no_more = signal.getsignal(signal.SIGTERM)
-    signal.signal(
-        signal.SIGTERM, lambda *_: (start_no_more(), threading.Thread(target=stop_jobs).start())
-    )
+    for number in (signal.SIGTERM, signal.SIGHUP):  # HUP: its terminal was closed
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(
+                number, lambda *_: (start_no_more(), threading.Thread(target=stop_jobs).start())
+            )
 
 
 onsuccess:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from locale import locale_alias
 from typing import Any
 
@@ -64,7 +64,10 @@ class Scorer:
         result = metric.corpus_score(
             self.preprocess(translations), self.preprocess_references(references)
         )
-        return Score(result.score, self.full_signature(metric.get_signature()))
+        signature = self.full_signature(metric.get_signature())
+        lines = chain(translations, *references)
+        is_nfc = all(unicodedata.is_normalized("NFC", line) for line in lines)
+        return Score(result.score, signature if is_nfc else f"{signature}|norm:nfc")
 
     def sacrebleu_metric(self) -> SacrebleuMetric:
         """Return a new metric of sacreBLEU, for lines that `preprocess` has returned.

@@ -28,6 +28,7 @@ def cost(drawing: Drawing) -> Picture:
         for row in data.to_dict("records"):
             style = drawing.style(row["experiment"]) | {"linestyle": "", "markersize": 4.5}
             axes.errorbar(row[column], row[metric], row["sd"], **style, elinewidth=0.8)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel(COSTS[column])
         if column == "flops_6nd":
             count_large(axes.xaxis)

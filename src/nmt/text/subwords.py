@@ -136,7 +136,9 @@ class SubwordPair:
             models = [(folder / name).read_bytes() for name in SUBWORD_FILES]
             sums = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError as error:
-            raise UserError(f"{error.filename} is not there: {remedy}.") from None
+            raise UserError(
+                f"{error.filename} is not there: give a folder of subwords, or a model's."
+            ) from None
         loaded = []
         for name, model in zip(SUBWORD_FILES, models, strict=True):
             if f"{hashlib.sha256(model).hexdigest()}  {name}" not in sums:

@@ -33,21 +33,22 @@ class Stopped(Exception):
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """Yield a list that is filled when a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop.
+    """Yield a list that is filled when SIGINT, SIGTERM, SIGHUP or SIGUSR1 asks to stop.
 
     A second Ctrl-C ends a training of one process at once. A second SIGTERM does not: where all
     processes of a job are signaled, torchrun passes its own on as well.
     """
     received: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    handlers_before = {number: signal.getsignal(number) for number in numbers}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers_before = {n: handler for n, handler in handlers.items() if handler != signal.SIG_IGN}
 
     def stop(number: int, _: object) -> None:
         received.append(number)
         if number == signal.SIGINT:
             signal.signal(number, handlers_before[signal.SIGINT])
 
-    for number in numbers:
+    for number in handlers_before:  # what is ignored, as SIGHUP by nohup, stays so
         signal.signal(number, stop)
     try:
         yield received

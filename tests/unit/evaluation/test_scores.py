@@ -162,6 +162,8 @@ def test_the_form_of_unicode_does_not_matter():
     assert decomposed != lines
     for name, value in score(decomposed, [lines], "de").items():
         assert value.score == pytest.approx(0 if name == "ter" else 100), name
+        assert value.signature.endswith("|norm:nfc")
+    assert not any("nfc" in value.signature for value in score(lines, [lines], "de").values())
 
 
 def test_an_empty_line_of_the_only_reference_is_said(caplog):

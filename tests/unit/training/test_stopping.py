@@ -44,12 +44,23 @@ def test_times_are_read_as_slurm_writes_them(text, expected):
 def test_signals_are_kept_until_they_are_asked_for():
     handler = signal.getsignal(signal.SIGTERM)
     with stopping.stop_signals() as received:
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
+        numbers = [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGTERM, signal.SIGINT]
+        for number in numbers:
             signal.raise_signal(number)
-        assert received == [signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT]
+        assert received == numbers
         with pytest.raises(KeyboardInterrupt):  # a second Ctrl-C
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) == handler
+
+
+def test_nohup_is_obeyed():
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stopping.stop_signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+        assert received == []
+    finally:
+        signal.signal(signal.SIGHUP, handler)
 
 
 def test_without_a_job_there_is_no_limit(monkeypatch):
