@@ -106,11 +106,9 @@ onstart:
     if not workflow.local_exec:
         check_cluster()
     start_no_more = signal.getsignal(signal.SIGTERM)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # HUP: its terminal was closed
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(
-                number, lambda *_: (start_no_more(), threading.Thread(target=stop_jobs).start())
-            )
+    signal.signal(
+        signal.SIGTERM, lambda *_: (start_no_more(), threading.Thread(target=stop_jobs).start())
+    )
 
 
 onsuccess:
