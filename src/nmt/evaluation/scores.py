@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import compress
 from locale import locale_alias
 from typing import Any
 
@@ -65,8 +65,7 @@ class Scorer:
             self.preprocess(translations), self.preprocess_references(references)
         )
         signature = self.full_signature(metric.get_signature())
-        lines = chain(translations, *references)
-        is_nfc = all(unicodedata.is_normalized("NFC", line) for line in lines)
+        is_nfc = not any(map(decomposed, references))
         return Score(result.score, signature if is_nfc else f"{signature}|norm:nfc")
 
     def sacrebleu_metric(self) -> SacrebleuMetric:
@@ -211,6 +210,11 @@ def check_scorable(
             f"{empty} of {len(translations)} lines have an empty reference: whatever is translated"
             " there counts as wrong."
         )
+    if count := decomposed(translations):
+        logging.warning(
+            f"{names[0]}: {count} lines are not in Unicode's form NFC, in which texts are compared:"
+            " sacreBLEU by itself scores them lower."
+        )
     processed, *of_references = (
         [match[0] for line in lines if (match := PROCESSED.search(line))]
         for lines in (translations, *references)
@@ -221,6 +225,11 @@ def check_scorable(
             " the like, which the references have less of: undo escapes, tokens and subwords, and"
             " leave out other columns, before scoring, or the scores are too low."
         )
+
+
+def decomposed(lines: list[str]) -> int:
+    """Return how many lines are not in Unicode's form NFC."""
+    return sum(not unicodedata.is_normalized("NFC", line) for line in lines)
 
 
 def check_parallel(texts: Sequence[tuple[str, list[str]]]) -> None:
