@@ -3,10 +3,10 @@
 import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -18,6 +18,8 @@ from nmt.files import lock, no_link
 # many as fit into so many bytes: each further chunk reads and writes the weights' gradient again.
 CPU_ROWS = 512
 GPU_BYTES = 2**30
+
+Result = TypeVar("Result")
 
 # The locks that this process holds as long as it lives, by the GPU's name
 CLAIMS: dict[str, IO[str]] = {}
@@ -87,6 +89,25 @@ def claim(names: Sequence[str]) -> int | None:
 def rows_per_chunk(device: torch.device, row_bytes: int) -> int:
     """Return how many rows of logits, each of so many bytes, are held at a time."""
     return CPU_ROWS if device.type == "cpu" else max(1, GPU_BYTES // row_bytes)
+
+
+def captured(function: Callable[[], Result], memory: Any = None) -> Callable[[], Result]:
+    """Return a function that does on a GPU what this one does, by one graph of all its kernels.
+
+    function: what it changes are tensors, in place, and it asks the GPU for no value. What it
+    returns is overwritten by the next call. memory: a pool that graphs share of which none works
+    beside another or leaves anything behind.
+    """
+    graph = torch.cuda.CUDAGraph()
+    # Another thread may load the next batch meanwhile.
+    with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
+        result = function()
+
+    def replay() -> Result:
+        graph.replay()
+        return result
+
+    return replay
 
 
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager[None]:

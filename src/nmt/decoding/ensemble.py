@@ -19,10 +19,10 @@ class EnsembleState(State):
     def __init__(self, states: list[State]):
         self.states = states
 
-    def reorder(self, rows: Tensor) -> None:
+    def reorder(self, rows: Tensor, steps: int = 1) -> None:
         """Keep rows (B', beam') of the R present, in every member's state."""
         for state in self.states:
-            state.reorder(rows)
+            state.reorder(rows, steps)
 
 
 class Ensemble(StepModel):

@@ -26,6 +26,8 @@ def force(
     """
     target_out = pad([[*target, EOS] for target in targets]).to(source.device)  # (B, T)
     state = model.start(source)
+    rows = torch.arange(len(targets), device=source.device)
+    state.reorder(rows[:, None], steps=target_out.size(1))
     last_tokens = torch.full_like(target_out[:, 0], BOS)
     totals = torch.zeros(len(targets), dtype=torch.float64, device=source.device)
     for next_tokens in target_out.unbind(1):

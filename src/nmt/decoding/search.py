@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn.utils.parametrize import cached
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from nmt.configuration import Decoding
 from nmt.data.sequences import Source, copy_to
-from nmt.device import rows_per_chunk
+from nmt.device import captured, rows_per_chunk
 from nmt.errors import UserError
 from nmt.models.protocol import BOS, EOS, PAD, State, StepModel
 
@@ -18,6 +20,8 @@ from nmt.models.protocol import BOS, EOS, PAD, State, StepModel
 # D width of hidden states, V vocabulary, M continuations of each sentence (2K, or K once those with
 # EOS are taken out). Before the first step a sentence has one hypothesis, BOS: then K is 1.
 
+# How often a step is repeated before closed sentences leave
+REPEATS = {"cpu": 0, "cuda": 31}
 MAX_ROW_BYTES = 4 * 2**16  # float32 log probabilities of 65,536 words
 
 
@@ -48,6 +52,54 @@ def make_hypothesis(tokens: list[int], log_prob: float, decoding: Decoding) -> H
     return Hypothesis(tokens, log_prob, log_prob / length_penalty(len(tokens) + 1, decoding))
 
 
+class Beams(NamedTuple):
+    """The sentences of a batch that are open, and their open hypotheses, the best first.
+
+    numbers, limits, lengths: (B,), which sentences, the most tokens they may have, and how many
+    they have. log_probs, rows, tokens: (B, K), of each hypothesis its log probability, the row that
+    it continues, and by which token. best_scores: (B, N), of finished ones, falling.
+
+    The log probabilities of a sentence that has been closed by now are minus infinity.
+    """
+
+    numbers: Tensor
+    limits: Tensor
+    lengths: Tensor
+    log_probs: Tensor
+    rows: Tensor
+    tokens: Tensor
+    best_scores: Tensor
+
+    @classmethod
+    def of(cls, limits: list[int], n_best: int, device: torch.device) -> "Beams":
+        """Return those before the first step: of each sentence one hypothesis, BOS."""
+        numbers = torch.arange(len(limits), device=device)
+        log_probs = torch.zeros(len(limits), 1, device=device)
+        return cls(
+            numbers,
+            copy_to(torch.tensor(limits), device),
+            torch.zeros_like(numbers),
+            log_probs,
+            numbers[:, None],
+            torch.full_like(numbers, BOS)[:, None],
+            torch.full_like(log_probs, -torch.inf).repeat(1, n_best),
+        )
+
+
+class Step(NamedTuple):
+    """The best continuations of each sentence.
+
+    before: what is continued. log_probs, rows, tokens: (B, 2K), as `best_continuations` has them.
+    finished: (B, 2K), whether they end and are among the best so far.
+    """
+
+    before: Beams
+    log_probs: Tensor
+    rows: Tensor
+    tokens: Tensor
+    finished: Tensor
+
+
 @torch.inference_mode()
 @cached()  # weight-normalized matrices are computed once, not at every step
 def search(
@@ -56,12 +108,12 @@ def search(
     limits: list[int],
     decoding: Decoding,
     n_best: int = 1,
-    steps: list[tuple[Tensor, Tensor, Tensor]] | None = None,
+    steps: list[Step] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best finished hypotheses of each source, or all if fewer, best first.
 
     limits: the most tokens each translation may have, EOS not counted. n_best: at most the beam.
-    steps: a list to which the best continuations of each step are appended.
+    steps: a list to which the steps are appended.
 
     Each step continues all open hypotheses by one token. Of the best `beam` continuations of a
     sentence, those that end with EOS are finished; the best `beam` others stay open. A sentence is
@@ -69,59 +121,91 @@ def search(
     A beam of 1 is greedy search, which ends with the first EOS. Raises UserError where log
     probabilities are NaN.
     """
-    beam, device = decoding.beam, source.device
+    steps = [] if steps is None else steps
     state = model.start(source)
-    finished: list[list[Hypothesis]] = [[] for _ in limits]
-    # Of each open sentence: its number, its limit, the length penalty there
-    limit = copy_to(torch.tensor(limits), device)
-    of_sentences = (
-        torch.arange(len(limits), device=device),
-        limit,
-        length_penalty(limit + 1, decoding),
-    )
-    # Of each row: the tokens from BOS on
-    hypotheses = State(len(limits), of_sentences, torch.full((len(limits), 1), BOS, device=device))
-    log_probs = torch.zeros(len(limits), 1, device=device)  # (B, K), falling
-    best_scores = torch.full((len(limits), n_best), -torch.inf, device=device)  # (B, N), falling
-
-    while hypotheses.sentences:
-        numbers, limit, largest_penalty = hypotheses.shared
-        hidden = model.step(hypotheses.own[:, -1], state)
-        at_limit = (limit == hypotheses.length).repeat_interleave(hypotheses.beam)
-        next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
-        # Of twice the beam at most one for each hypothesis ends: as many as the beam are left.
-        log_probs, rows, tokens = best_continuations(log_probs, *next_tokens, 2 * beam)
-        hypotheses.length += 1
-        if steps is not None:
-            steps.append((log_probs, rows, tokens))
-
-        ended = tokens == EOS
-        scores = log_probs / length_penalty(hypotheses.length, decoding)
-        scores = scores.where(ended, -torch.inf)
-        scores[:, beam:] = -torch.inf
-        better = torch.nonzero(scores > best_scores[:, -1:]).unbind(1)
-        written = hypotheses.own[rows[better], 1:]
-        columns = (numbers[better[0]], written, log_probs[better], scores[better])
-        for number, *hypothesis in zip(*(column.tolist() for column in columns), strict=True):
-            finished[number].append(Hypothesis(*hypothesis))
-        best_scores = torch.cat([best_scores, scores], 1).topk(n_best).values
-
-        log_probs, kept = log_probs.masked_fill(ended, -torch.inf).topk(min(beam, ended.size(1)))
-        # Log probabilities only fall, so an open hypothesis scores at most its present one over the
-        # largest penalty that its sentence's limit allows.
-        to_beat = best_scores[:, -1]
-        if beam == 1:
-            to_beat = torch.where(to_beat > -torch.inf, torch.inf, to_beat)
-        still_open = torch.nonzero(log_probs[:, 0] / largest_penalty > to_beat)[:, 0]
-        rows, tokens = (parts.gather(1, kept)[still_open] for parts in (rows, tokens))
-        log_probs, best_scores = log_probs[still_open], best_scores[still_open]
-        hypotheses.reorder(rows)
-        hypotheses.own = torch.cat([hypotheses.own, tokens.view(-1, 1)], 1)
-        if hypotheses.sentences:
-            state.reorder(rows)
+    beams = Beams.of(limits, n_best, source.device)
+    while len(beams.numbers):
+        # A GPU repeats a step of one shape by itself; closed sentences leave after that.
+        repeats = 0
+        if beams.rows.size(1) == decoding.beam and model.repeatable:
+            repeats = min(REPEATS[source.device.type], max(limits) - len(steps))
+        beams, step = take_step(model, state, beams, decoding, 1 + repeats)
+        steps.append(step)
+        if repeats:
+            # Tensors of their own, which are overwritten
+            parts = beams, state.own, state.caches, state.length
+            beams, state.own, state.caches, state.length = tree_map(torch.clone, parts)
+            repeat: Callable[[], Step] = partial(step_in_place, model, state, beams, decoding)
+            if source.device.type == "cuda":
+                repeat = captured(repeat)
+            steps += [tree_map(torch.clone, repeat()) for _ in range(repeats)]
+        still_open = torch.nonzero(beams.log_probs[:, 0] > -torch.inf)[:, 0]
+        if len(still_open) < len(beams.numbers):
+            beams = Beams(*(part[still_open] for part in beams))
+    finished = read_back(steps, len(limits), decoding)
     if not all(finished):
         raise diverged()
     return [sorted(of_one, key=lambda best: -best.score)[:n_best] for of_one in finished]
+
+
+def take_step(
+    model: StepModel, state: State, beams: Beams, decoding: Decoding, steps: int = 0
+) -> tuple[Beams, Step]:
+    """Continue all open hypotheses by one token. The device is asked for no value.
+
+    steps: how many will be taken, this one counted, before the next call that says so.
+    """
+    beam, limits, lengths = decoding.beam, beams.limits, beams.lengths + 1
+    state.reorder(beams.rows, steps)
+    hidden = model.step(beams.tokens.flatten(), state)
+    at_limit = (limits == beams.lengths).repeat_interleave(beams.rows.size(1))
+    next_tokens = top_next_tokens(model.output, hidden, 2 * beam, at_limit)
+    # Of twice the beam at most one for each hypothesis ends: as many as the beam are left.
+    best = best_continuations(beams.log_probs, *next_tokens, 2 * beam)
+    log_probs, rows, tokens = best
+    dtype = log_probs.dtype
+
+    ended = tokens == EOS
+    scores = log_probs / length_penalty(lengths[:, None].to(dtype), decoding)
+    scores = scores.where(ended, -torch.inf)
+    scores[:, beam:] = -torch.inf
+    step = Step(beams, *best, finished=scores > beams.best_scores[:, -1:])
+    best_scores = torch.cat([beams.best_scores, scores], 1).topk(beams.best_scores.size(1)).values
+
+    log_probs, kept = log_probs.masked_fill(ended, -torch.inf).topk(min(beam, ended.size(1)))
+    rows, tokens = rows.gather(1, kept), tokens.gather(1, kept)
+    # Log probabilities only fall, so an open hypothesis scores at most its present one over the
+    # largest penalty that its sentence's limit allows.
+    to_beat = best_scores[:, -1]
+    if beam == 1:
+        to_beat = torch.where(to_beat > -torch.inf, torch.inf, to_beat)
+    is_open = log_probs[:, 0] / length_penalty((limits + 1).to(dtype), decoding) > to_beat
+    log_probs = log_probs.where(is_open[:, None], -torch.inf)
+    return Beams(beams.numbers, limits, lengths, log_probs, rows, tokens, best_scores), step
+
+
+def step_in_place(model: StepModel, state: State, beams: Beams, decoding: Decoding) -> Step:
+    """Take a step, and overwrite the tensors of beams and state with those after it."""
+    parts, structure = tree_flatten((beams, state.own, state.caches, state.length))
+    after, step = take_step(model, state, beams, decoding)
+    step = tree_map(torch.clone, step)
+    torch._foreach_copy_(parts, tree_leaves((after, state.own, state.caches, state.length)))
+    _, state.own, state.caches, state.length = tree_unflatten(parts, structure)
+    return step
+
+
+def read_back(steps: list[Step], sentences: int, decoding: Decoding) -> list[list[Hypothesis]]:
+    """Return the finished hypotheses of each sentence."""
+    finished: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+    written = torch.empty(sentences, 0, dtype=torch.long)  # the tokens of each row, from BOS on
+    for step in steps:
+        before, log_probs, rows, _, ended = tree_map(Tensor.cpu, step)
+        written = torch.cat([written[before.rows.flatten()], before.tokens.view(-1, 1)], 1)
+        numbers = before.numbers[ended.nonzero()[:, 0]].tolist()
+        columns = written[rows[ended], 1:].tolist(), log_probs[ended].tolist()
+        for number, tokens, log_prob in zip(numbers, *columns, strict=True):
+            finished[number].append(make_hypothesis(tokens, log_prob, decoding))
+    return finished
 
 
 def best_continuations(

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -12,51 +11,10 @@ from nmt import configuration
 from nmt.device import autocast
 from nmt.models.layout import Layout
 from nmt.models.position_bias import PositionBias, position_bias
+from nmt.models.protocol import Cache
 
 # B batch, T queries, S keys, D d_model, H heads, d_k width of a head's queries and keys, d_v of its
 # values
-
-
-class KeyValueCache:
-    """One layer's keys (R, H, t, d_k) and values (R, H, t, d_v) of the t positions so far.
-
-    Indexing copies them into tensors that have room for one more position. After `append` has
-    filled it they are contiguous, as attention's matrix products need them, without another copy.
-    """
-
-    def __init__(self, past: tuple[Tensor, ...] = (), length: int = 0):
-        self.past = past
-        self.length = length
-
-    def append(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """Append the keys and values of n positions; return those of all positions.
-
-        (R, H, n, d_k), (R, H, n, d_v) -> (R, H, t + n, d_k), (R, H, t + n, d_v)
-        """
-        end = self.length + new[0].size(2)
-        if not self.past:
-            self.past = new
-        elif end <= self.past[0].size(2):
-            for past, added in zip(self.past, new, strict=True):
-                past[:, :, self.length : end] = added
-        else:
-            pairs = zip(self.past, new, strict=True)
-            self.past = tuple(
-                torch.cat([past[:, :, : self.length], added], 2) for past, added in pairs
-            )
-        self.length = end
-        return self.past
-
-    @torch.no_grad()
-    def __getitem__(self, rows: Tensor) -> "KeyValueCache":
-        """Return the cache of the rows with these indices (R',), in this order."""
-        kept = []
-        for past in self.past:
-            _, heads, _, width = past.shape
-            copy = past.new_empty(len(rows), heads, self.length + 1, width)
-            torch.index_select(past[:, :, : self.length], 0, rows, out=copy[:, :, : self.length])
-            kept.append(copy)
-        return KeyValueCache(tuple(kept), self.length)
 
 
 class MultiHeadAttention(nn.Module):
@@ -127,17 +85,22 @@ class SelfAttention(MultiHeadAttention):
     def __init__(self, config: configuration.SelfAttention):
         super().__init__(config, position_bias(config))
 
-    def forward(self, x: Tensor, where: Layout, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, where: Layout, cache: Cache | None = None) -> Tensor:
         """Attend from x to x: (B, T, D) -> (B, T, D).
 
-        cache: keys and values of the positions before x; those of x are appended to it, and x
-        attends to both.
+        cache: keys and values of the positions before x, with room for those of x, which attends to
+        both. If it is empty, it gets those of x.
         """
         q, k, v = (self.split_heads(part) for part in self.qkv(x).split(self.widths, dim=-1))
         rotate = self.position_bias.rotate
         q, k = rotate(q, where.queries), rotate(k, where.queries)
-        if cache is not None:
-            k, v = cache.append(k, v)
+        if cache:
+            assert where.columns is not None
+            for past, new in zip(cache, (k, v), strict=True):
+                past.index_copy_(2, where.columns, new)
+            k, v = cache
+        elif cache is not None:
+            cache += k, v
         return self.attend(q, k, v, where)
 
 

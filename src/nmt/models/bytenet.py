@@ -70,6 +70,8 @@ class ByteNet(Model):
     (B, T, 2D) -> decoder states (B, T, 2D), which `output` maps to logits (B, T, V).
     """
 
+    repeatable = True
+
     def __init__(self, config: configuration.ByteNet, source_size: int, target_size: int):
         super().__init__()
         width = 2 * config.d_hidden
@@ -113,14 +115,15 @@ class ByteNet(Model):
         """Return the state before the first step: the columns, and each row's windows."""
         encoded = self.encode(source)
         windows = [block.convolution.window(encoded) for block in self.decoder]
-        return State(len(encoded), encoded, windows)
+        return State(encoded, encoded, windows)
 
     def decode(self, tokens: Tensor, state: State) -> Tensor:
         """Run the decoder over T positions behind those of the state: (R, T) -> (R, T, 2D)."""
-        begin = state.length
-        state.length += tokens.size(1)
-        columns = state.shared[:, begin : state.length]
-        columns = F.pad(columns, (0, 0, 0, tokens.size(1) - columns.size(1)))
+        steps = state.length + torch.arange(tokens.size(1), device=tokens.device)
+        state.length = state.length + tokens.size(1)
+        unfolded = state.shared.size(1)
+        columns = state.shared.index_select(1, steps.clamp(max=unfolded - 1))
+        columns = columns * (steps < unfolded)[:, None]
         x = self.target_embedding(tokens) + columns.repeat_interleave(state.beam, 0)
         for block, window in zip(self.decoder, state.own, strict=True):
             x = block(x, window=window)

@@ -7,21 +7,9 @@ from torch import Tensor, nn
 # R rows, T positions, C channels, reach = (kernel - 1) * dilation
 
 
-class Window:
-    """The last inputs of a causal convolution, (R, reach, C), zeros before the first position."""
-
-    def __init__(self, past: Tensor):
-        self.past = past
-
-    def append(self, x: Tensor) -> Tensor:
-        """Return x behind the inputs before it: (R, T, C) -> (R, reach + T, C)."""
-        seen = torch.cat([self.past.to(x.dtype), x], 1)
-        self.past = seen[:, x.size(1) :]
-        return seen
-
-    def __getitem__(self, rows: Tensor) -> "Window":
-        """Return the window of the rows with these indices."""
-        return Window(self.past[rows])
+# The one tensor of a list: the last inputs of a causal convolution, (R, reach, C), zeros before the
+# first position
+Window = list[Tensor]
 
 
 class Convolution(nn.Conv1d):
@@ -38,7 +26,7 @@ class Convolution(nn.Conv1d):
 
     def window(self, rows: Tensor) -> Window:
         """Return the window before the first position, of as many rows as these."""
-        return Window(rows.new_zeros(len(rows), self.reach, self.in_channels))
+        return [rows.new_zeros(len(rows), self.reach, self.in_channels)]
 
     def forward(self, x: Tensor, window: Window | None = None) -> Tensor:
         """Convolve: (R, T, C) -> (R, T, C').
@@ -47,8 +35,12 @@ class Convolution(nn.Conv1d):
         Without it a position sees as many after as before it, and zeros beyond the ends.
         """
         length, dilation = x.size(1), self.dilation[0]
-        before = self.reach // 2
-        padded = window.append(x) if window else F.pad(x, (0, 0, before, self.reach - before))
+        if window:
+            padded = torch.cat([window[0].to(x.dtype), x], 1)
+            window[0] = padded[:, length:]
+        else:
+            before = self.reach // 2
+            padded = F.pad(x, (0, 0, before, self.reach - before))
         starts = range(0, self.reach + 1, dilation)
         seen = [padded[:, start : start + length] for start in starts]
         return F.linear(torch.cat(seen, -1), self.weight.mT.flatten(1), self.bias)

@@ -4,7 +4,6 @@ import math
 from itertools import pairwise
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
@@ -112,6 +111,8 @@ class ConvS2S(Model):
     (B, T, V).
     """
 
+    repeatable = True
+
     def __init__(self, config: configuration.ConvS2S, source_size: int, target_size: int):
         super().__init__()
         width = config.d_embedding
@@ -156,7 +157,7 @@ class ConvS2S(Model):
         """Return the state before the first step: the memory, and each row's windows."""
         memory = self.encode(source)
         windows = [layer.convolution.window(memory.keys) for layer in self.decoder.convolutions]
-        return State(len(memory.keys), memory, windows)
+        return State(memory.keys, memory, windows)
 
     def decode(self, target: Sequences, state: State) -> tuple[Tensor, list[Tensor]]:
         """Run the decoder over T positions behind those of the state, which goes on.
@@ -175,7 +176,7 @@ class ConvS2S(Model):
             attended, weights = attention(queries, beams, state.shared)
             x = (attended.view(convolved.shape) + project(x)) * SQRT_HALF
             maps.append(weights)
-        state.length += target.tokens.size(1)
+        state.length = state.length + target.tokens.size(1)
         return self.dropout(self.leave_decoder(x)), maps
 
     def forward(self, source: Source, target: Sequences) -> HiddenStates:
@@ -184,8 +185,9 @@ class ConvS2S(Model):
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, d_output) -> (R, d_output)."""
-        position = torch.arange(state.length, state.length + 1, device=tokens.device)
-        last = Sequences(tokens[:, None], position, None, state.length + 1)
+        last = Sequences(
+            tokens[:, None], state.length[None], None, len(self.target_positions.table)
+        )
         return self.decode(last, state)[0][:, 0]
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.attention import KeyValueCache, by_layer, recorded
+from nmt.models.attention import by_layer, recorded
 from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout, layout, mask_of
 from nmt.models.positions import position_encoding
-from nmt.models.protocol import BOS, PAD, HiddenStates, Model, State
+from nmt.models.protocol import BOS, PAD, Cache, HiddenStates, Model, State
 from nmt.models.transformer_layers import EncoderLayer, final_norm, token_embedding
 
 # B rows, K the most sentences of a row (1 unless they are packed), S source length, P = K + S with
@@ -31,6 +31,8 @@ class DecoderOnly(Model):
     The source is (B, P, D) in all layers, the target (B, T, D); `output` maps (B, T, D) to logits
     (B, T, V).
     """
+
+    repeatable = True
 
     def __init__(self, config: configuration.DecoderOnly, source_size: int, target_size: int):
         super().__init__()
@@ -76,32 +78,37 @@ class DecoderOnly(Model):
     def start(self, source: Source) -> State:
         """Return the state before the first step.
 
-        Each row has caches of the source and the target so far, one a layer; the mask that hides
-        the source's padding, (R, 1, 1, P); and the position of BOS, (R, 1).
+        Caches hold the source too. Each row has the mask that hides the source's padding, (R, 1, 1,
+        P), and the position of BOS, (R, 1).
         """
         rows = with_tags(source)
         x = self.embed(rows, tags=1)
         where = layout(rows, rows, x.dtype, causal=not self.prefix)
-        caches = [KeyValueCache() for _ in self.layers]
+        caches: list[Cache] = [[] for _ in self.layers]
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, where, cache)
         visible = segments_of(rows) == 0
         mask = mask_of(visible[:, None, None], x.dtype)
-        return State(len(rows.tokens), (), (caches, mask, visible.sum(1, keepdim=True)))
+        return State(source.tokens, (), (mask, visible.sum(1, keepdim=True)), caches)
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
-        caches, mask, first = state.own
+        mask, first = state.own
         columns = mask.size(-1)
-        state.length += 1
-        source = torch.arange(columns, device=tokens.device).expand(len(tokens), -1)
-        target = first + torch.arange(state.length, device=tokens.device)  # (R, steps)
-        keys = torch.cat([source, target], 1)
-        where = Layout(F.pad(mask, (0, state.length)), target[:, -1:], keys)
-        last = Sequences(tokens[:, None], where.queries, None, columns + state.length)
-        x = self.embed(last, tags=0)
-        for layer, cache in zip(self.layers, caches, strict=True):
+        end = state.caches[0][0].size(2)
+        source = torch.arange(columns, device=tokens.device)
+        steps = torch.arange(end - columns, device=tokens.device)
+        so_far = mask_of(steps <= state.length, mask.dtype)
+        where = Layout(
+            torch.cat([mask, so_far.expand(len(tokens), 1, 1, -1)], -1),
+            queries=first + state.length,
+            keys=torch.cat([source.expand(len(tokens), -1), first + steps], 1),
+            columns=columns + state.length[None],
+        )
+        x = self.embed(Sequences(tokens[:, None], where.queries, None, end), tags=0)
+        for layer, cache in zip(self.layers, state.caches, strict=True):
             x = layer(x, where, cache)
+        state.length = state.length + 1
         return self.norm(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:

@@ -195,7 +195,7 @@ class GNMT(Model):
         Shared is the memory. Each row has the states of the layers and the bottom layer's context.
         """
         contexts, weights = self.alignment.attend(layers[0][0][:, None], memory)
-        return State(len(memory.keys), memory, (layers, contexts[:, 0])), weights[:, 0]
+        return State(memory.keys, memory, (layers, contexts[:, 0])), weights[:, 0]
 
     def start(self, source: Source) -> State:
         """Return the state before the first step."""

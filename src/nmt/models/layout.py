@@ -19,12 +19,14 @@ class Layout:
     """Where queries and keys are in their sentences: the same for all layers of a stack.
 
     mask: added to the scores, broadcast to (B, H, T, S); None where every query sees every key.
-    queries: their positions, (T,) or (B, T). keys: theirs, (S,) or (B, S).
+    queries: their positions, (T,) or (B, T). keys: theirs, (S,) or (B, S). columns: (T,), where a
+    cache gets what belongs to the queries.
     """
 
     mask: Tensor | None
     queries: Tensor
     keys: Tensor
+    columns: Tensor | None = None
 
     @property
     def distances(self) -> Tensor:

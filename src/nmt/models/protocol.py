@@ -1,10 +1,11 @@
 """The interface of models: all that training, search, scoring and figures know of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
@@ -13,6 +14,9 @@ from nmt.text.subwords import BOS, EOS, PAD  # noqa: F401 - ids fixed when vocab
 
 # B sentences, S source length, T target length, D width of hidden states, V vocabulary,
 # R = B * beam rows
+
+
+Cache = list[Tensor]  # keys and values
 
 
 @dataclass
@@ -31,32 +35,51 @@ class HiddenStates:
     penalty: Tensor | None = None
 
 
-@dataclass
 class State:
     """What a model carries from step to step for B sentences of `beam` rows each.
 
-    At the start each sentence has one row. The rows of one sentence are adjacent.
+    The rows of one sentence are adjacent.
 
-    shared: what the rows of a sentence share. own: what each row has for itself. Both are tensors,
-    or anything else that can be indexed with rows, in lists and tuples. length: the steps taken.
+    shared: what the rows of a sentence share: tensors, or anything else that can be indexed with
+    sentences, in lists and tuples. own: what each row has for itself: tensors in lists and tuples.
+    caches: of each layer of self-attention the keys (R, H, t, d_k) and values (R, H, t, d_v) of the
+    positions so far, and zeros for those to come before the next call of `reorder`.
+    length: (), the steps taken. At first they are none, and there is one row for each of `rows`.
     """
 
-    sentences: int
-    shared: Any
-    own: Any
-    length: int = 0
-    beam: int = 1
+    def __init__(self, rows: Tensor, shared: Any, own: Any, caches: Iterable[Cache] = ()):
+        self.sentences, self.beam = len(rows), 1
+        self.shared, self.own, self.caches = shared, own, list(caches)
+        self.length = torch.zeros((), dtype=torch.long, device=rows.device)
 
-    def reorder(self, rows: Tensor) -> None:
+    def reorder(self, rows: Tensor, steps: int = 1) -> None:
         """Keep rows (B', beam') of the R present: the hypotheses of the sentences still open.
 
         All rows of one line come from one sentence; the same row may be kept several times.
+        steps: how many will be taken before the next call.
         """
         if len(rows) != self.sentences:
             kept = rows[:, 0] // self.beam
             self.shared = tree_map(lambda part: part[kept], self.shared)
-        self.own = tree_map(lambda part: part[rows.flatten()], self.own)
+        rows_kept = rows.flatten()
+        self.own = tree_map(lambda part: part[rows_kept], self.own)
+        self.caches = [
+            [with_room(part, rows_kept, steps) for part in cache] for cache in self.caches
+        ]
         self.sentences, self.beam = rows.shape
+
+
+@torch.no_grad()
+def with_room(past: Tensor, rows: Tensor, positions: int) -> Tensor:
+    """Return some rows of a cache with room for n more positions: (R', H, t + n, d).
+
+    The first of these is written before it is read; what is read before it is written are zeros.
+    """
+    _, heads, length, width = past.shape
+    copy = past.new_empty(len(rows), heads, length + positions, width)
+    torch.index_select(past, 0, rows, out=copy[:, :, :length])
+    copy[:, :, length + 1 :] = 0
+    return copy
 
 
 class StepModel(nn.Module, ABC):
@@ -66,10 +89,14 @@ class StepModel(nn.Module, ABC):
     """
 
     output: Callable[[Tensor], Tensor]
+    repeatable = False  # whether a GPU can repeat a step without the CPU
 
     @abstractmethod
     def start(self, source: Source) -> State:
-        """Encode the sources; return the state before the first step, a row for each sentence."""
+        """Encode the sources; return the state before the first step, a row for each sentence.
+
+        It must be reordered before it is stepped.
+        """
 
     @abstractmethod
     def step(self, tokens: Tensor, state: Any) -> Tensor:

@@ -159,7 +159,7 @@ class RNNSearch(Model):
 
     def start(self, source: Source) -> State:
         """Return the state before the first step: the memory, and each row's hidden state."""
-        return State(len(source.tokens), *self.encode(source))
+        return State(source.tokens, *self.encode(source))
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H/2)."""

@@ -147,7 +147,7 @@ class Seq2Seq(Model):
         Shared is the memory. Each row has the states of the layers and the attentional state.
         """
         memory, layers = self.encode(source)
-        return State(len(source.tokens), memory, (layers, torch.zeros_like(layers[0][0])))
+        return State(source.tokens, memory, (layers, torch.zeros_like(layers[0][0])))
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, H)."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from nmt import configuration
 from nmt.data.sequences import Sequences, Source
-from nmt.models.attention import KeyValueCache, by_layer, recorded
+from nmt.models.attention import by_layer, recorded
 from nmt.models.dropout import Dropout
 from nmt.models.layout import layout
 from nmt.models.positions import position_encoding
@@ -26,6 +26,8 @@ class Transformer(Model):
     Source (B, S) and target (B, T) are embedded as (B, S, D) and (B, T, D), and keep this shape
     through all layers; `output` maps (B, T, D) to logits (B, T, V).
     """
+
+    repeatable = True
 
     def __init__(self, config: configuration.Transformer, source_size: int, target_size: int):
         super().__init__()
@@ -82,29 +84,30 @@ class Transformer(Model):
         """Return the state before the first step.
 
         Shared are for each layer the source's projected keys (B, H, S, d_k) and values
-        (B, H, S, d_v), and the layout of cross-attention. Each row has a cache for each layer.
+        (B, H, S, d_v), and the layout of cross-attention.
         """
         encoder_states = self.encode(source)
         projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
-        caches = [KeyValueCache() for _ in self.decoder]
+        caches = [[keys[:, :, :0], values[:, :, :0]] for keys, values in projected]
         first = Sequences.of(source.tokens[:, :1])
         where_in_source = layout(first, source, encoder_states.dtype)
-        return State(len(source.tokens), (contiguous, where_in_source), caches)
+        return State(source.tokens, (contiguous, where_in_source), (), caches)
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: (R,) -> (R, 1, D) -> (R, D)."""
         all_keys_values, where_in_source = state.shared
-        state.length += 1
-        positions = torch.arange(state.length, device=tokens.device)
-        last = Sequences(tokens[:, None], positions[-1:], None, state.length)
+        end = state.caches[0][0].size(2)
+        last = Sequences(tokens[:, None], state.length[None], None, end)
         x = self.embed(last, self.target_embedding, self.target_positions)
-        so_far = replace(last, positions=positions)
-        where = layout(last, so_far, x.dtype, reach=self.neighborhood)
-        layers = zip(self.decoder, all_keys_values, state.own, strict=True)
+        cached = replace(last, positions=torch.arange(end, device=tokens.device))
+        where = layout(last, cached, x.dtype, causal=True, reach=self.neighborhood)
+        where = replace(where, columns=last.positions)
+        layers = zip(self.decoder, all_keys_values, state.caches, strict=True)
         for layer, keys_values, cache in layers:
             x = layer(x, where, keys_values, where_in_source, cache)
+        state.length = state.length + 1
         return self.decoder_norm(x[:, 0])
 
     def attention(self, source: Source, target: Sequences) -> dict[str, Tensor]:

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt import configuration
-from nmt.models.attention import CrossAttention, KeyValueCache, SelfAttention
+from nmt.models.attention import CrossAttention, SelfAttention
 from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
+from nmt.models.protocol import Cache
 
 # B sentences, S source length, T target length, D d_model, F d_ff, H heads, d_k width of a head's
 # queries and keys, d_v of its values, R = B * beam rows
@@ -90,7 +91,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.after_feed_forward = Residual(config)
 
-    def forward(self, x: Tensor, where: Layout, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, where: Layout, cache: Cache | None = None) -> Tensor:
         """Transform hidden states: (B, S, D) -> (B, S, D).
 
         where, cache: those of self-attention.
@@ -117,7 +118,7 @@ class DecoderLayer(nn.Module):
         where: Layout,
         source_keys_values: tuple[Tensor, Tensor],
         where_in_source: Layout,
-        cache: KeyValueCache | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Transform the hidden states of some target positions: (R, T, D) -> (R, T, D).
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nmt.data.batch import pad_sources, padded_batch
 from nmt.data.sequences import Sequences, Source
 from nmt.data.tokens import ParallelTokens
-from nmt.decoding.search import length_penalty, search
+from nmt.decoding.search import Step, length_penalty, search
 from nmt.decoding.translator import length_limits
 from nmt.models.attention import MultiHeadAttention, SelfAttention, attention_weights, recorded
 from nmt.models.build import build
@@ -190,7 +190,7 @@ def follow(model: TranslationModel, sentence: str) -> dict:
     (tokens,) = model.encode([sentence])
     decoding = model.experiment.decoding
     source = pad_sources([tokens]).to(model.device)
-    steps: list[tuple[Tensor, Tensor, Tensor]] = []
+    steps: list[Step] = []
     limits = length_limits(model.model, [tokens], [0], decoding)
     ((best,),) = search(model.model, source, limits, decoding, steps=steps)
     target = Sequences.of(torch.tensor([[BOS, *best.tokens]], device=model.device))
@@ -224,16 +224,15 @@ def follow(model: TranslationModel, sentence: str) -> dict:
     }
 
 
-def branches(
-    model: TranslationModel, length: int, step: tuple[Tensor, Tensor, Tensor]
-) -> list[dict]:
+def branches(model: TranslationModel, length: int, step: Step) -> list[dict]:
     """Return the hypotheses of a sentence that a step leaves open, the best first, then the ended.
 
     parent: the number of the hypothesis before. score: of one that ends, else None.
     """
     decoding = model.experiment.decoding
     penalty = length_penalty(length, decoding)
-    best = list(zip(*(column[0].tolist() for column in step), strict=True))
+    columns = step.log_probs, step.rows, step.tokens
+    best = list(zip(*(column[0].tolist() for column in columns), strict=True))
     still_open = [node for node in best if node[2] != EOS][: decoding.beam]
     ended = [node for node in best[: decoding.beam] if node[2] == EOS]
     nodes = []

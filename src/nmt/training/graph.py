@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 
 import torch
 
 from nmt.data.batch import Batch
+from nmt.device import captured
 
 WARM_UP = 2  # calls in which kernels are compiled and loaded, and lasting tensors are made
 
@@ -23,8 +25,9 @@ class Graphs:
         self.function = function
         self.stream = torch.cuda.Stream()
         self.calls: Counter[tuple] = Counter()
-        # By shape: the graph, and the batch, or none, whose tensors it reads
-        self.captured: dict[tuple, tuple[torch.cuda.CUDAGraph, tuple[Batch, ...]]] = {}
+        self.memory = torch.cuda.graph_pool_handle()
+        # By shape: the graph's replay, and the batch, or none, whose tensors it reads
+        self.captured: dict[tuple, tuple[Callable[[], None], tuple[Batch, ...]]] = {}
 
     def __call__(self, *batch: Batch) -> None:
         """Call the function with a batch, or with none."""
@@ -34,11 +37,12 @@ class Graphs:
             self.run_beside(*batch)
             return
         if shape not in self.captured:
-            self.captured[shape] = self.capture(*batch)
-        graph, own = self.captured[shape]
+            copy = deepcopy(batch)
+            self.captured[shape] = captured(partial(self.function, *copy), self.memory), copy
+        replay, own = self.captured[shape]
         for part, new in zip(own, batch, strict=True):
             torch._foreach_copy_(part.tensors, new.tensors)
-        graph.replay()
+        replay()
 
     def run_beside(self, *batch: Batch) -> None:
         """Call the function on a stream of its own, as what is to be captured must have been."""
@@ -47,16 +51,3 @@ class Graphs:
         with torch.cuda.stream(self.stream):
             self.function(*batch)
         current.wait_stream(self.stream)
-
-    def capture(self, *batch: Batch) -> tuple[torch.cuda.CUDAGraph, tuple[Batch, ...]]:
-        """Record the function's work without doing it.
-
-        No two graphs work at a time, and none leaves anything in its memory: so they share it.
-        """
-        own = deepcopy(batch)
-        graph = torch.cuda.CUDAGraph()
-        memory = next((other.pool() for other, _ in self.captured.values()), None)
-        # Another thread may load the next batch meanwhile.
-        with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
-            self.function(*own)
-        return graph, own

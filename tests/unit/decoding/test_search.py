@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nmt.configuration import Decoding
-from nmt.decoding.search import length_penalty, search
+from nmt.decoding.search import REPEATS, length_penalty, search
 from nmt.decoding.translator import cut, in_order, length_limits, translate_tokens
 from nmt.errors import UserError
 from nmt.models.positions import reach
@@ -27,6 +27,11 @@ LIMITS = [12] * 4
 @pytest.fixture(params=FAMILIES)
 def model(request):
     return random_model(request.param)
+
+
+@pytest.fixture(autouse=True, params=[0, 4])
+def repeats(request, monkeypatch):
+    monkeypatch.setitem(REPEATS, "cpu", request.param)
 
 
 def forced_log_prob(model, source: torch.Tensor, tokens: list[int]) -> float:
@@ -121,6 +126,7 @@ class ThreeWords:
     """A model with a vocabulary of three words, so small that every translation can be tried."""
 
     words = (1, EOS + 1, EOS + 2)
+    repeatable = True
 
     def __init__(self, family: str, seed: int):
         self.model = random_model(family, seed)

@@ -33,10 +33,10 @@ from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2Ber
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import search
-from nmt.models.attention import KeyValueCache, MultiHeadAttention, SelfAttention
+from nmt.models.attention import MultiHeadAttention, SelfAttention
 from nmt.models.build import build
 from nmt.models.experts import Experts
-from nmt.models.layout import Layout
+from nmt.models.layout import Layout, mask_of
 from nmt.models.position_bias import RelativePositions
 from nmt.models.protocol import BOS, EOS, PAD
 from nmt.models.recurrent import lstm_step
@@ -291,12 +291,13 @@ def test_rotary_positions_step_by_step(agrees):
     theirs = zero_biases(GPTJAttention(config, layer_idx=0))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
     x = torch.randn(4, 9, 16, dtype=torch.float64)
-    cache = KeyValueCache()
+    cache = [torch.zeros(4, 4, 9, 4, dtype=torch.float64) for _ in range(2)]
     positions = torch.arange(9)
-    steps = [
-        ours(x[:, [t]], Layout(None, positions[t : t + 1], positions[: t + 1]), cache)
-        for t in range(9)
-    ]
+    steps = []
+    for t in range(9):
+        mask = mask_of(positions <= t, torch.float64)
+        where = Layout(mask, positions[[t]], positions, columns=positions[[t]])
+        steps.append(ours(x[:, [t]], where, cache))
     expected, _ = theirs(x, attention_mask=score_mask(FUTURE), position_ids=torch.arange(9)[None])
     agrees("Rotary positions, cached steps", "GPT-J", torch.cat(steps, 1), expected)
 

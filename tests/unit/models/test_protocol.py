@@ -40,6 +40,7 @@ def test_each_cached_step_equals_the_full_forward_pass(model):
     target = target_inputs(random_sentences([6] * 4, seed=1))
     full = logits(model, source, target).log_softmax(-1)
     state = model.start(source)
+    state.reorder(torch.arange(4)[:, None], steps=target.tokens.size(1))
     for position, tokens in enumerate(target.tokens.unbind(1)):
         step = model.step(tokens, state)
         torch.testing.assert_close(model.output(step).log_softmax(-1), full[:, position], **EXACT)
@@ -51,6 +52,7 @@ def test_beams_of_a_sentence_are_independent_and_follow_reordering(model):
     sentences = torch.arange(4)
     prefixes = torch.full((4, 1), BOS)
     state = model.start(source)
+    state.reorder(sentences[:, None])
     # Three beams of each sentence change places; then sentences 2 and 0 go on, in this order, and
     # at last 0 alone, with two beams.
     first = [[0, 0, 0], [1, 1, 1], [2, 2, 2], [3, 3, 3]]

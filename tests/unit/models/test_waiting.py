@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from nmt.configuration import Decoding
+from nmt.decoding.search import Beams, step_in_place, take_step
 from nmt.models.build import build_uninitialized
 from nmt.training.objective import cross_entropy
 from tests.support.families import (
@@ -32,13 +34,12 @@ def test_losses_and_gradients_never_wait(model):
     loss.backward()
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def test_steps_of_search_never_wait(model):
     model.eval()
-    state = model.start(SOURCE)
-    tokens = torch.zeros(3, dtype=torch.long, device=META)
-    for rows in ((3, 4), (2, 4), (2, 3)):
-        hidden = model.step(tokens, state)
-        assert hidden.device == META
-        state.reorder(torch.zeros(rows, dtype=torch.long, device=META))
-        tokens = torch.zeros(rows, dtype=torch.long, device=META).flatten()
+    state, decoding = model.start(SOURCE), Decoding(beam=2)
+    beams = Beams.of([9, 9, 9], 2, META)
+    for steps in (1, 2):
+        beams, _ = take_step(model, state, beams, decoding, steps)
+    step = step_in_place(model, state, beams, decoding)
+    assert step.finished.device == META
