@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
-from matplotlib.typing import RcKeyType
 
 from nmt.configuration import Catalog, Reproduction, Table
 from nmt.files import atomic_write
@@ -38,31 +37,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 
-STYLE: dict[RcKeyType, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
-    "font.size": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "legend.fontsize": 6.5,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "#DDDDDD",
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3,
-    "errorbar.capsize": 2,
-    "savefig.dpi": 150,
-    "savefig.bbox": "tight",
-    "savefig.pad_inches": 0.04,
-    "text.parse_math": False,  # titles and subwords may contain dollar signs
-    "pdf.fonttype": 42,  # TrueType, embedded: text stays text
-}
+STYLE = Path(__file__).with_name("style.mplstyle")
 
 
 @dataclass(frozen=True)
@@ -157,7 +132,7 @@ class Drawing:
 def draw(name: str, drawing: Drawing) -> Picture:
     """Return the figure FIGURES[name]; the same rows and results give the same figure."""
     figure = figures.FIGURES[name]
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(fname=STYLE):
         if not figure.is_drawn_for(drawing.table, drawing.catalog):
             picture = nothing("No row of this table has what this figure shows.")
         else:
@@ -217,5 +192,5 @@ def save(picture: Picture, pdf: Path, png: Path) -> None:
         "png": (png, {"Description": origin, "Software": None}),
     }
     for form, (path, metadata) in forms.items():
-        with matplotlib.rc_context(STYLE), atomic_write(path) as file:
+        with matplotlib.rc_context(fname=STYLE), atomic_write(path) as file:
             picture.figure.savefig(file, format=form, metadata=metadata)

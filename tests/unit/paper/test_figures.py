@@ -72,7 +72,7 @@ def test_nothing_overlaps(made, monkeypatch, name):
     monkeypatch.setattr(Drawing, "title", lambda *row: f"{title(*row)}, {settings}")
     figure = draw(name, made(rows=(*ROWS, "demo-small-luong", "demo-small-bytenet")))
     canvas = FigureCanvasAgg(figure)
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(fname=STYLE):
         canvas.draw()
         renderer = canvas.get_renderer()
         visible = [axes for axes in figure.axes if axes.get_visible()]
