@@ -9,9 +9,8 @@ from dataclasses import asdict
 from functools import partial
 
 from nmt import command
-from nmt.errors import UserError
-from nmt.evaluation.metrics import FUNCTIONS
-from nmt.evaluation.scores import Score, by_source_length, check_parallel, check_scorable, score
+from nmt.evaluation.scores import by_source_length, check_parallel, check_scorable, score
+from nmt.evaluation.sentence_bleu import sentence_bleu
 from nmt.files import read_lines, write_json
 from nmt.text.subwords import Segmenter, SubwordPair
 
@@ -26,17 +25,14 @@ def main(args: argparse.Namespace) -> None:
     names = [str(path) for path in (args.translations, *args.references)]
     check_scorable(translations, references, names, args.target_language)
     scores = score(translations, references, args.target_language)
-    sources = list(read_lines(args.sources)) if args.sources else []
-    if args.sources:
-        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
-    elif args.functions:
-        raise UserError(f"{args.functions[0]} needs the sources: give --sources.")
-    subwords = partial(split, SubwordPair.load(args.subwords).target) if args.subwords else None
-    for name in args.functions:
-        scores[name] = Score(*FUNCTIONS[name](translations, references, sources, subwords))
+    if args.subwords:
+        subwords = partial(split, SubwordPair.load(args.subwords).target)
+        scores["sentence_bleu"] = sentence_bleu(translations, references, subwords)
     output: dict = {name: asdict(metric_score) for name, metric_score in scores.items()}
     output |= {"sentences": len(translations), "target_language": args.target_language}
     if args.sources:
+        sources = list(read_lines(args.sources))
+        check_parallel([(str(args.translations), translations), (str(args.sources), sources)])
         lengths = [len(line.split()) for line in sources]
         texts = translations, references, args.target_language
         output["bleu_by_source_length"] = by_source_length(*texts, lengths, SOURCE_LENGTHS)
@@ -56,7 +52,6 @@ if __name__ == "__main__":
     command.require(parser, "FILE", translations="one a line, plain or .gz")
     command.add_references(parser)
     command.offer(parser, "FILE", sources="also score by their length in words")
-    parser.add_argument("--functions", nargs="*", default=[], choices=FUNCTIONS, help="too")
-    command.offer(parser, "FOLDER", subwords="of sentence_bleu")
+    command.offer(parser, "FOLDER", subwords="also the mean of sentences' BLEU on these")
     command.offer(parser, "FILE", output="the scores, as JSON")
     command.run(main, parser)

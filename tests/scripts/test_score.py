@@ -3,15 +3,12 @@
 import gzip
 import json
 import math
-import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from nmt.configuration import Vocabulary
-from nmt.evaluation.comet import comet
 from nmt.text.subwords import Subwords, learn, write_subwords
 from tests.support.files import golden, mirrored
 
@@ -53,29 +50,6 @@ def scores_in(folder: Path) -> dict:
     return json.loads((folder / "out" / "scores.json").read_text(encoding="utf-8"))
 
 
-def test_a_metric_may_be_a_function(folder, run_score, monkeypatch):
-    sources, options = SOURCE.splitlines(), {"sources": folder / "s.en"}
-    process = run_score("--functions", "comet", **options)
-    assert process.returncode == 1
-    assert process.stderr.count("\n") == 1
-    assert "pip install unbabel-comet" in process.stderr
-    assert "--sources" in run_score("--functions", "comet").stderr
-
-    def predict(lines, **_):
-        assert lines[0] == {"src": sources[0], "mt": "Ein Mann.", "ref": "Ein Mann!"}
-        return SimpleNamespace(system_score=0.875)
-
-    library = SimpleNamespace(
-        download_model=lambda *_, **__: "file",
-        load_from_checkpoint=lambda *_, **__: SimpleNamespace(predict=predict),
-    )
-    monkeypatch.setitem(sys.modules, "comet", library)
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "1")
-    score, signature = comet(["Ein Mann."], [["Ein Mann!"]], sources[:1])
-    assert score == 87.5
-    assert "wmt22-comet-da" in signature
-
-
 def smoothed_bleu(words, reference):
     """BLEU of a sentence by hand: orders that it has, and 1/2, 1/4 ... of a match for none."""
     precisions, none = [], 0
@@ -95,9 +69,7 @@ def test_sentence_bleu_is_the_mean_over_sentences_on_subwords(folder, run_score)
     (folder / "text").write_text(REFERENCE, encoding="utf-8")
     model = learn(Vocabulary(size=45, byte_fallback=False), [folder / "text"], 1)
     write_subwords(folder, [model, model])
-    options = {"functions": "sentence_bleu", "sources": folder / "s.en"}
-    assert "give --subwords" in run_score(**options).stderr
-    process = run_score(**options, subwords=folder)
+    process = run_score(subwords=folder)
     assert process.returncode == 0, process.stderr
     subwords = Subwords(model)
     mine, theirs = (

@@ -95,7 +95,8 @@ def models(wildcards):
 
 def subwords_of_a_score(wildcards):
     """Return the row's subwords where a metric of the split counts them."""
-    counted = "sentence_bleu" in REPRODUCTION.functions(wildcards.split)
+    tables = [it for it in REPRODUCTION.tables.values() if it.split == wildcards.split]
+    counted = any("sentence_bleu" in table.metrics for table in tables)
     names = [name for name, _ in CATALOG.trainings(wildcards.row, [1])] if counted else []
     vocabularies = {EXPERIMENTS[name].vocabulary for name in names}
     return [f"results/corpora/{wildcards.corpus}/{name}/subwords" for name in vocabularies]

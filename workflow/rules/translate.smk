@@ -58,13 +58,11 @@ rule score:
         "results/benchmarks/{corpus}/{row}/{run}/score.{split}.tsv"
     conda:
         "../../envs/nmt.yaml"
-    params:
-        functions=lambda wildcards: REPRODUCTION.functions(wildcards.split),
     shell:
         f"python {SCRIPTS}/score.py --target-language {CORPUS.target}"
         " --translations {input.translations} --references {input.references}"
         " --sources {input.sources}"
-        " --functions {params.functions} --subwords {input.subwords} --output {output} 2>> {log}"
+        " --subwords {input.subwords} --output {output} 2>> {log}"
 
 
 rule record_attention:

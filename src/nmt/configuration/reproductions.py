@@ -21,7 +21,7 @@ from nmt.configuration.strict import (
     validated,
 )
 from nmt.errors import UserError, nearest
-from nmt.evaluation.metrics import FUNCTIONS, METRICS, metrics_for
+from nmt.evaluation.metrics import METRICS, metrics_for
 
 # Folders of results beside a reproduction's own
 RESERVED = ("benchmarks", "corpora", "downloads", "logs", "runs")
@@ -141,11 +141,6 @@ class Reproduction(Strict):
     def default_tables(self) -> dict[str, Table]:
         """The tables that are made without being named, by name."""
         return {name: table for name, table in self.tables.items() if not table.on_request}
-
-    def functions(self, split: str) -> list[str]:
-        """Return the metrics of a split's tables that are functions."""
-        asked = [t.metrics for t in self.tables.values() if t.split == split]
-        return [name for name in FUNCTIONS if any(name in metrics for metrics in asked)]
 
     @property
     def experiments(self) -> list[str]:

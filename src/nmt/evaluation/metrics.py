@@ -4,12 +4,8 @@ The configuration validates names with this module, so it imports neither sacreB
 nmt.evaluation.scores computes what is declared here.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
-
-from nmt.evaluation.comet import comet
-from nmt.evaluation.sentence_bleu import sentence_bleu
 
 
 @dataclass(frozen=True)
@@ -17,9 +13,9 @@ class Metric:
     """A metric: what tables call it, what it means, and how it is computed.
 
     scorer: the class of sacreBLEU that computes it from translations; None for perplexity, which
-      perplexity.py computes from a model, and for a function.
-    function: returns score and signature of translations, sets of references, sources and what
-      splits lines into subwords; called where a table asks for it, and not tested for significance.
+      perplexity.py computes from a model, and for the mean of sentences' BLEU on subwords, which
+      tables ask for. Their differences are not tested for significance.
+    lower_is_better: whether it counts errors.
     lowercase: whether case is ignored.
     moses_tokens: whether BLEU is computed on Moses tokens, and not on sacreBLEU's own 13a tokens.
       The fields below apply to Moses tokens only.
@@ -33,18 +29,13 @@ class Metric:
     label: str
     description: str
     scorer: Literal["BLEU", "CHRF", "TER"] | None = "BLEU"
-    function: Callable[..., tuple] | None = None
+    lower_is_better: bool = False
     lowercase: bool = False
     moses_tokens: bool = False
     normalize: bool = False
     map_quotes: bool = False
     split_compounds: bool = False
     published_as: str | None = None
-
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether the metric counts errors, as TER and perplexity do."""
-        return self.scorer == "TER" or not (self.scorer or self.function)
 
     @property
     def counts_case(self) -> bool:
@@ -74,6 +65,7 @@ METRICS = {
         "TER",
         "edits needed for each reference word (Snover et al. 2006), in percent; lower is better.",
         scorer="TER",
+        lower_is_better=True,
     ),
     "tokenized_bleu": Metric(
         "BLEU (tokenized)",
@@ -114,21 +106,14 @@ METRICS = {
         " these are the vocabulary), end of sentence counted, without smoothing; comparable"
         " only between rows with the same vocabulary; lower is better.",
         scorer=None,
-    ),
-    "comet": Metric(
-        "COMET",
-        "quality as a neural model estimates it (Rei et al. 2022), in percent.",
-        scorer=None,
-        function=comet,
+        lower_is_better=True,
     ),
     "sentence_bleu": Metric(
-        label="BLEU (mean of sentences)",
-        description="mean of smoothed BLEU of each sentence, on its subwords.",
+        "BLEU (mean of sentences)",
+        "mean of smoothed BLEU of each sentence, on its subwords.",
         scorer=None,
-        function=sentence_bleu,
     ),
 }
-FUNCTIONS = {name: metric.function for name, metric in METRICS.items() if metric.function}
 # Languages that put no spaces between words, where words of Moses and TER mean nothing
 WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my", "bo", "dz")
 
@@ -137,7 +122,7 @@ def metrics_for(target_language: str) -> dict[str, Metric]:
     """Return those of METRICS that make sense for a language."""
     if target_language not in WITHOUT_SPACES:
         return METRICS
-    return {name: METRICS[name] for name in ("bleu", "chrf", "perplexity", "comet")}
+    return {name: METRICS[name] for name in ("bleu", "chrf", "perplexity")}
 
 
 # Costs that papers print, and the columns that tables have them in, if any

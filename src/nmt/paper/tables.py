@@ -159,7 +159,7 @@ def published_numbers(corpus: str, table: Table, catalog: Catalog) -> pd.DataFra
     """
     beside = {metric: {metric, METRICS[metric].published_as} for metric in table.metrics}
     beside |= {column: {name} for name, column in COST_COLUMNS.items()}
-    scorers = {name: metric.function or metric.scorer for name, metric in METRICS.items()}
+    scorers = {name: metric.scorer or name for name, metric in METRICS.items()}
     first_of_scorer = {scorers[metric]: metric for metric in reversed(table.metrics)}
     found: list[tuple] = []
     for entry in catalog.published:
