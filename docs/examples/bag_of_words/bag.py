@@ -37,7 +37,7 @@ class Bag(Model):
 
     def start(self, source: Source) -> State:
         """Return the state before the first step: each row has a bag, (R, D)."""
-        return State(len(source.tokens), (), self.encode(source))
+        return State(source.tokens, (), self.encode(source))
 
     def step(self, tokens: Tensor, state: State) -> Tensor:
         """Decode one position: last words (R,) -> hidden states (R, D)."""
