@@ -24,8 +24,10 @@ from tests.support.browser import chromium
 from tests.support.files import ROOT, SOURCE
 from tests.support.scripts import run_program
 
-# What a shell starts in the background ignores interrupts, and so would all that tests start.
+# What a shell starts in the background ignores interrupts, and what nohup starts a closed terminal:
+# so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
