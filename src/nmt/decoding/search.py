@@ -132,9 +132,6 @@ def search(
         beams, step = take_step(model, state, beams, decoding, 1 + repeats)
         steps.append(step)
         if repeats:
-            # Tensors of their own, which are overwritten
-            parts = beams, state.own, state.caches, state.length
-            beams, state.own, state.caches, state.length = tree_map(torch.clone, parts)
             repeat: Callable[[], Step] = partial(step_in_place, model, state, beams, decoding)
             if source.device.type == "cuda":
                 repeat = captured(repeat)
