@@ -3,7 +3,7 @@
 python -m tests.system.compare_exports --model FOLDER --source FILE --reference FILE prints a table;
 it ends with code 1 when an export in float32 or float16 translates fewer than 99% of the lines as
 the model does, or one in int8 is more than 0.3 BLEU away. All search with the model's beam and the
-length to the power of 1 as penalty, and stop alike.
+length to the power of 1 as penalty.
 """
 
 import argparse
@@ -29,8 +29,7 @@ Tokens = list[list[int]]
 
 def by_model(model: TranslationModel, sources: Tokens) -> Tokens:
     """Translate with the search of this project."""
-    changes = {"penalty": "power", "alpha": 1.0, "stop": "beam"}
-    decoding = model.experiment.decoding.model_copy(update=changes)
+    decoding = model.experiment.decoding.model_copy(update={"penalty": "power", "alpha": 1.0})
     batches = translate_tokens(model.model, sources, decoding)
     return [best.tokens for (best,) in in_order(batches, len(sources))]
 

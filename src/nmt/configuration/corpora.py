@@ -94,8 +94,8 @@ class Cleaning(Strict):
     """Largest number of words per side, and largest ratio of the two: [175, 1.5]. Words are Moses
     tokens, counted before there are subwords; a side without any is dropped too."""
     overlap: bool = False
-    """Whether pairs are dropped of which a side is a sentence, in lower or upper case, of the dev
-    set or of a test set that a table of the reproduction has by default (not on request)."""
+    """Whether pairs are dropped if a side is, whatever its case, a sentence of the dev set or of
+    the test set of a default table (not on request)."""
     duplicates: bool = False
     """Whether all but the first of identical pairs are dropped."""
     max_length: Length = 250
@@ -132,7 +132,7 @@ class Corpus(Strict):
     random, by a checksum of each: the choice hardly changes when text is added. No pair of them
     stays in `train`, not even as a duplicate."""
     dev_every: Count | None = None
-    """Takes every so many-th pair, of those that the filters leave, out of `train` as `dev`."""
+    """N: every N-th pair that the filters leave goes to `dev`, not to `train`."""
     generated: Generated | None = None
     """Grammar that generates the text, instead of archives and splits."""
     cleaning: Cleaning = Cleaning()

@@ -30,6 +30,7 @@ def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) 
     counts = data.verdict.value_counts().reindex(VERDICTS, fill_value=0)
     notes = [
         ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
+        "Sources are spelled out in config/claims.yaml.",
         "Difference: the first row's mean over seeds minus the second one's, and its 95% interval"
         " by Student's t, from the standard deviation over the seeds of both rows or, where each"
         " has one seed, of all rows of their table.",

@@ -1,6 +1,6 @@
 """config/published.yaml, and what its entries may say."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -54,3 +54,32 @@ def test_rows_of_the_paper(catalog):
     for key, values in PAPER.items():
         assert totals.pop(key) == pytest.approx(sum(values)), key
     assert not totals
+
+
+# Those of other papers, in the order in which they are listed there
+OTHERS = {
+    "Wu et al. 2016": [24.61, 38.95],
+    "Shazeer et al. 2017": [8700, 278],
+    "Bahdanau et al. 2015": [26.75, 17.82],
+    "Sutskever et al. 2014": [30.59, 34.81, 384],
+    "Luong et al. 2015": [14.0, 16.8, 18.1, 19.0],
+    "Translation using deep neural networks": [
+        *(60, 76.28, 76.28, 158),
+        *(5.78e18, 1.57e18, 2e18, 2e18),
+        *(30, 38.6, 37.3, 38.7),
+        *(6.1e9, 4.37e9, 159, 30, 10e12, 14.5e12),
+    ],
+    "Shaw et al. 2018": [26.8],
+    "Su et al. 2021": [27.5],
+    "Ott et al. 2018": [29.3, 28.6, 43.2, 41.4],
+    "NVIDIA DeepLearningExamples": [27.76],
+    "Wu et al. 2021": [41.02],
+}
+
+
+def test_rows_of_other_papers(catalog):
+    found = defaultdict(list)
+    for entry in catalog.published:
+        if not entry.source.startswith("Vaswani"):
+            found[entry.source.partition(" (")[0].partition(",")[0]].append(entry.value)
+    assert found == OTHERS
