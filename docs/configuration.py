@@ -29,8 +29,9 @@ PAGE = Path(__file__).with_suffix(".md")
 HEADING = """\
 # Configuration
 
-Every key of reproductions and experiments, written by `python docs/configuration.py` from the classes in
-`src/nmt/configuration`. In brackets stands what a key can be, and after a semicolon its default.
+Every key of reproductions and experiments, written by `python docs/configuration.py` from the
+classes in `src/nmt/configuration`. In brackets stands what a key can be, and after a semicolon its
+default.
 Unknown keys are errors that name the nearest known one. [config/README.md](../config/README.md) has
 the most common edits.
 """

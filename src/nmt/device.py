@@ -91,16 +91,19 @@ def rows_per_chunk(device: torch.device, row_bytes: int) -> int:
     return CPU_ROWS if device.type == "cpu" else max(1, GPU_BYTES // row_bytes)
 
 
-def captured(function: Callable[[], Result], memory: Any = None) -> Callable[[], Result]:
+def captured(
+    function: Callable[[], Result], memory: Any = None, stream: torch.cuda.Stream | None = None
+) -> Callable[[], Result]:
     """Return a function that does on a GPU what this one does, by one graph of all its kernels.
 
     function: what it changes are tensors, in place, and it asks the GPU for no value. What it
     returns is overwritten by the next call. memory: a pool that graphs share of which none works
-    beside another or leaves anything behind.
+    beside another or leaves anything behind. stream: one on which graphs that outlive others are
+    captured, as cuBLAS's memory of a stream goes with its first graph.
     """
     graph = torch.cuda.CUDAGraph()
     # Another thread may load the next batch meanwhile.
-    with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
+    with torch.cuda.graph(graph, memory, stream, capture_error_mode="thread_local"):
         result = function()
 
     def replay() -> Result:

@@ -30,6 +30,12 @@ pytestmark = [
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
+@pytest.fixture(autouse=True)
+def _attention_as_in_scripts():
+    """Do without cuDNN's attention, as `nmt.device.choose_device` does."""
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def make_trainer(family: str, device: torch.device, precision: str = "float32", **changes):
     """Return the trainer of a new model, whose weights are the same on any device."""
     torch.manual_seed(1)

@@ -184,7 +184,8 @@ class RNNSearch(Architecture):
     its last states begin the decoder's, without tanh."""
     init_std: Positive | None = 0.01
     """Standard deviation of the normal initialization of matrices that are not recurrent; those of
-    the alignment model have a tenth of it (appendix B.1). null takes torch's, for embeddings d_embedding^-0.5."""
+    the alignment model have a tenth of it (appendix B.1). null takes torch's, for embeddings
+    d_embedding^-0.5."""
 
 
 class GNMT(Architecture):

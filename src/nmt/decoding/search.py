@@ -135,7 +135,10 @@ def search(
             repeat: Callable[[], Step] = partial(step_in_place, model, state, beams, decoding)
             if source.device.type == "cuda":
                 repeat = captured(repeat)
-            steps += [tree_map(torch.clone, repeat()) for _ in range(repeats)]
+            for i in range(repeats):
+                if i % 4 == 3 and not (beams.log_probs > -torch.inf).any():
+                    break
+                steps.append(tree_map(torch.clone, repeat()))
         still_open = torch.nonzero(beams.log_probs[:, 0] > -torch.inf)[:, 0]
         if len(still_open) < len(beams.numbers):
             beams = Beams(*(part[still_open] for part in beams))

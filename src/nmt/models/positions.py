@@ -22,10 +22,12 @@ class SinusoidalPositions(nn.Module):
         self.sines_first = sines_first
         table = sinusoids(1024, d_model, sines_first).to(torch.get_default_device())
         self.register_buffer("table", table, persistent=False)
+        self.shorter: list[Tensor] = []  # CUDA graphs may go on reading them
 
     def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
         """Add the encodings of positions (T,) or (B, T), below `end`: (B, T, D) -> (B, T, D)."""
         if end > len(self.table):
+            self.shorter.append(self.table)
             longer = sinusoids(2 * end, self.table.size(1), self.sines_first)
             self.table = longer.to(self.table)
         return x + F.embedding(positions, self.table)

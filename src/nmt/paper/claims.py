@@ -8,7 +8,6 @@ import pandas as pd
 
 from nmt.configuration import Catalog, Claim, Reproduction, lookup, read_reproduction
 from nmt.errors import UserError
-from nmt.evaluation.metrics import METRICS
 from nmt.paper.markup import Sheet
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, find_runs
@@ -31,16 +30,16 @@ def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) 
     notes = [
         ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
         "Sources are spelled out in config/claims.yaml.",
-        "Difference: the first row's mean over seeds minus the second one's, and its 95% interval"
-        " by Student's t, from the standard deviation over the seeds of both rows or, where each"
-        " has one seed, of all rows of their table.",
+        "Difference: the first row's mean over seeds minus the second one's, and half the width of"
+        " its 95% interval by Student's t, from the standard deviation over the seeds of both rows"
+        " or, where each has one seed, of all rows of their table.",
         "Confirmed: the whole interval has the predicted sign; refuted: it has the other one; not"
         " decided: it has zero inside, or no row of the table has several seeds. Equal within a"
         " bound: confirmed where the whole interval is inside the bound, refuted where it is"
         " outside.",
     ]
     shown = data.drop(columns=["lowest", "highest"]).assign(
-        difference=[interval_text(*row) for row in data[["difference", "lowest", "highest"]].values]
+        difference=[interval_text(*row) for row in data[["difference", "highest"]].values]
     )
     return Sheet("Claims", [shown], data, notes)
 
@@ -66,7 +65,7 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
     return {
         "claim": claim.claim,
         "source": claim.source,
-        "experiment": f"`{claim.rows[0]}` − `{claim.rows[1]}`: {METRICS[claim.metric].label}",
+        "experiment": f"`{claim.rows[0]}` − `{claim.rows[1]}`: {claim.metric}",
         "predicted": claim.predicted + bound,
         "difference": difference,
         "lowest": lowest,
@@ -91,11 +90,11 @@ def verdict(claim: Claim, difference: float, lowest: float, highest: float) -> s
     return "confirmed" if confirmed else "refuted" if refuted else "not decided"
 
 
-def interval_text(difference: float, lowest: float, highest: float) -> str:
-    """Return a difference with its interval: "+0.42 (+0.20 to +0.64)"."""
+def interval_text(difference: float, highest: float) -> str:
+    """Return a difference with half the width of its interval: "+0.42 ± 0.22"."""
     if math.isnan(difference):
         return ""
     text = f"{difference:+.2f}"
-    if not math.isnan(lowest):
-        text += f" ({lowest:+.2f} to {highest:+.2f})"
+    if not math.isnan(highest):
+        text += f" ± {highest - difference:.2f}"
     return text.replace("-", "−")

@@ -38,7 +38,8 @@ class Graphs:
             return
         if shape not in self.captured:
             copy = deepcopy(batch)
-            self.captured[shape] = captured(partial(self.function, *copy), self.memory), copy
+            work = partial(self.function, *copy)
+            self.captured[shape] = captured(work, self.memory, self.stream), copy
         replay, own = self.captured[shape]
         for part, new in zip(own, batch, strict=True):
             torch._foreach_copy_(part.tensors, new.tensors)
