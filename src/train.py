@@ -52,7 +52,7 @@ def train(args: argparse.Namespace, group: ProcessGroup) -> int | None:
     tokens = ParallelTokens.load(args.tokens, check=group.is_main)  # not by every rank
     tokens.require_vocabulary(subwords, args.tokens)
     dev = (args.dev_tokens, args.dev_reference, subwords, preprocessing)
-    validation = Validation(*dev, experiment.decoding)
+    validation = Validation(tokens, *dev, experiment.decoding)
     batches = Batches.for_training(tokens, settings, args.seed)
     partition = partition_for(batches, experiment, group, args.device_tokens)
     packed = bool(args.compile and partition.packing)

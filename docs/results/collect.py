@@ -24,7 +24,7 @@ FILES = ("training.json", "*.perplexity.json", "*.scores.json")
 # What figures and tables read of a line of metrics
 CURVES = (
     *("update", "target_tokens", "seconds", "flops", "mfu", "learning_rate"),
-    *("nll", "dev_perplexity", "dev_bleu"),
+    *("nll", "dev_perplexity", "dev_bleu", "training_bleu"),
 )
 
 

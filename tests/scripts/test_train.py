@@ -42,7 +42,8 @@ def test_it_trains_and_says_what_it_did(folder, run_script, row):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["update"] for line in lines if "loss" in line] == [20, 40]
     assert [line["update"] for line in lines if "dev_perplexity" in line] == [10, 20, 30, 40]
-    assert [line["update"] for line in lines if "dev_bleu" in line] == [20, 40]
+    for key in ("dev_bleu", "training_bleu"):
+        assert [line["update"] for line in lines if key in line] == [20, 40]
     dev = [line["dev_nll"] for line in lines if "dev_nll" in line]
     assert dev[-1] < dev[0]
     last = [line for line in lines if "loss" in line][-1]

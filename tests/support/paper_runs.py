@@ -121,6 +121,7 @@ def metrics(experiment: Experiment, rng: np.random.Generator) -> list[dict]:
             lines.append({"update": update, "dev_nll": nll, "dev_perplexity": float(np.exp(nll))})
         if update % 200 == 0:
             lines[-1]["dev_bleu"] = 30 * (1 - np.exp(-update / 300))
+            lines[-1]["training_bleu"] = 40 * (1 - np.exp(-update / 300))
     return lines
 
 

@@ -113,7 +113,7 @@ def make_loop(folder: Path) -> TrainingLoop:
     tokens = ParallelTokens.load(folder / "tokens-train")
     subwords = SubwordPair.load(folder / "subwords")
     text = (folder / "dev.de", subwords, Preprocessing((), "de"))
-    validation = Validation(folder / "tokens-dev", *text, experiment.decoding)
+    validation = Validation(tokens, folder / "tokens-dev", *text, experiment.decoding)
     device = torch.device("cpu")
     model = build(experiment.model, subwords.source.size, subwords.target.size)
     machine = Machine(2e6, {False: multiply_adds(model)})

@@ -35,6 +35,7 @@ NEXT = 8  # the most probable next subwords
 LAYERS = 6  # of AIAYN's models
 BATCH_TOKENS = 1000  # for gradients: a large model takes minutes for more on a CPU
 NORMALIZED = 3  # sentences, from the shortest to one of median length
+CURVES = ("nll", "dev_perplexity", "dev_bleu", "training_bleu")
 FIRST = "encoder.0"
 STAGES = [
     f"{FIRST}{part}"
@@ -50,7 +51,7 @@ def lecture(
     models: a Transformer, which the reproduction's sentence is followed through, and others whose
     heads are shown as well. tokens: of the Transformer's vocabulary.
     """
-    curves = curve_points(drawing)[["title", "metric", "update", "mean"]]
+    curves = curve_points(drawing, CURVES)[["title", "metric", "update", "mean"]]
     return {
         "positions": {width: numbers(sinusoids(POSITIONS, width), 2) for width in WIDTHS},
         "shifts": {offset: shift(offset) for offset in SHIFTS},

@@ -1,5 +1,7 @@
 """The figure of what was recorded while training."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -59,15 +61,15 @@ def learning_curves(drawing: Drawing) -> Picture:
     return Picture(figure, points, shows, drawing.trainings, note, grid[0, 0])
 
 
-def curve_points(drawing: Drawing) -> pd.DataFrame:
-    """Return the points of all curves: one line for each row, metric and update.
+def curve_points(drawing: Drawing, metrics: Collection[str] = PANELS) -> pd.DataFrame:
+    """Return the points of all curves: one line for each row, metric of metrics.jsonl and update.
 
     Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
     """
     parts = []
     for run in drawing.trainings:
         columns = {"experiment": run.experiment, "title": drawing.title(run.experiment)}
-        parts.append(recorded_points(run).assign(**columns))
+        parts.append(recorded_points(run, metrics).assign(**columns))
     keys = ["experiment", "title", "metric", "update"]
     by_update = pd.concat(parts).groupby(keys, sort=False)
     points = by_update.mean().rename(columns={"value": "mean"})
@@ -78,14 +80,14 @@ def curve_points(drawing: Drawing) -> pd.DataFrame:
     return points[points.seeds == points.experiment.map(names.count)].reset_index(drop=True)
 
 
-def recorded_points(run: Run) -> pd.DataFrame:
+def recorded_points(run: Run, metrics: Collection[str]) -> pd.DataFrame:
     """Return what one run recorded: a line for each metric and update, with tokens, time, FLOPs.
 
     Lines of dev scores give only the update: the rest is interpolated between training lines, of
     which the first has taken all since update 0.
     """
     training = run.training()
-    columns = ["update", "target_tokens", "seconds", "flops", *PANELS]
+    columns = ["update", "target_tokens", "seconds", "flops", *metrics]
     lines = pd.DataFrame(run.metrics(), columns=columns)
     for key in ("target_tokens", "seconds", "flops"):
         known = lines[lines[key].notna()]
@@ -95,5 +97,5 @@ def recorded_points(run: Run) -> pd.DataFrame:
     lines["device_seconds"] = (
         lines.pop("seconds") * training["device_seconds"] / training["seconds"]
     )
-    points = lines.melt(id_vars=list(AXES), value_vars=list(PANELS), var_name="metric")
+    points = lines.melt(id_vars=list(AXES), value_vars=list(metrics), var_name="metric")
     return points[points["value"].notna()]

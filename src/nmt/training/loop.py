@@ -194,6 +194,7 @@ class TrainingLoop:
         with_bleu = interval and counters.update % interval == 0 and math.isfinite(nll)
         if with_bleu and self.group.is_main:
             scores["dev_bleu"] = self.validation.bleu(model)
+            scores["training_bleu"] = self.validation.training_bleu(model)
         self.metrics.write(counters.update, **scores)
         if "dev_bleu" in scores:
             self.progress.show(dev_BLEU=f"{scores['dev_bleu']:.2f}")

@@ -4,6 +4,7 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from nmt.configuration import Decoding, Training
@@ -22,9 +23,11 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.machine import AUTOCAST
 from nmt.training.objective import cross_entropy
 
+TRAINING_SENTENCES = 200  # that are translated too, to see how far a model only remembers
+
 
 class Validation:
-    """The dev set: as batches for the loss, as text for BLEU.
+    """The dev set: as batches for the loss, as text for BLEU; and a sample of the training set.
 
     preprocessing: of the target. decoding: how the finished model translates; here it is greedy.
     Raises UserError when tokens and text differ in number, or are of other subwords, and as Scorer.
@@ -32,6 +35,7 @@ class Validation:
 
     def __init__(
         self,
+        training: ParallelTokens,
         tokens: Path,
         reference: Path,
         subwords: SubwordPair,
@@ -46,6 +50,7 @@ class Validation:
                 f"{reference} has {len(self.references)} lines, {tokens} {len(self.tokens)}"
                 " sentences: give the text that these were made from."
             )
+        self.training = training
         self.batches = Batches.for_evaluation(self.tokens)
         self.subwords = subwords
         self.preprocessing = preprocessing
@@ -56,13 +61,25 @@ class Validation:
 
     def bleu(self, model: Model) -> float:
         """Return sacreBLEU of greedy translations, without case where the vocabulary has none."""
-        sources = self.tokens.source.lists()
+        return self.bleu_of(model, self.tokens.source.lists(), self.references)
+
+    def training_bleu(self, model: Model) -> float:
+        """Return the same of some training sentences; references are what their subwords say."""
+        count = min(len(self.training), TRAINING_SENTENCES)
+        indices = np.linspace(0, len(self.training) - 1, count, dtype=int)
+        sources = [self.training.source[index].tolist() for index in indices]
+        references = [self.text(self.training.target[index].tolist()) for index in indices]
+        return self.bleu_of(model, sources, references)
+
+    def bleu_of(self, model: Model, sources: list[list[int]], references: list[str]) -> float:
+        """Return sacreBLEU of greedy translations of these sources."""
         hypotheses = in_order(translate_tokens(model, sources, self.greedy), len(sources))
-        translations = [
-            self.preprocessing.undo(self.subwords.target.decode(best.tokens))
-            for (best,) in hypotheses
-        ]
-        return self.scorer.score(translations, [self.references]).score
+        translations = [self.text(best.tokens) for (best,) in hypotheses]
+        return self.scorer.score(translations, [references]).score
+
+    def text(self, tokens: list[int]) -> str:
+        """Return plain text of the target language."""
+        return self.preprocessing.undo(self.subwords.target.decode(tokens))
 
 
 def perplexity(nll: float) -> float:

@@ -12,7 +12,7 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.loop import resume
 from nmt.training.metrics import read_metrics
 from nmt.training.state import MOST_SKIPPED, Counters
-from nmt.training.validation import has_diverged, perplexity
+from nmt.training.validation import TRAINING_SENTENCES, has_diverged, perplexity
 from tests.support import tiny_training
 
 
@@ -52,6 +52,13 @@ def test_the_form_of_unicode_changes_no_dev_bleu(loop, monkeypatch):
     assert decomposed != validation.references
     validation.references = decomposed
     assert validation.bleu(loop.trainer.model) == pytest.approx(100)
+
+
+def test_training_bleu_is_that_of_training_sentences(loop):
+    validation, model = loop.validation, loop.trainer.model
+    validation.training = validation.tokens
+    assert len(validation.tokens) <= TRAINING_SENTENCES
+    assert validation.training_bleu(model) == pytest.approx(validation.bleu(model))
 
 
 def test_skipped_updates_are_counted_and_many_in_a_row_stop_training():

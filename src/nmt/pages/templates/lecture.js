@@ -238,10 +238,11 @@ const DRAW = {
     const titles = [...new Set(DATA.curves.map((point) => point.title))];
     const line = (title, metric) => DATA.curves.filter((point) => point.title === title && point.metric === metric)
       .map((point) => [point.update, metric === "nll" ? Math.exp(point.mean) : point.mean]);
-    return [legend(titles), chart("dev BLEU", "updates", titles.map((title) => line(title, "dev_bleu"))),
-      chart("perplexity: training, dashed; dev set, solid", "updates",
-        titles.flatMap((title) => [line(title, "nll"), line(title, "dev_perplexity")]),
-        { logY: true, dashed: titles.flatMap(() => [true, false]) })];
+    const dashed = titles.flatMap(() => [true, false]);
+    return [legend(titles), chart("BLEU: training set, dashed; dev set, solid", "updates",
+      titles.flatMap((title) => [line(title, "training_bleu"), line(title, "dev_bleu")]), { dashed }),
+      chart("perplexity: training set, dashed; dev set, solid", "updates",
+        titles.flatMap((title) => [line(title, "nll"), line(title, "dev_perplexity")]), { logY: true, dashed })];
   },
   used: () => [legend(DATA.used.map((row) => row.title)),
     chart("utilization (%)", "updates", DATA.used.map((row) => row.points.map(([x, y]) => [x, 100 * y]))),
