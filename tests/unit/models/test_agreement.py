@@ -16,36 +16,29 @@ from transformers import (
     BloomConfig,
     GPT2Config,
     GPT2LMHeadModel,
-    GPTJConfig,
     GraniteMoeConfig,
     NllbMoeConfig,
     RoFormerConfig,
     RoFormerModel,
     VitsConfig,
-    Wav2Vec2BertConfig,
 )
 from transformers.models.bloom.modeling_bloom import BloomAttention, build_alibi_tensor
-from transformers.models.gptj.modeling_gptj import GPTJAttention
 from transformers.models.granitemoe.modeling_granitemoe import GraniteMoeTopKRouter
 from transformers.models.nllb_moe.modeling_nllb_moe import NllbMoeExperts
 from transformers.models.vits.modeling_vits import VitsAttention
-from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
 from nmt.configuration import Decoding
 from nmt.decoding.search import search
 from nmt.models.attention import MultiHeadAttention, SelfAttention
 from nmt.models.build import build
 from nmt.models.experts import Experts
-from nmt.models.layout import Layout, mask_of
-from nmt.models.position_bias import RelativePositions
+from nmt.models.layout import Layout
 from nmt.models.protocol import BOS, EOS, PAD
-from nmt.models.recurrent import lstm_step
 from nmt.models.transformer_layers import Residual
 from nmt.serving.marian import marian_model
 from tests.support.families import (
     VOCABULARY,
     decoder_only,
-    random_model,
     random_sentences,
     rows,
     sources,
@@ -285,23 +278,6 @@ def test_rotary_positions(agrees_at_tokens):
     agrees_at_tokens("Rotary positions, decoder", "RoFormer", decoded, expected)
 
 
-def test_rotary_positions_step_by_step(agrees):
-    ours = randomize(SelfAttention(transformer(positions="rotary")))
-    config = GPTJConfig(n_embd=16, n_head=4, rotary_dim=4, n_positions=64)
-    theirs = zero_biases(GPTJAttention(config, layer_idx=0))
-    copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
-    x = torch.randn(4, 9, 16, dtype=torch.float64)
-    cache = [torch.zeros(4, 4, 9, 4, dtype=torch.float64) for _ in range(2)]
-    positions = torch.arange(9)
-    steps = []
-    for t in range(9):
-        mask = mask_of(positions <= t, torch.float64)
-        where = Layout(mask, positions[[t]], positions, columns=positions[[t]])
-        steps.append(ours(x[:, [t]], where, cache))
-    expected, _ = theirs(x, attention_mask=score_mask(FUTURE), position_ids=torch.arange(9)[None])
-    agrees("Rotary positions, cached steps", "GPT-J", torch.cat(steps, 1), expected)
-
-
 @pytest.mark.parametrize("heads", [4, 6])
 def test_alibi(agrees_at_tokens, heads):
     width = 4 * heads
@@ -320,53 +296,23 @@ def test_alibi(agrees_at_tokens, heads):
     agrees_at_tokens(f"ALiBi, {heads} heads", "Bloom", attended, expected)
 
 
-def share_among_heads(*tensors: Tensor) -> list[Tensor]:
-    """Give all heads the vectors of the first one, and return these.
-
-    The other implementations have one set.
-    """
-    for vectors in tensors:
-        vectors[1:] = vectors[:1].clone()
-    return [vectors[0] for vectors in tensors]
-
-
 def test_relative_positions(agrees_at_tokens):
     # VITS sees no greater distance than its window.
     ours = randomize(SelfAttention(transformer(positions="relative")))
     config = VitsConfig(hidden_size=16, num_attention_heads=4, window_size=16)
     theirs = zero_biases(VitsAttention(config))
     copy(weights(theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.out_proj), matrices(ours))
+    for vectors in (ours.position_bias.keys, ours.position_bias.values):
+        vectors[1:] = vectors[:1].clone()  # VITS has one set for all heads
     copy(
         [theirs.emb_rel_k[0], theirs.emb_rel_v[0]],
-        share_among_heads(ours.position_bias.keys, ours.position_bias.values),
+        [ours.position_bias.keys[0], ours.position_bias.values[0]],
     )
     x = torch.randn(4, 10, 16, dtype=torch.float64)
     mask = score_mask(SOURCE_PADDING)[:, None, None]
     attended = ours(x, in_rows(x, mask))
     expected, _ = theirs(x, attention_mask=mask.expand(-1, -1, 10, -1))
     agrees_at_tokens("Relative positions, keys and values", "VITS", attended, expected)
-
-
-def test_relative_positions_that_are_clipped(agrees_at_tokens, monkeypatch):
-    monkeypatch.setattr(RelativePositions, "max_distance", 2)
-    ours = randomize(SelfAttention(transformer(positions="relative")))
-    ours.position_bias.values.zero_()  # Wav2Vec2-BERT has none
-    config = Wav2Vec2BertConfig(
-        hidden_size=16,
-        num_attention_heads=4,
-        position_embeddings_type="relative_key",
-        left_max_position_embeddings=2,
-        right_max_position_embeddings=2,
-    )
-    theirs = zero_biases(Wav2Vec2BertSelfAttention(config))
-    projections = (theirs.linear_q, theirs.linear_k, theirs.linear_v, theirs.linear_out)
-    copy(weights(*projections), matrices(ours))
-    copy(weights(theirs.distance_embedding), share_among_heads(ours.position_bias.keys))
-    x = torch.randn(4, 10, 16, dtype=torch.float64)
-    mask = score_mask(SOURCE_PADDING)[:, None, None]
-    expected, _ = theirs(x, attention_mask=mask)
-    attended = ours(x, in_rows(x, mask))
-    agrees_at_tokens("Relative positions, clipped, keys", "Wav2Vec2-BERT", attended, expected)
 
 
 def gpt2_logits(gpt2: GPT2LMHeadModel, prefix: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -450,36 +396,3 @@ def test_experts(agrees):
     mixed, _ = ours(x)
     expected = experts(x, chosen, gates)
     agrees("Mixture of experts", "Granite's router, NLLB's experts", mixed, expected)
-
-
-@pytest.mark.parametrize(
-    ("family", "name"), [("rnnsearch", "RNNsearch"), ("rnnencdec", "RNNencdec")]
-)
-def test_rnnsearch_s_decoder(agrees, family, name):
-    model = random_model(family)
-    input_width = model.decoder.input_size
-    cell = nn.GRUCell(input_width, 12, dtype=torch.float64)
-    gru = model.decoder.state_dict()
-    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in gru.items()})
-    embedded = torch.randn(5, 10, dtype=torch.float64)
-    context = torch.randn(5, input_width - 10, dtype=torch.float64)
-    hidden = torch.randn(5, 12, dtype=torch.float64)
-    expected = cell(torch.cat([embedded, context], 1), hidden)
-    (stepped,) = model.next_hidden(embedded, context, (hidden,))
-    agrees(f"{name}, a step of the decoder", "torch.nn.GRUCell", stepped, expected)
-
-
-@pytest.mark.parametrize("projection", [0, 4])
-def test_a_stack_of_lstms_step_by_step(agrees, projection):
-    stack = nn.LSTM(10, 12, num_layers=2, batch_first=True, proj_size=projection).double()
-    x = torch.randn(3, 5, 10, dtype=torch.float64)
-    hidden = torch.randn(2, 3, projection or 12, dtype=torch.float64)
-    cell = torch.randn(2, 3, 12, dtype=torch.float64)
-    expected, _ = stack(x, (hidden, cell))
-    layers = list(zip(hidden, cell, strict=True))
-    steps = []
-    for position in range(5):
-        layers = lstm_step(stack, x[:, position], layers, nn.Identity())
-        steps.append(layers[-1][0])
-    name = f"LSTMs step by step{', projected' if projection else ''}"
-    agrees(name, "torch.nn.LSTM", torch.stack(steps, 1), expected)
