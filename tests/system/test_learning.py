@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.configuration import (
-    GNMT,
-    ByteNet,
-    ConvS2S,
-    DecoderOnly,
-    Decoding,
-    RNNSearch,
-    Seq2Seq,
-    Training,
-    Transformer,
-)
+from nmt.configuration import Decoding, Training
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.decoding.search import search
 from nmt.models.build import build
@@ -22,70 +12,37 @@ from nmt.models.protocol import EOS, PAD
 from nmt.training.distributed import ProcessGroup
 from nmt.training.schedule import learning_rate
 from nmt.training.trainer import Trainer
-from tests.support.families import sources, target_inputs, target_outputs
+from tests.support.families import FAMILIES, sources, target_inputs, target_outputs
 
 WORDS = 10  # in the vocabulary
 LONGEST = 5  # words of a sequence
 BATCH = 64  # sequences
-# Updates and peak of the learning rate of RNNs.
+# Updates and peak of the learning rate of RNNs
 WITH_ATTENTION = (300, 0.008)
 WITHOUT_ATTENTION = (600, 0.006)
-# model, updates, peak of the learning rate
+# What differs from the small models of FAMILIES, updates, peak of the learning rate
 LEARNERS = {
-    "transformer": (Transformer(layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0), 300, 0.004),
-    "decoder-only": (
-        DecoderOnly(layers=2, d_model=64, d_ff=128, heads=4, dropout=0.0, norm="pre"),
-        300,
-        0.004,
-    ),
+    "transformer": ({"layers": 1, "d_model": 64, "d_ff": 128}, 300, 0.004),
+    "decoder-only": ({"d_model": 64, "d_ff": 128, "norm": "pre"}, 300, 0.004),
     # LSTMs have the updates and the rates of the GRUs, with attention and without.
-    "rnnsearch": (
-        RNNSearch(d_embedding=32, d_hidden=64, dropout=0.0, init_std=0.1),
-        *WITH_ATTENTION,
-    ),
-    "rnnencdec": (
-        RNNSearch(d_embedding=32, d_hidden=128, dropout=0.0, attention="none", init_std=None),
+    "rnnsearch": ({"d_embedding": 32, "d_hidden": 64, "init_std": 0.1}, *WITH_ATTENTION),
+    "rnnencdec": ({"d_embedding": 32, "d_hidden": 128, "init_std": None}, *WITHOUT_ATTENTION),
+    "seq2seq-orthogonal": (
+        {"layers": 1, "d_embedding": 48, "d_hidden": 128},
         *WITHOUT_ATTENTION,
     ),
-    "seq2seq": (
-        Seq2Seq(layers=1, d_embedding=48, d_hidden=128, dropout=0.0, init="orthogonal"),
-        *WITHOUT_ATTENTION,
-    ),
-    "luong": (
-        Seq2Seq(
-            layers=1,
-            d_embedding=32,
-            d_hidden=64,
-            dropout=0.0,
-            attention="global",
-            score="general",
-            input_feeding=True,
-            reverse_source=False,
-        ),
+    "luong-general-feeding": (
+        {"layers": 1, "d_embedding": 32, "d_hidden": 64, "reverse_source": False},
         *WITH_ATTENTION,
     ),
-    "gnmt": (GNMT(layers=3, d_model=48, dropout=0.0, init_range=0.3), 250, 0.008),
-    "moe": (
-        GNMT(
-            layers=2,
-            d_model=48,
-            dropout=0.0,
-            init_range=0.3,
-            experts=4,
-            experts_used=2,
-            d_expert=32,
-        ),
-        250,
-        0.008,
-    ),
+    "gnmt": ({"d_model": 48, "init_range": 0.3}, 250, 0.008),
+    "moe": ({"d_model": 48, "d_cell": None, "d_expert": 32, "init_range": 0.3}, 250, 0.008),
     "convs2s": (
-        ConvS2S(
-            encoder=[(48, 3, 2)], decoder=[(48, 3, 2)], d_embedding=48, d_output=48, dropout=0.0
-        ),
+        {"encoder": [(48, 3, 2)], "decoder": [(48, 3, 2)], "d_embedding": 48, "d_output": 48},
         200,
         0.004,
     ),
-    "bytenet": (ByteNet(d_hidden=48, sets=1, dropout=0.0), 500, 0.004),
+    "bytenet": ({"d_hidden": 48}, 500, 0.004),
 }
 
 
@@ -121,7 +78,8 @@ def training_batch(update: int) -> UpdateBatch:
 
 @pytest.mark.parametrize("family", LEARNERS)
 def test_learns_to_reverse(family):
-    config, updates, peak = LEARNERS[family]
+    changes, updates, peak = LEARNERS[family]
+    config = FAMILIES[family].changed(dropout=0.0, **changes)
     training = Training(
         updates=updates,
         batch_tokens=BATCH * LONGEST,
