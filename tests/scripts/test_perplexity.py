@@ -4,12 +4,11 @@ import json
 import math
 
 import pytest
-import torch
 
+from nmt.configuration import Decoding
 from nmt.data.batch import pad_sources
-from nmt.data.sequences import Sequences
+from nmt.decoding.forced import force
 from nmt.files import read_json, write_json
-from nmt.models.protocol import BOS, EOS
 from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
 
@@ -30,7 +29,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
+def test_it_is_that_of_forced_decoding(folder, run_script):
     process = run_script(*arguments(folder))
     assert process.returncode == 0, process.stderr
     result = json.loads((folder / "out" / "perplexity.json").read_text())
@@ -38,22 +37,14 @@ def test_it_is_that_of_the_sentences_one_by_one(folder, run_script):
     model = TranslationModel(folder / "transformer")
     sources = model.encode(tiny_models.SOURCE)
     targets = model.encode_target(tiny_models.TARGET)
-    total = 0.0
-    tokens = 0
-    for source, target in zip(sources, targets, strict=True):
-        source_batch = pad_sources([source])
-        target_row = Sequences.of(torch.tensor([[BOS, *target]]))
-        target_out = torch.tensor([*target, EOS])
-        with torch.no_grad():
-            hidden = model.model(source_batch, target_row).target
-            log_probs = model.model.output(hidden).log_softmax(-1)[0]
-        total -= log_probs.gather(1, target_out[:, None]).sum().item()
-        tokens += len(target_out)
+    forced = force(model.single, pad_sources(sources), targets, Decoding())
+    tokens = sum(len(target) + 1 for target in targets)
+    nll = -sum(hypothesis.log_prob for (hypothesis,) in forced) / tokens
     assert list(result) == ["perplexity", "nll", "tokens"]
     assert result["tokens"] == tokens
     # In full precision, whatever the training's: bfloat16 would be off in the third digit.
-    assert result["nll"] == pytest.approx(total / tokens, rel=1e-5)
-    assert result["perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-5)
+    assert result["nll"] == pytest.approx(nll, rel=1e-5)
+    assert result["perplexity"] == pytest.approx(math.exp(nll), rel=1e-5)
 
 
 def test_tokens_of_another_vocabulary_are_refused(folder, run_failing):

@@ -1,11 +1,10 @@
-"""Beam search over every family, against greedy steps, forced decoding and the whole tree."""
-
-from itertools import product
+"""Beam search over every family, against greedy steps, forced decoding and a plain search."""
 
 import pytest
 import torch
 
 from nmt.configuration import Decoding
+from nmt.decoding.forced import force
 from nmt.decoding.search import REPEATS, length_penalty, search
 from nmt.decoding.translator import cut, in_order, length_limits, translate_tokens
 from nmt.errors import UserError
@@ -32,13 +31,6 @@ def model(request):
 @pytest.fixture(autouse=True, params=[0, 4])
 def repeats(request, monkeypatch):
     monkeypatch.setitem(REPEATS, "cpu", request.param)
-
-
-def forced_log_prob(model, source: torch.Tensor, tokens: list[int]) -> float:
-    """Return the log probability of a translation and its EOS, by teacher forcing."""
-    logits = model.output(model(source, target_inputs([tokens])).target)
-    target = torch.tensor([[*tokens, EOS]])
-    return logits.log_softmax(-1).gather(2, target[..., None]).sum().item()
 
 
 @torch.no_grad()
@@ -68,8 +60,8 @@ def test_the_score_is_that_of_forced_decoding(model):
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)
         for hypothesis in hypotheses:
-            log_prob = forced_log_prob(model, sources([sentence]), hypothesis.tokens)
-            assert hypothesis.log_prob == pytest.approx(log_prob, abs=1e-9)
+            ((forced,),) = force(model, sources([sentence]), [hypothesis.tokens], Decoding())
+            assert hypothesis.log_prob == pytest.approx(forced.log_prob, abs=1e-9)
             penalty = ((6 + len(hypothesis.tokens)) / 6) ** 0.6
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty, abs=1e-9)
 
@@ -123,7 +115,7 @@ def test_batching_and_order_change_nothing(model, dtype, accuracy):
 
 
 class ThreeWords:
-    """A model with a vocabulary of three words, so small that every translation can be tried."""
+    """A model with a vocabulary of three words, so few that all continuations can be tried."""
 
     words = (1, EOS + 1, EOS + 2)
     repeatable = True
@@ -148,31 +140,6 @@ class ThreeWords:
 
 
 PENALTIES = [("wu", 0.6), ("wu", 2.0), ("power", 1.0), ("power", 0.0)]
-
-
-@pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
-@pytest.mark.parametrize("seed", [5, 6])
-@pytest.mark.parametrize("family", ["transformer", "rnnsearch"])
-def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all(family, seed, penalty, alpha):
-    # Of three words, 27 prefixes are open in the end, with 4 continuations each while there is
-    # room: none is cut off.
-    limit = 3
-    decoding = Decoding(beam=36, penalty=penalty, alpha=alpha)
-    model = ThreeWords(family, seed)
-
-    def score(tokens):
-        log_probs = [
-            model.next_log_probs(tokens[:position])[token]
-            for position, token in enumerate((*tokens, EOS))
-        ]
-        return sum(log_probs) / length_penalty(len(log_probs), decoding)
-
-    translations = [tokens for n in range(limit + 1) for tokens in product(model.words, repeat=n)]
-    best = sorted(translations, key=score, reverse=True)[:3]
-    (hypotheses,) = search(model, model.source, [limit], decoding, n_best=3)
-    assert [tuple(hypothesis.tokens) for hypothesis in hypotheses] == best
-    scores = [score(tokens) for tokens in best]
-    assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(scores, abs=1e-9)
 
 
 def never_stopping(
@@ -202,14 +169,15 @@ def never_stopping(
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("beam", [2, 3])
+# A beam of 36 has room for all prefixes of three words.
+@pytest.mark.parametrize(("beam", "limit"), [(2, 6), (3, 6), (36, 3)])
 @pytest.mark.parametrize(("penalty", "alpha"), PENALTIES)
-def test_stopping_early_loses_nothing(penalty, alpha, beam, seed):
+def test_stopping_early_loses_nothing(penalty, alpha, beam, limit, seed):
     decoding = Decoding(beam=beam, penalty=penalty, alpha=alpha)
     model = ThreeWords("transformer", seed)
     for n_best in (1, beam):
-        (hypotheses,) = search(model, model.source, [6], decoding, n_best)
-        expected = never_stopping(model, 6, decoding)[:n_best]
+        (hypotheses,) = search(model, model.source, [limit], decoding, n_best)
+        expected = never_stopping(model, limit, decoding)[:n_best]
         tokens = [tuple(hypothesis.tokens) for hypothesis in hypotheses]
         assert tokens == [tokens for _, tokens in expected]
         scores = [score for score, _ in expected]

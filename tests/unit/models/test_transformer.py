@@ -9,13 +9,12 @@ import pytest
 import torch
 
 from nmt.data.sequences import Sequences, Source
-from nmt.errors import UserError
 from nmt.models.attention import SelfAttention
 from nmt.models.build import build
 from nmt.models.dropout import Dropout
 from nmt.models.layout import Layout
 from nmt.models.position_bias import RelativePositions
-from nmt.models.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from nmt.models.positions import SinusoidalPositions, sinusoids
 from tests.support.families import (
     random_model,
     random_sentences,
@@ -43,13 +42,6 @@ def test_what_is_tied_is_one_table(tie, tables):
     ]
 
 
-def test_embeddings_are_scaled_by_the_root_of_the_width():
-    model = build(CONFIG, 23, 23).eval()
-    rows = Sequences.of(torch.tensor([[5, 6]]))
-    (embedded,) = model.embed(rows, model.source_embedding, model.source_positions)
-    torch.testing.assert_close(embedded - sinusoids(2, 16), model.source_embedding.weight[5:7] * 4)
-
-
 def test_sinusoids_by_hand():
     table = sinusoids(50, 512)
     for position, i in ((0, 0), (7, 0), (49, 3), (31, 255)):
@@ -68,13 +60,6 @@ def test_sinusoids_grow_with_the_sentence():
     positions = SinusoidalPositions(16)
     added = positions(torch.zeros(5, 16), torch.arange(3000, 3005), 3005)
     torch.testing.assert_close(added, sinusoids(3005, 16)[3000:])
-
-
-def test_learned_positions_end_with_an_error():
-    positions = LearnedPositions(transformer(positions="learned"), 16, 0.25)
-    assert positions(torch.zeros(2, 16), torch.arange(1022, 1024), 1024).shape == (2, 16)
-    with pytest.raises(UserError, match="1025 tokens"):
-        positions(torch.zeros(3, 16), torch.arange(1022, 1025), 1025)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 0.25), (0.7, 0.7)])
