@@ -9,13 +9,11 @@ import torch
 from nmt.configuration import Training
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.models.build import build
-from nmt.text.subwords import EOS
 from nmt.training.distributed import ProcessGroup
 from nmt.training.state import Counters, load_state, save_state
 from nmt.training.trainer import Trainer
-from tests.support.families import FAMILIES, VOCABULARY
+from tests.support.families import FAMILIES, VOCABULARY, random_pairs
 
 pytestmark = [
     pytest.mark.gpu,
@@ -31,13 +29,7 @@ PARTITION = Partition(packing=Packing(length=64, most_rows=6))
 @pytest.fixture
 def batches():
     """Return batches whose updates have two micro-batches, the last ones one."""
-    rng = np.random.default_rng(1)
-
-    def side():
-        offsets = np.concatenate([[0], rng.integers(1, 15, 600).cumsum()])
-        return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
-
-    return Batches(ParallelTokens(side(), side(), {}), budget=300, seed=1, per_update=2)
+    return Batches(random_pairs(600), budget=300, seed=1, per_update=2)
 
 
 @pytest.fixture

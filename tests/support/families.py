@@ -1,10 +1,14 @@
 """Small models of every family: a new family is tested by being listed here."""
 
+from collections.abc import Iterable
+
+import numpy as np
 import torch
 
 from nmt.configuration import GNMT, ByteNet, ConvS2S, DecoderOnly, RNNSearch, Seq2Seq, Transformer
 from nmt.data.batch import pad_sources
 from nmt.data.sequences import Sequences, Source
+from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.models.build import build
 from nmt.models.protocol import BOS, EOS, PAD
 
@@ -106,6 +110,22 @@ def random_sentences(lengths: list[int], seed: int = 0) -> list[list[int]]:
         torch.randint(EOS + 1, VOCABULARY, (length,), generator=generator).tolist()
         for length in lengths
     ]
+
+
+def parallel_tokens(source_lengths: Iterable[int], target_lengths: Iterable[int]) -> ParallelTokens:
+    """Return pairs of sentences of these lengths, of random tokens, the same every time."""
+    rng = np.random.default_rng(1)
+
+    def side(lengths: Iterable[int]) -> Ragged:
+        offsets = np.cumsum([0, *lengths])
+        return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
+
+    return ParallelTokens(side(source_lengths), side(target_lengths), {})
+
+
+def random_pairs(count: int) -> ParallelTokens:
+    """Return so many pairs of 1 to 14 random tokens a side."""
+    return parallel_tokens(*np.random.default_rng(1).integers(1, 15, (2, count)))
 
 
 def rows(

@@ -12,10 +12,10 @@ import torch
 
 from nmt.configuration import Training
 from nmt.data.batches import Batches, Partition
-from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.data.tokens import ParallelTokens
 from nmt.training.distributed import ProcessGroup, process_group
 from nmt.training.trainer import Trainer
-from tests.support.families import random_model
+from tests.support.families import parallel_tokens, random_model
 from tests.support.files import ROOT
 
 KINDS = ("transformer", "decoder-only", "moe")  # of families: a loss of both sides, one of batches
@@ -67,14 +67,8 @@ def learn(family: str, group: ProcessGroup) -> list[float]:
 def sentences() -> ParallelTokens:
     """Return sentences of 1 to 50 tokens: some batches have fewer of them than there are parts."""
     random = np.random.default_rng(1)
-
-    def side(lengths: np.ndarray) -> Ragged:
-        tokens = random.integers(4, 23, lengths.sum())
-        return Ragged(tokens, np.concatenate([[0], lengths.cumsum()]))
-
     lengths = np.concatenate([random.integers(1, 12, 60), [35, 50]])
-    longer = np.minimum(lengths + random.integers(0, 3, 62), 50)
-    return ParallelTokens(side(lengths), side(longer), {})
+    return parallel_tokens(lengths, np.minimum(lengths + random.integers(0, 3, 62), 50))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from nmt.data.packing import Packing
 from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.errors import UserError
 from nmt.text.subwords import BOS, EOS, PAD
+from tests.support.families import parallel_tokens
 
 BUDGET = 60
 CPU = torch.device("cpu")
@@ -22,13 +23,10 @@ LENGTHS = np.array([*range(1, 30), 35, 58])
 def tokens() -> ParallelTokens:
     """Return sentences of which number n is n + 4 over and over: tokens tell which it is."""
 
+    def side(lengths) -> Ragged:
+        return Ragged(np.repeat(np.arange(len(lengths)) + 4, lengths), np.cumsum([0, *lengths]))
+
     return ParallelTokens(side(LENGTHS), side(np.maximum(LENGTHS - 2, 1)), {})
-
-
-def side(lengths) -> Ragged:
-    return Ragged(
-        np.repeat(np.arange(len(lengths)) + 4, lengths), np.concatenate([[0], np.cumsum(lengths)])
-    )
 
 
 def updates(tokens, rank=0, world_size=1, chunks=1, per_update=1, epoch=1, update_in_epoch=0):
@@ -42,24 +40,10 @@ def indices(batch) -> list[int]:
     return (batch.source.tokens[:, 0] - 4).tolist()
 
 
-@pytest.mark.parametrize("per_update", [1, 2, 3])
-def test_an_epoch_has_every_sentence_once_within_the_budget(tokens, per_update):
-    batches = Batches(tokens, BUDGET, 1, per_update)
-    for epoch in (1, 2):
-        updates = batches.epoch(epoch)
-        all_batches = [batch for update in updates for batch in update]
-        assert sorted(np.concatenate(all_batches)) == list(range(len(LENGTHS)))
-        assert {len(update) for update in updates[:-1]} == {per_update}
-        assert len(updates[-1]) <= per_update
-        for batch in map(batches.load, all_batches):
-            assert batch.source.tokens.numel() <= BUDGET
-            assert batch.target_out.numel() <= BUDGET
-
-
 def test_an_update_of_several_micro_batches_learns_from_mixed_lengths():
     """One micro-batch has sentences of nearly one length: an update of it alone would be biased."""
     lengths = np.random.default_rng(1).integers(1, 50, 2000)
-    tokens = ParallelTokens(side(lengths), side(lengths), {})
+    tokens = parallel_tokens(lengths, lengths)
     updates = Batches(tokens, 200, seed=1, per_update=4).epoch(1)[:-1]
     within_micro_batches = [np.ptp(lengths[batch]) for update in updates for batch in update]
     within_updates = [np.ptp(lengths[np.concatenate(update)]) for update in updates]
@@ -69,7 +53,7 @@ def test_an_update_of_several_micro_batches_learns_from_mixed_lengths():
 
 def test_batches_of_sentences_have_so_many_at_random():
     lengths = np.sort(np.random.default_rng(1).integers(1, 50, 200))
-    tokens = ParallelTokens(side(lengths), side(lengths), {})
+    tokens = parallel_tokens(lengths, lengths)
     settings = {"updates": 9, "warmup": 1, "interval": 9}
     training = Training(batch_sentences=36, micro_batches=3, **settings)
     batches = Batches.for_training(tokens, training, seed=1)
@@ -86,15 +70,6 @@ def test_batches_of_sentences_have_so_many_at_random():
         assert sum(tokens_of) == whole.target_tokens
     pieces = next(batches.updates(1, 0, limited, CPU)).micro_batches.values()
     assert max(batch.target_out.numel() for batch in pieces) <= 300
-
-
-def test_epochs_differ_and_are_the_same_every_time(tokens):
-    def order(seed, epoch):
-        return [batch.tolist() for (batch,) in Batches(tokens, BUDGET, seed).epoch(epoch)]
-
-    assert order(1, 1) == order(1, 1)
-    assert order(1, 1) != order(1, 2)
-    assert order(1, 1) != order(2, 1)
 
 
 def test_a_stream_begun_in_the_middle_goes_on_as_a_whole_one(tokens):

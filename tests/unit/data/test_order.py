@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from nmt.data.batches import Batches, by_length, cut
-from nmt.data.tokens import ParallelTokens, Ragged
-
-
-def side(lengths) -> Ragged:
-    return Ragged(np.zeros(sum(lengths), np.uint16), np.concatenate([[0], np.cumsum(lengths)]))
+from tests.support.families import parallel_tokens
 
 
 def cut_one_by_one(lengths: list[int], budget: int) -> list[int]:
@@ -46,7 +42,7 @@ def test_an_epoch_is_what_the_seed_says():
     """Trained runs rest on it: the permutations are those of numpy's generator, in this order."""
     rng = np.random.default_rng(2000)
     source, target = rng.integers(1, 60, (2, 2000))
-    batches = Batches(ParallelTokens(side(source - 1), side(target - 1), {}), 500, 7, per_update=3)
+    batches = Batches(parallel_tokens(source - 1, target - 1), 500, 7, per_update=3)
     rng = np.random.default_rng([7, 4])
     indices = by_length(rng.permutation(2000), source, target)
     starts = cut_one_by_one(np.maximum(source, target)[indices].tolist(), 500)

@@ -9,9 +9,9 @@ import torch
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import LEAST_LENGTH, MOST_SEGMENTS, Packing, few_sizes
 from nmt.data.sequences import Sequences, Source
-from nmt.data.tokens import ParallelTokens, Ragged
+from nmt.data.tokens import ParallelTokens
 from nmt.text.subwords import BOS, EOS, PAD
-from tests.support.families import random_model
+from tests.support.families import parallel_tokens, random_model
 
 CPU = torch.device("cpu")
 LENGTHS = {
@@ -22,16 +22,11 @@ LENGTHS = {
 }
 
 
-def parallel_tokens(lengths: tuple[int, int], count: int = 300) -> ParallelTokens:
+def nearly_equal(lengths: tuple[int, int], count: int = 300) -> ParallelTokens:
     """Return random pairs, whose sides have nearly the same length."""
     rng = np.random.default_rng(1)
     length = rng.integers(*lengths, count)
-    sides = []
-    for _ in range(2):
-        changed = (length + rng.integers(-2, 3, count)).clip(*lengths)
-        offsets = np.concatenate([[0], changed.cumsum()])
-        sides.append(Ragged(rng.integers(EOS + 1, 23, offsets[-1]).astype(np.uint32), offsets))
-    return ParallelTokens(*sides, {})
+    return parallel_tokens(*(length + rng.integers(-2, 3, (2, count))).clip(*lengths))
 
 
 def sentences_of(rows) -> list[list[int]]:
@@ -48,7 +43,7 @@ def sentences_of(rows) -> list[list[int]]:
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
-    tokens = parallel_tokens(lengths)
+    tokens = nearly_equal(lengths)
     packing = Packing(40, rows)
     expected = [
         (
@@ -76,7 +71,7 @@ def test_every_pair_is_in_a_row_once_and_whole(lengths, rows):
 
 
 def test_rows_are_nearly_full():
-    tokens = parallel_tokens((1, 39), count=3000)
+    tokens = nearly_equal((1, 39), count=3000)
     batches = Batches(tokens, budget=500, seed=1, per_update=8)
     partition = Partition(packing=Packing.of(40))
     updates = list(islice(batches.updates(1, 0, partition, CPU), 8))
@@ -93,7 +88,7 @@ def test_micro_batches_have_few_shapes():
 
 
 def test_a_device_s_tokens_bound_the_rows_and_nothing_is_lost():
-    batches = Batches(parallel_tokens((1, 39), 3000), budget=4000, seed=1)
+    batches = Batches(nearly_equal((1, 39), 3000), budget=4000, seed=1)
     packing = Packing.of(40, device_tokens=1000)
     assert packing == Packing(LEAST_LENGTH, 1000 // LEAST_LENGTH)
     update = next(batches.updates(1, 0, Partition(packing=packing), CPU))
@@ -110,7 +105,7 @@ PACKED = (
 @pytest.mark.parametrize("family", PACKED)
 def test_a_sentence_in_a_row_has_the_states_that_it_has_alone(family):
     """So nothing leaks from one sentence of a row to another."""
-    (batch,) = Packing(60, 2).micro_batches(parallel_tokens((3, 9), count=12), np.arange(12))
+    (batch,) = Packing(60, 2).micro_batches(nearly_equal((3, 9), count=12), np.arange(12))
     model = random_model(family)
     packed = model(batch.source, batch.target).target
     for row, segment in ((0, 0), (0, 2), (1, 1)):

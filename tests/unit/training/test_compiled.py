@@ -1,17 +1,15 @@
 """The compiled update of packed sentences, beside the same update as Python calls it."""
 
-import numpy as np
 import pytest
 import torch
 
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.tokens import ParallelTokens
 from nmt.models.build import build
 from nmt.training.distributed import ProcessGroup
 from nmt.training.trainer import Trainer
-from tests.support.families import VOCABULARY, decoder_only
-from tests.unit.training.test_trainer import settings, side
+from tests.support.families import VOCABULARY, decoder_only, random_pairs
+from tests.unit.training.test_trainer import settings
 
 CPU = torch.device("cpu")
 
@@ -24,8 +22,7 @@ def train(packed: bool) -> tuple[torch.Tensor, list[float]]:
     model = build(config, VOCABULARY, VOCABULARY).double()
     training = settings(optimizer="adam", source_loss=[[0, 0.5]])
     trainer = Trainer(model, training, ProcessGroup(CPU), seed=1, packed=packed)
-    rng = np.random.default_rng(1)
-    batches = Batches(ParallelTokens(side(rng, 60), side(rng, 60), {}), budget=200, seed=1)
+    batches = Batches(random_pairs(60), budget=200, seed=1)
     updates = batches.updates(1, 0, Partition(packing=Packing(length=32, most_rows=9)), CPU)
     for number in (1, 2):
         trainer.train_step(next(updates), 1e-3, number)

@@ -12,9 +12,7 @@ from nmt.configuration import Training
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
-from nmt.data.tokens import ParallelTokens, Ragged
 from nmt.models.build import build
-from nmt.text.subwords import EOS
 from nmt.training.distributed import ProcessGroup
 from nmt.training.objective import cross_entropy
 from nmt.training.trainer import Trainer
@@ -22,6 +20,7 @@ from tests.support.families import (
     FAMILIES,
     VOCABULARY,
     random_model,
+    random_pairs,
     random_sentences,
     sources,
     target_inputs,
@@ -149,17 +148,9 @@ def test_half_precision_learns_nearly_the_same(batch, precision):
     assert losses(precision) == pytest.approx(losses("float32"), rel=0.05)
 
 
-def side(rng, count):
-    """Return sentences of random lengths and tokens."""
-    offsets = np.concatenate([[0], rng.integers(1, 15, count).cumsum()])
-    return Ragged(rng.integers(EOS + 1, VOCABULARY, offsets[-1]).astype(np.uint32), offsets)
-
-
 @pytest.fixture(scope="module")
 def batches():
-    rng = np.random.default_rng(1)
-    tokens = ParallelTokens(side(rng, 60), side(rng, 60), {})
-    return Batches.for_training(tokens, settings(micro_batches=4), seed=1)
+    return Batches.for_training(random_pairs(60), settings(micro_batches=4), seed=1)
 
 
 class ManyRanks(ProcessGroup):
