@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.configuration import Training
 from nmt.data.batches import Batches, Partition
 from nmt.data.packing import Packing
 from nmt.models.build import build
@@ -14,6 +13,7 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.state import Counters, load_state, save_state
 from nmt.training.trainer import Trainer
 from tests.support.families import FAMILIES, VOCABULARY, random_pairs
+from tests.support.tiny_training import settings
 
 pytestmark = [
     pytest.mark.gpu,
@@ -42,10 +42,8 @@ def make_trainer(family: str, packed: bool, dropout: float, precision: str) -> T
     torch.manual_seed(1)
     config = FAMILIES[family].model_copy(update={"dropout": dropout})
     model = build(config, VOCABULARY, VOCABULARY).to(GPU)
-    settings = Training(
-        updates=9, batch_tokens=600, warmup=1, interval=9, gradient_clip=1.0, precision=precision
-    )
-    return Trainer(model, settings, ProcessGroup(GPU), seed=1, packed=packed)
+    training = settings(gradient_clip=1.0, precision=precision)
+    return Trainer(model, training, ProcessGroup(GPU), seed=1, packed=packed)
 
 
 def weights(trainer: Trainer) -> torch.Tensor:

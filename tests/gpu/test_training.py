@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.configuration import Decoding, Training
+from nmt.configuration import Decoding
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.decoding.forced import force
 from nmt.decoding.search import search
@@ -22,6 +22,7 @@ from tests.support.families import (
     target_inputs,
     target_outputs,
 )
+from tests.support.tiny_training import settings
 
 pytestmark = [
     pytest.mark.gpu,
@@ -43,10 +44,8 @@ def make_trainer(family: str, device: torch.device, precision: str = "float32", 
     for module in model.modules():
         if isinstance(module, Experts):  # as gates start, all are equal, and the choice is chance
             torch.nn.init.normal_(module.gate)
-    settings = Training(
-        updates=9, batch_tokens=99, warmup=1, interval=9, gradient_clip=1.0, precision=precision
-    )
-    return Trainer(model.to(device), settings, ProcessGroup(device), seed=1)
+    training = settings(gradient_clip=1.0, precision=precision)
+    return Trainer(model.to(device), training, ProcessGroup(device), seed=1)
 
 
 def update_batch(device: torch.device, seed: int = 1) -> UpdateBatch:

@@ -13,6 +13,7 @@ from nmt.files import checksum, read_json
 from nmt.models.build import build
 from nmt.models.weights import load_tensors, parameters
 from nmt.serving.folder import save_model
+from tests.support.files import flip_last_bit
 from tests.support.killed_trainings import contents
 from tests.support.tiny_models import PROVENANCE
 from tests.support.tiny_training import ROWS, arguments, change, prepare
@@ -130,13 +131,19 @@ def test_a_training_that_diverges_says_so_last(folder, run_script):
         assert read_json(run / "training.json")["diverged"] is True
 
 
-@pytest.mark.parametrize("name", ["state.safetensors", "metrics.jsonl"])
-def test_a_damaged_file_is_named_and_without_it_training_goes_on(folder, run_script, name):
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("state.safetensors", flip_last_bit),
+        ("metrics.jsonl", lambda path: path.write_bytes(b"\xff\n" * 3)),
+    ],
+)
+def test_a_damaged_file_is_named_and_without_it_training_goes_on(folder, run_script, name, damage):
     run = folder / "run"
     assert run_script("train", *arguments(folder, run)).returncode == 0
     expected = contents(run)
     (path,) = run.glob(f"state-*/{name}")
-    path.write_bytes(b"\xff\n" * 3)
+    damage(path)
     failed = run_script("train", *arguments(folder, run))
     assert failed.returncode == 1
     assert f"error: {path} is" in failed.stderr

@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 
 import pytest
+import torch
 
 from nmt import load, progress
 from nmt.configuration import Vocabulary
@@ -21,7 +22,7 @@ from nmt.files import read_json, write_json, write_lines
 from nmt.serving.folder import TranslationModel
 from nmt.text.subwords import copy_subwords, write_subwords
 from tests.support import tiny_models
-from tests.support.files import flip_last_bit
+from tests.support.files import Harm, flip_last_bit
 
 # Georgian and emoji are unknown to the vocabulary; only "\n" ends a line.
 AWKWARD = [
@@ -238,6 +239,20 @@ def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, roo
     assert from_pipe[1] != from_pipe[2]
 
 
+def test_text_is_utf8_in_every_locale(models, start_script, tmp_path):
+    (tmp_path / "text").write_text("ein Männlein\n", encoding="utf-8")
+    paths = [f"--{name}={tmp_path / 'text'}" for name in ("input", "forced")]
+    process = start_script(
+        "translate",
+        f"--model={models / 'rnnsearch'}",
+        *paths,
+        f"--output={tmp_path / 'output'}",
+        env={"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
+    assert process.returncode == 0, process.stderr
+    (tmp_path / "output").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("lines", [1, 3])
 def test_sides_of_different_lengths(models, tmp_path, run_failing, lines):
     source, given, output = (tmp_path / name for name in ("source.txt", "given.txt", "out.txt"))
@@ -292,6 +307,11 @@ def lose_weights(folder):
     return folder / "model.safetensors"
 
 
+def pickle_weights(folder):
+    torch.save({"weights": Harm(folder / "harm")}, folder / "model.safetensors")
+    return folder / "model.safetensors"
+
+
 def take_weights_of_another(folder):
     """Check that the larger model takes no memory either."""
     configuration = read_json(folder / "configuration.json")
@@ -301,7 +321,8 @@ def take_weights_of_another(folder):
 
 
 @pytest.mark.parametrize(
-    "damage", [damage_vocabulary, damage_weights, lose_weights, take_weights_of_another]
+    "damage",
+    [damage_vocabulary, damage_weights, lose_weights, pickle_weights, take_weights_of_another],
 )
 def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
     folder = shutil.copytree(models / "transformer", tmp_path / "damaged")
@@ -309,6 +330,7 @@ def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
     error = run_failing("translate", f"--model={folder}", input="a dog .\n")
     assert str(name) in error
     assert f"delete {folder}" in error
+    assert not (folder / "harm").exists()
 
 
 def change_settings(folder, part, **values):

@@ -24,6 +24,7 @@ from tests.support.families import (
     target_inputs,
     target_outputs,
 )
+from tests.support.files import Harm
 
 
 def test_a_state_is_restored_and_refused_to_others(tmp_path):
@@ -45,6 +46,10 @@ def test_a_state_is_restored_and_refused_to_others(tmp_path):
     with pytest.raises(UserError, match=str(path)):
         load_state(path, trainer, "another")
     assert load_state(tmp_path / "none", trainer, "fingerprint") == Counters()
+    torch.save({"sums": Harm(tmp_path / "harm")}, path)
+    with pytest.raises(UserError, match="is damaged"):
+        load_state(path, trainer, "fingerprint")
+    assert not (tmp_path / "harm").exists()
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
