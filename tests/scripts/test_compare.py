@@ -1,45 +1,22 @@
 """The command line of compare.py."""
 
-import pytest
-
 from nmt.files import write_lines
 
-REFERENCE = [
-    f"ein hund und {number} katzen laufen schnell durch den großen park ." for number in range(50)
-]
 
+def test_bad_input(run_failing, tmp_path):
+    lines = [f"ein hund und {number} katzen laufen durch den park ." for number in range(50)]
+    texts = {"right": lines, "wrong": lines[::-1], "short": lines[:-1], "reference": lines}
+    for name, text in texts.items():
+        write_lines(tmp_path / name, text)
 
-@pytest.fixture
-def arguments(tmp_path):
-    """Write translations; return arguments(*systems, **changes), which compares some of them."""
-    texts = {
-        "right": REFERENCE,
-        "wrong": REFERENCE[::-1],
-        "short": REFERENCE[:-1],
-        "reference": REFERENCE,
-    }
-    for name, lines in texts.items():
-        write_lines(tmp_path / f"{name}.de", lines)
+    def compare(*systems, names=None, options=()):
+        words = ["--translations", *(tmp_path / name for name in systems)]
+        words += ["--names", *(names or systems), "--references", tmp_path / "reference"]
+        words += ["--target-language=de", f"--output={tmp_path / 'out'}", *options]
+        return run_failing("compare", *words)
 
-    def make(*systems, **changes) -> list[str]:
-        options = {
-            "translations": [tmp_path / f"{name}.de" for name in systems],
-            "names": systems,
-            "references": [tmp_path / "reference.de"],
-            "target-language": ["de"],
-            "output": [tmp_path / "o.json"],
-        }
-        command = []
-        for name, values in (options | changes).items():
-            command += [f"--{name}", *map(str, values)]
-        return command
-
-    return make
-
-
-def test_bad_input(arguments, run_failing, tmp_path):
-    assert "49 against 50" in run_failing("compare", *arguments("right", "short"))
-    assert "--names" in run_failing("compare", *arguments("right", "wrong", names=["one"]))
-    chinese = {"metrics": ["ter"], "target-language": ["zh"]}
-    assert "metric of zh 'ter'" in run_failing("compare", *arguments("right", "wrong", **chinese))
-    assert not (tmp_path / "o.json").exists()
+    assert "49 against 50" in compare("right", "short")
+    assert "--names" in compare("right", "wrong", names=["one"])
+    chinese = ("--metrics=ter", "--target-language=zh")
+    assert "metric of zh 'ter'" in compare("right", "wrong", options=chinese)
+    assert not (tmp_path / "out").exists()

@@ -92,14 +92,10 @@ def test_of_training_text_what_the_filters_leave_is_written(corpus, run_script, 
 def test_bad_input_is_named_and_nothing_is_written(corpus, run_failing, tmp_path):
     extract = corpus(b"a\nb\n", b"gut\ngut\n", b"a\n", bytes(range(32, 120)) * 50)
     path = tmp_path / "archives" / "2.de.gz"
-    intact = path.read_bytes()
-    for content, words in (
-        (intact[:-20], "2.de.gz is damaged or truncated"),
-        (gzip.compress(b"gut\nM\xfcll\n"), "2.de.gz, line 2"),
-        (gzip.compress(b"x\n" * 3), "2.en.gz has 1 lines but 2.de.gz has 3"),
-    ):
-        path.write_bytes(content)
-        assert words in run_failing(*extract)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "2.de.gz is damaged or truncated" in run_failing(*extract)
+    path.write_bytes(gzip.compress(b"x\n" * 3))
+    assert "2.en.gz has 1 lines but 2.de.gz has 3" in run_failing(*extract)
     path.unlink()
     assert "2.de.gz is not there" in run_failing(*extract)
     assert "--test-sources" in run_failing(*extract, "--corpus=filtered")
@@ -125,11 +121,3 @@ def test_both_sides_may_be_in_one_archive(catalog, run_script, tmp_path):
     pairs = set(zip(*map(str.split, raw(tmp_path)), strict=True))
     assert len(pairs) == 2
     assert pairs < {("a", "x"), ("b", "y"), ("c", "z")}
-
-
-def test_a_full_disk_leaves_no_partial_output(corpus, run_failing, tiny_disk):
-    numbers = "".join(f"{number}\n" for number in range(5000)).encode()
-    extract = corpus(numbers, numbers)
-    error = run_failing(*extract, "--source", tiny_disk / "en", "--target", tiny_disk / "de")
-    assert "no disk space left" in error
-    assert list(tiny_disk.iterdir()) == []

@@ -1,7 +1,6 @@
 """The command line of plot.py."""
 
 import pytest
-import yaml
 from PIL import Image
 
 from tests.support import paper_runs
@@ -11,16 +10,7 @@ from tests.support import paper_runs
 def plot(tmp_path, root):
     """Make up runs; return plot(**changes), the arguments that draw a figure of them."""
     reproduction = paper_runs.reproduction((1,), experiments=["demo-rnnsearch"])
-    paper_runs.make_runs(tmp_path, root, reproduction)
-    file = tmp_path / "reproduction.yaml"
-    file.write_text(yaml.safe_dump(reproduction.model_dump(), sort_keys=False), encoding="utf-8")
-    options = {
-        "catalog": root / "config",
-        "reproduction": file,
-        "table": "systems",
-        "figure": "attention",
-        "runs": tmp_path / "runs",
-    }
+    options = paper_runs.script_options(tmp_path, root, reproduction) | {"figure": "attention"}
     options |= {form: tmp_path / "figures" / f"figure.{form}" for form in ("png", "pdf", "csv")}
 
     def arguments(**changes) -> list[str]:

@@ -3,7 +3,6 @@
 import csv
 
 import pytest
-import yaml
 
 from tests.support import paper_runs
 
@@ -11,16 +10,7 @@ from tests.support import paper_runs
 @pytest.fixture
 def typeset(tmp_path, root):
     """Make up runs; return typeset(**changes), the arguments that make a table of them."""
-    reproduction = paper_runs.reproduction()
-    paper_runs.make_runs(tmp_path, root, reproduction)
-    file = tmp_path / "reproduction.yaml"
-    file.write_text(yaml.safe_dump(reproduction.model_dump()), encoding="utf-8")
-    options = {
-        "catalog": root / "config",
-        "reproduction": file,
-        "table": "systems",
-        "runs": tmp_path / "runs",
-    }
+    options = paper_runs.script_options(tmp_path, root, paper_runs.reproduction())
     for name in ("csv", "markdown", "latex"):
         options[name] = tmp_path / "tables" / f"systems.{name}"
 
@@ -41,16 +31,6 @@ def test_the_table_of_data_says_what_was_dropped(typeset, run_script, tmp_path):
     markdown = (tmp_path / "tables" / "systems.markdown").read_text(encoding="utf-8")
     assert "dropped too long" in markdown
     assert " 0.105% " in markdown  # one of 950 subwords is unknown
-
-
-def test_the_same_files_every_time(typeset, start_script, tmp_path):
-    contents = []
-    for hash_seed in ("1", "2"):
-        process = start_script(*typeset(), env={"PYTHONHASHSEED": hash_seed})
-        assert process.returncode == 0, process.stderr
-        paths = (tmp_path / "tables").iterdir()
-        contents.append({path.name: path.read_bytes() for path in paths})
-    assert contents[0] == contents[1]
 
 
 def test_aiayns_table_1_needs_no_run(typeset, run_script, tmp_path):

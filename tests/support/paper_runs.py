@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from nmt.configuration import (
     Catalog,
@@ -18,7 +19,7 @@ from nmt.configuration import (
 )
 from nmt.evaluation.metrics import METRICS
 from nmt.evaluation.scores import Score
-from nmt.files import write_json, write_lines
+from nmt.files import write_json, write_lines, write_text
 from nmt.training.schedule import learning_rate
 
 SCORES = [name for name, metric in METRICS.items() if metric.scorer]
@@ -68,6 +69,18 @@ def make_runs(folder: Path, root: Path, chosen: Reproduction) -> Catalog:
         tokens = folder / "corpora" / chosen.corpus / vocabulary / "tokens" / "train"
         write_json(tokens / "meta.json", TOKENS)
     return catalog
+
+
+def script_options(folder: Path, root: Path, chosen: Reproduction) -> dict[str, object]:
+    """Make up runs, and return what plot.py and typeset.py are told of them."""
+    make_runs(folder, root, chosen)
+    write_text(folder / "reproduction.yaml", yaml.safe_dump(chosen.model_dump(), sort_keys=False))
+    return {
+        "catalog": root / "config",
+        "reproduction": folder / "reproduction.yaml",
+        "table": "systems",
+        "runs": folder / "runs",
+    }
 
 
 @cache

@@ -110,21 +110,11 @@ def changed(path, value):
         (["words", "noun", 0, "rows", 1], ["cat", "Katze"], r"noun \['cat', 'Katze'\]"),
         (["words", "noun", 0, "rows", 1], ["cat", "Katze", False], "noun .*False.*in quotes"),
         (["finish", "en"], [["(", ""]], "what it should be"),
-    ],
-)
-def test_the_error_says_what_is_wrong_with_a_grammar(path, value, message):
-    with pytest.raises(UserError, match=message):
-        Grammar(changed(path, value)).sentence(Random(1))
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
         (["words", "noun", 0, "kind"], "thing", "no noun with {'kind': 'animal'}"),
         (["tables", "the"], {"x": "der"}, "rule NP looks for"),
         (["rules", "NP", 0, "when"], {"kind": "thing"}, "no production of NP fits .*animal"),
     ],
 )
-def test_an_error_in_a_derivation_names_its_symbol(path, value, message):
+def test_the_error_says_what_is_wrong_with_a_grammar(path, value, message):
     with pytest.raises(UserError, match=message):
         Grammar(changed(path, value)).sentence(Random(1))
