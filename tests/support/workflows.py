@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -98,3 +99,25 @@ def planned_jobs(folder: Path, *arguments: str, configuration: str = TINY) -> se
         wildcards = re.search(r"^    wildcards: (.*)$", block, re.MULTILINE)
         jobs.add(f"{name} {wildcards.group(1)}" if wildcards else name)
     return jobs
+
+
+@contextlib.contextmanager
+def restored(*paths: Path) -> Iterator[None]:
+    """Give files back their bytes and times in the end."""
+    before = [(path, path.read_bytes(), path.stat()) for path in paths]
+    try:
+        yield
+    finally:
+        for path, content, status in before:
+            path.write_bytes(content)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@contextlib.contextmanager
+def edited(path: Path, old: str, new: str) -> Iterator[None]:
+    """Let a text be in a file where another one was."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    with restored(path):
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        yield

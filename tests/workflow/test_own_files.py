@@ -11,7 +11,15 @@ import pytest
 from nmt.configuration import read_yaml
 from nmt.files import write_lines
 from nmt.text.grammar import Grammar, generate
-from tests.support.workflows import copy_repository, dry_run, environment, planned_jobs, snakemake
+from tests.support.workflows import (
+    copy_repository,
+    dry_run,
+    edited,
+    environment,
+    planned_jobs,
+    restored,
+    snakemake,
+)
 
 MINE = "../my data/train.en-de.yaml"
 SPLITS = ("train", "dev", "test")
@@ -59,16 +67,14 @@ def test_the_file_is_not_written_twice(extracted):
 
 
 def test_lines_that_are_no_pairs_write_nothing(extracted):
-    folder = extracted.parent / "my data"
-    (extracted / MINE).rename(folder / "away")
-    text = (folder / "train.de").read_bytes()
-    (folder / "train.de").write_bytes(text + b"one more\n")
-    process = quickstart(extracted)
-    (folder / "train.de").write_bytes(text)
+    text = extracted.parent / "my data" / "train.de"
+    with restored(extracted / MINE, text):
+        (extracted / MINE).unlink()
+        text.write_bytes(text.read_bytes() + b"one more\n")
+        process = quickstart(extracted)
+        assert not (extracted / MINE).exists()
     assert process.returncode == 1
     assert "has 3000 lines but" in process.stderr
-    assert not (extracted / MINE).exists()
-    (folder / "away").rename(extracted / MINE)
 
 
 def test_entries_stand_in_a_file(extracted):
@@ -98,31 +104,26 @@ def test_an_edited_file_is_read_again(extracted):
     path = extracted.parent / "my data" / "train.en"
     os.utime(path)
     assert planned_jobs(extracted, *RAW, configuration=MINE) == set()
-    before = path.read_bytes()
-    path.write_bytes(before + before[:1000])
-    os.utime(path, (1e9, 1e9))  # as `cp -p` leaves it: older than what was made of the file before
-    try:
+    with restored(path):
+        path.write_bytes(2 * path.read_bytes())
+        os.utime(path, (1e9, 1e9))  # as `cp -p` leaves it: older than what was made of it before
         assert planned_jobs(extracted, *RAW, configuration=MINE) == EXTRACTED
-    finally:
-        path.write_bytes(before)
 
 
 def test_a_date_in_the_future_is_named_with_what_to_do(extracted):
     path = extracted.parent / "my data" / "train.en"
-    os.utime(path, (2**32, 2**32))
-    try:
+    with restored(path):
+        os.utime(path, (2**32, 2**32))
         process = dry_run(extracted, *RAW, configuration=MINE)
-    finally:
-        os.utime(path)
     assert process.returncode == 1
     assert f"touch '{path}'" in process.stdout
 
 
 def test_a_file_that_is_gone_is_named_although_its_text_is_there(extracted):
     path = extracted.parent / "my data" / "train.en"
-    path.rename(path.with_name("away"))
-    process = dry_run(extracted, *RAW, configuration=MINE)
-    path.with_name("away").rename(path)
+    with restored(path):
+        path.unlink()
+        process = dry_run(extracted, *RAW, configuration=MINE)
     assert process.returncode == 1
     assert f"{path} is not there" in process.stdout
 
@@ -130,22 +131,17 @@ def test_a_file_that_is_gone_is_named_although_its_text_is_there(extracted):
 def test_another_text_of_the_same_name_is_refused(extracted):
     results = extracted / "results" / "train.en-de"
     results.mkdir()
-    (extracted / MINE).rename(extracted / "away")
-    process = quickstart(extracted)
-    (extracted / "away").rename(extracted / MINE)
+    with restored(extracted / MINE):
+        (extracted / MINE).unlink()
+        process = quickstart(extracted)
     results.rmdir()
     assert process.returncode == 1
     assert "results/train.en-de is there" in process.stderr
 
 
 def test_what_is_held_out_can_be_changed(extracted):
-    path = extracted / MINE
-    before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace("test: 150}", "test: 140}"))
-    try:
+    with edited(extracted / MINE, "test: 150}", "test: 140}"):
         assert planned_jobs(extracted, *RAW, configuration=MINE) == EXTRACTED
-    finally:
-        path.write_text(before, encoding="utf-8")
 
 
 def test_a_row_may_start_from_a_model(extracted):

@@ -34,6 +34,7 @@ MODELS = {
     "gnmt": {"layers": 3, "d_model": 8, "peak_learning_rate": 0.1},
 }
 EXPERTS = {"experts": 4, "experts_used": 2, "d_expert": 8}
+TABLE = {"title": "T", "experiments": ["demo-rnnsearch"], "split": "test", "metrics": ["bleu"]}
 HALVING = {"schedule": "halving", "halve_every": 2}
 
 
@@ -227,6 +228,7 @@ def test_a_catalog_is_refused_by_file_and_entry(tmp_path, file, old, new, named)
         ({"experts": 2}, "experts"),
         ({"updates": 0}, "updates"),
         ({"vocabulary": "none-such"}, "none-such"),
+        ({"tables": {"corpora": TABLE}}, "corpora"),
     ],
 )
 def test_a_reproduction_is_refused_by_key(changes, named):
@@ -239,8 +241,8 @@ def test_a_reproduction_is_refused_by_key(changes, named):
 
 def with_table(rows: list[str], **changes: object) -> dict:
     """Return the demo with one table of these rows."""
-    table = {"title": "T", "experiments": rows, "split": "test", "metrics": ["bleu"]}
-    return read_yaml(ROOT / "config" / "demo.yaml", dict) | {"tables": {"t": table | changes}}
+    table = TABLE | {"experiments": rows} | changes
+    return read_yaml(ROOT / "config" / "demo.yaml", dict) | {"tables": {"t": table}}
 
 
 @pytest.mark.parametrize(
