@@ -1,13 +1,10 @@
 """Translate a test set with a model and with each of its exports, and compare.
 
-python -m tests.system.compare_exports --model FOLDER --source FILE --reference FILE prints a table;
-it ends with code 1 when an export in float32 or float16 translates fewer than 99% of the lines as
-the model does, or one in int8 is more than 0.3 BLEU away. All search with the model's beam and the
-length to the power of 1 as penalty.
+python -m tests.system.compare_exports --model FOLDER --source FILE --reference FILE prints a table.
+All search with the model's beam and the length to the power of 1 as penalty.
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -83,11 +80,9 @@ EXPORTS = [
 ]
 
 
-def main() -> int:
-    """Measure all, print the table, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> None:
+    """Measure all and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
     for name in ("model", "source", "reference"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     args = parser.parse_args()
@@ -102,15 +97,11 @@ def main() -> int:
     expected = by_model(model, sources)
     print("| format | weights | lines as the model's | BLEU |\n|---|---|---:|---:|")
     print(f"| the model | float32 | | {bleu(expected):.2f} |")
-    good = True
     for name, translate, precision in EXPORTS:
         translations = translate(model, sources, precision)
         same = sum(map(list.__eq__, expected, translations)) / len(expected)
-        difference = abs(bleu(translations) - bleu(expected))
-        good &= difference <= 0.3 if precision == "int8" else same >= 0.99
         print(f"| {name} | {precision} | {same:.1%} | {bleu(translations):.2f} |", flush=True)
-    return int(not good)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -30,35 +30,12 @@ def results_of(made, metrics=("bleu", "perplexity")):
     return run_results(runs, "test", list(metrics)).set_index(["experiment", "seed"])
 
 
-def test_a_line_holds_what_the_files_say(made):
-    line = results_of(made).loc[(ROW, "2")]
-    folder = made[0] / "runs" / "demo" / ROW / "seed-2"
-    assert line.bleu == read_json(folder / "test.scores.json")["bleu"]["score"]
-    assert line.bleu_signature == "nrefs:1|made-up:bleu"
-    assert line.sentences == 250
-    assert line.perplexity == read_json(folder / "dev.perplexity.json")["perplexity"]
-    assert line.parameters_millions == pytest.approx(1.234567)
-    assert line.flops_6nd == 1.5e15
-    assert line.minutes == pytest.approx(92 / 60)
-    assert (line.device, line.threads, line.commit) == ("made-up CPU", "2", "abcdef0123")
-
-
 def test_commits_and_devices_are_those_of_every_call(made):
     training = runs_of(made, [ROW])[0].training()
     call = training["made_by"][0] | {"commit": "1234567890+", "device": "made-up GPU"}
     change(made, ROW, "training.json", {"made_by": [call, *training["made_by"]]})
     assert commits(runs_of(made, [ROW, "demo-rnnencdec"])) == "1234567890+, abcdef0123"
     assert results_of(made).device[ROW, "1"] == "made-up GPU, made-up CPU"
-
-
-def test_what_is_not_on_disk_is_empty(made):
-    (made[0] / "runs" / "demo" / ROW / "seed-2" / "test.scores.json").unlink()
-    (made[0] / "runs" / "demo" / "demo-rnnencdec" / "seed-1" / "training.json").unlink()
-    results = results_of(made)
-    assert results.isna().bleu.sum() == 2
-    assert results.perplexity.isna().sum() == 1
-    assert results.loc[(ROW, "2"), "minutes"] > 0
-    assert not results.loc[("demo-rnnencdec", "1"), "is_trained"]
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff\x00"])

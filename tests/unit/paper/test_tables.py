@@ -37,7 +37,7 @@ def test_a_row_is_the_mean_and_deviation_over_seeds_beside_the_published_number(
     assert (row.bleu_published, row.bleu_source) == (30.0, PAPER)
     assert row.bleu_difference == pytest.approx(row.bleu - 30)
     assert row.parameters_millions_difference == pytest.approx(1.234567 - 65)
-    assert row.flops_6nd_published == 3.3e18
+    assert (row.flops_6nd, row.flops_6nd_published) == (1.5e15, 3.3e18)
     assert row.minutes == pytest.approx(91.5 / 60)
     assert row.runs == 2
     assert row.seed == "1, 2"
@@ -91,6 +91,7 @@ def test_a_row_that_was_not_run_says_so_and_has_no_number(made):
     assert rows.state["demo-rnnsearch"] == "not run"
     assert rows.state["demo-transformer"] == "1 of 2 seeds scored"
     assert rows.loc["demo-rnnsearch", ["bleu", "ter", "minutes"]].isna().all()
+    assert rows.minutes["demo-rnnencdec"] > 0
     text = markdown(systems)
     cells = {row[0]: row[1:] for row in part(text, 0)}
     assert cells["RNN with attention"][0] == "not run"
