@@ -77,11 +77,6 @@ class Cluster:
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}:/usr/sbin",
         }
 
-    @property
-    def own_variable(self) -> bytes:
-        """What is in the environment of all that runs on this cluster, and on no other."""
-        return f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
-
     def start(self) -> None:
         """Write the configuration, start all daemons and wait until both nodes take jobs.
 
@@ -191,12 +186,13 @@ class Cluster:
 
     def cut_power(self, node: str) -> None:
         """Kill the node's daemon and all that its jobs have started, and tell the controller."""
+        # In the environment of all that runs on this cluster, and on no other
+        ours = {f"SLURMD_NODENAME={node}", f"SLURM_CONF={self.folder}/slurm.conf"}
         daemons = {int((self.folder / f"{node}.pid").read_text())}
         jobs = set()
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                variables = (path / "environ").read_bytes().split(b"\0")
-                if {f"SLURMD_NODENAME={node}".encode(), self.own_variable} <= set(variables):
+                if ours <= {*(path / "environ").read_text(errors="replace").split("\0")}:
                     jobs.add(int(path.name))
                     parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
                     if Path(f"/proc/{parent}/comm").read_text() == "slurmstepd\n":

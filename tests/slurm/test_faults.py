@@ -12,22 +12,15 @@ from tests.slurm.workplace import UPDATES
 from tests.support.workflows import snakemake
 
 
-def same(weights, others):
-    return weights.keys() == others.keys() and all(
-        torch.equal(weights[name], others[name]) for name in weights
-    )
-
-
-def kill_snakemake(process):
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def check_finished_like(place, other):
+    assert place.exit_code() == 0, place.messages
+    torch.testing.assert_close(place.weights(), other.weights(), rtol=0, atol=0)
 
 
 def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     place = workplace()
     place.write_profile(runtime=4)
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before
     number = place.job()
@@ -37,53 +30,45 @@ def test_the_time_limit_makes_a_chain_of_jobs(workplace, undisturbed, cluster):
     # The next one has time, however busy this machine is.
     place.wait(lambda: [number, "PENDING"] in place.queue())
     cluster.run("scontrol", "update", f"jobid={number}", "timelimit=60")
-    assert place.exit_code() == 0, place.messages
+    check_finished_like(place, undisturbed)
     assert "going on from update" in place.training_log
     assert place.log.count("has been submitted") == 1
-    assert same(place.weights(), undisturbed.weights())
 
 
 def test_preemption_is_waited_out(workplace, undisturbed, cluster):
     place = workplace()
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     number = place.job()
     options = ["--parsable", "--output=/dev/null", "--exclusive", "--nodes=2", "--time=1"]
     urgent = cluster.run("sbatch", "--partition=urgent", *options, "--wrap", "sleep 5")
     place.wait(lambda: [number, "PENDING"] in place.queue())
     place.wait(lambda: urgent not in cluster.run("squeue", "-h", "-o%i"))
-    assert place.exit_code() == 0, place.messages
-    assert same(place.weights(), undisturbed.weights())
+    check_finished_like(place, undisturbed)
 
 
 def test_a_node_that_goes_down_gives_its_job_to_another(workplace, undisturbed, cluster):
     place = workplace()
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     node = cluster.node_of(place.job())
     cluster.cut_power(node)
     try:
-        assert place.exit_code() == 0, place.messages
+        check_finished_like(place, undisturbed)
     finally:
         cluster.power_up(node)
-    assert same(place.weights(), undisturbed.weights())
 
 
 def test_a_trainer_that_is_killed_fails_and_goes_on_when_asked_again(workplace, undisturbed):
     place = workplace()
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     os.kill(place.trainers()[0], signal.SIGKILL)
     assert place.exit_code() == 1, place.messages
     place.train()
-    assert place.exit_code() == 0, place.messages
-    assert same(place.weights(), undisturbed.weights())
+    check_finished_like(place, undisturbed)
 
 
 def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
     place = workplace(100 * UPDATES)
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     cluster.run("scancel", place.job())
     assert place.exit_code() == 1, place.messages
     assert place.queue() == []
@@ -92,9 +77,9 @@ def test_a_job_that_is_canceled_does_not_come_back(workplace, cluster):
 
 def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturbed):
     place = workplace()
-    place.train()
-    place.wait_for_updates()
-    kill_snakemake(place.process)
+    place.begin()
+    os.killpg(place.process.pid, signal.SIGKILL)
+    place.process.wait()
     number = place.job()
     (trainer,) = place.trainers()
     os.kill(trainer, signal.SIGSTOP)  # or it would finish before
@@ -108,8 +93,7 @@ def test_snakemake_does_not_start_twice_after_it_was_killed(workplace, undisturb
     assert place.exit_code() == 0
     place.wait(lambda: place.queue() == [])
     place.train()
-    assert place.exit_code() == 0, place.messages
-    assert same(place.weights(), undisturbed.weights())
+    check_finished_like(place, undisturbed)
 
 
 def test_two_nodes_train_as_two_processes_of_one(workplace):
@@ -121,16 +105,14 @@ def test_two_nodes_train_as_two_processes_of_one(workplace):
     place = workplace()
     place.write_profile(nodes=2)
     place.train()
-    assert place.exit_code() == 0, place.messages
+    check_finished_like(place, local)
     assert place.training()["made_by"][0]["processes"] == 2
-    assert same(place.weights(), local.weights())
 
 
-def test_a_rank_that_is_killed_ends_the_job(workplace, undisturbed):
+def test_a_rank_that_is_killed_ends_the_job(workplace):
     place = workplace()
     place.write_profile(nodes=2)
-    place.train()
-    place.wait_for_updates()
+    place.begin()
     os.kill(place.trainers()[-1], signal.SIGKILL)
     assert place.exit_code() == 1, place.messages
     assert place.trainers() == []

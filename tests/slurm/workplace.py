@@ -113,11 +113,6 @@ class Workplace:
         return self.snakemake(str(self.run.relative_to(self.folder) / "training.json"))
 
     @property
-    def failed(self) -> bool:
-        """Whether the snakemake that was started last has failed, and was not killed."""
-        return (self.process.poll() or 0) > 0
-
-    @property
     def log(self) -> str:
         """What snakemake has said so far."""
         return (self.folder / "snakemake.log").read_text()
@@ -141,21 +136,17 @@ class Workplace:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, self.messages
-            assert not self.failed, self.messages
+            assert (self.process.poll() or 0) <= 0, self.messages  # it was killed, or goes on
             time.sleep(0.1)
 
-    def wait_for_updates(self, count: int = 40) -> None:
-        """Wait until the training has made updates."""
-        self.wait(lambda: any(self.lines_of(path) * 20 >= count for path in self.metrics()))
+    def begin(self) -> None:
+        """Start the training, and wait until it has made 40 updates."""
+        self.train()
+        self.wait(lambda: any(path.read_bytes().count(b"\n") >= 2 for path in self.metrics()))
 
     def metrics(self) -> list[Path]:
         """The files that trainings append to."""
         return list(self.run.glob("state-*/metrics.jsonl"))
-
-    @staticmethod
-    def lines_of(path: Path) -> int:
-        """The number of lines of a file."""
-        return path.read_bytes().count(b"\n")
 
     def queue(self) -> list[list[str]]:
         """Number and state of each job that was submitted here."""

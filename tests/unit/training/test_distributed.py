@@ -1,19 +1,6 @@
-"""The processes of a training: where they meet, and what one says when others do not answer."""
+"""Where the processes of a training meet."""
 
-import pytest
-
-from nmt.errors import UserError
 from nmt.training import distributed
-
-
-def test_a_lost_process_is_one_sentence(monkeypatch):
-    monkeypatch.setenv("RANK", "0")
-    for name in ("init_process_group", "destroy_process_group"):
-        monkeypatch.setattr(distributed.dist, name, lambda **_: None)
-    monkeypatch.setattr(distributed.dist, "get_rank", lambda: 0)
-    monkeypatch.setattr(distributed.dist, "get_world_size", lambda: 2)
-    with pytest.raises(UserError, match="another process"), distributed.process_group():
-        raise RuntimeError("[gloo/pair.cc:553] Connection closed by peer")
 
 
 def test_srun_s_tasks_meet_on_the_first_node_of_their_step(monkeypatch, tmp_path):
