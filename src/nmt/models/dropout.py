@@ -24,10 +24,6 @@ class Dropout(nn.Module):
             return nn.functional.dropout(x, self.p)
         return x * keep_mask(x.shape, self.p).to(x.dtype).mul_(1 / (1 - self.p))
 
-    def extra_repr(self) -> str:
-        """Return what printing the module shows."""
-        return f"p={self.p}"
-
 
 def keep_mask(shape: torch.Size, p: float) -> Tensor:
     """Draw a mask, true with probability 1 - p, from torch's global CPU generator."""

@@ -56,9 +56,8 @@ def timed(
     batches: Iterator[UpdateBatch],
     device: torch.device,
     updates: int,
-    seconds: float = 60,
 ) -> Speed:
-    """Time updates after a warm-up: so many, or those that begin within so many seconds."""
+    """Time updates after a warm-up: so many, or those that begin within a minute."""
     measured: list[UpdateBatch] = []
     warm_up = WARM_UP[device.type]
     for number, batch in enumerate(islice(batches, warm_up + updates), start=1):
@@ -67,7 +66,7 @@ def timed(
             begun = now(device)
         else:
             measured.append(batch)
-            if time.perf_counter() - begun > seconds:
+            if time.perf_counter() - begun > 60:
                 break
     return Speed(
         updates=len(measured),
