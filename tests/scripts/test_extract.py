@@ -1,9 +1,8 @@
 """extract.py through its command line."""
 
 import gzip
-import io
 import json
-import tarfile
+import zipfile
 
 import pytest
 
@@ -106,16 +105,12 @@ def test_bad_input_is_named_and_nothing_is_written(corpus, run_failing, tmp_path
 
 
 def test_both_sides_may_be_in_one_archive(catalog, run_script, tmp_path):
-    members = {"t.de.gz": gzip.compress(b"x\ny\nz\n"), "t.en": b"a\nb\nc\n"}
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w:gz") as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    write(tmp_path, {"a.tgz": written.getvalue()})
-    parts = [{"source": "a.tgz:t.en", "target": "a.tgz:t.de.gz"}]
-    settings = {"archives": entries(["a.tgz"]), "splits": {"train": parts}, "held_out": {"dev": 1}}
+    (tmp_path / "archives").mkdir()
+    with zipfile.ZipFile(tmp_path / "archives" / "a.zip", "w") as archive:
+        archive.writestr("t.de.gz", gzip.compress(b"x\ny\nz\n"))
+        archive.writestr("t.en", b"a\nb\nc\n")
+    parts = [{"source": "a.zip:t.en", "target": "a.zip:t.de.gz"}]
+    settings = {"archives": entries(["a.zip"]), "splits": {"train": parts}, "held_out": {"dev": 1}}
     extract = command(catalog({"tiny": entry(**settings)}), tmp_path)
     assert run_script(*extract).returncode == 0
     pairs = set(zip(*map(str.split, raw(tmp_path)), strict=True))

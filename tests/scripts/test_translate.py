@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 import torch
@@ -288,47 +289,39 @@ def test_what_does_not_go_together(models, run_failing, options, message):
     assert message in run_failing("translate", model, *options, input="a dog .\na man .\n")
 
 
-def damage_vocabulary(folder):
+def change_piece(path):
     """Change one byte, which makes another subword: sentencepiece would load it."""
-    model = folder / "target.model"
-    subword = "▁ei".encode()
-    assert subword in model.read_bytes()
-    model.write_bytes(model.read_bytes().replace(subword, "▁ai".encode()))
-    return model
+    content = path.read_bytes()
+    assert "▁ei".encode() in content
+    path.write_bytes(content.replace("▁ei".encode(), "▁ai".encode()))
 
 
-def damage_weights(folder):
-    flip_last_bit(folder / "model.safetensors")
-    return folder / "model.safetensors"
+def put_pickle(path):
+    torch.save({"weights": Harm(path.parent / "harm")}, path)
 
 
-def lose_weights(folder):
-    (folder / "model.safetensors").unlink()
-    return folder / "model.safetensors"
-
-
-def pickle_weights(folder):
-    torch.save({"weights": Harm(folder / "harm")}, folder / "model.safetensors")
-    return folder / "model.safetensors"
-
-
-def take_weights_of_another(folder):
+def make_larger(path):
     """Check that the larger model takes no memory either."""
-    configuration = read_json(folder / "configuration.json")
+    configuration = read_json(path)
     configuration["experiment"]["model"]["d_ff"] = 1_000_000
-    write_json(folder / "configuration.json", configuration)
-    return folder / "configuration.json"
+    write_json(path, configuration)
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [damage_vocabulary, damage_weights, lose_weights, pickle_weights, take_weights_of_another],
+    ("name", "damage"),
+    [
+        ("target.model", change_piece),
+        ("model.safetensors", flip_last_bit),
+        ("model.safetensors", Path.unlink),
+        ("model.safetensors", put_pickle),
+        ("configuration.json", make_larger),
+    ],
 )
-def test_a_damaged_folder_is_named(models, tmp_path, run_failing, damage):
+def test_a_damaged_folder_is_named(models, tmp_path, run_failing, name, damage):
     folder = shutil.copytree(models / "transformer", tmp_path / "damaged")
-    name = damage(folder)
+    damage(folder / name)
     error = run_failing("translate", f"--model={folder}", input="a dog .\n")
-    assert str(name) in error
+    assert str(folder / name) in error
     assert f"delete {folder}" in error
     assert not (folder / "harm").exists()
 

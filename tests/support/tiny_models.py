@@ -57,15 +57,6 @@ PROVENANCE = {
 NAMES = ("transformer", "rnnsearch", "seq2seq")  # of families.FAMILIES
 
 
-def write_text(folder: Path) -> tuple[Path, Path]:
-    """Write FOLDER/text.en and FOLDER/text.de, and return their paths."""
-    source = folder / "text.en"
-    target = folder / "text.de"
-    write_lines(source, SOURCE)
-    write_lines(target, TARGET)
-    return source, target
-
-
 def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: Path) -> Path:
     """Return FOLDER/subwords, which is made as learn_vocabulary.py does unless it is there."""
     made = folder / "subwords"
@@ -78,9 +69,12 @@ def write_subwords(folder: Path, vocabulary: Vocabulary, source: Path, target: P
 def make_model(folder: Path, family: str) -> Path:
     """Write the model's folder FOLDER/FAMILY and return it.
 
-    Its weights are random, the same every time. There are FOLDER/subwords and FOLDER/tokens, too.
+    Its weights are random, the same every time. There are FOLDER/text.en, text.de, subwords and
+    tokens, too.
     """
-    source, target = write_text(folder)
+    source, target = folder / "text.en", folder / "text.de"
+    write_lines(source, SOURCE)
+    write_lines(target, TARGET)
     subwords = write_subwords(folder, VOCABULARY, source, target)
     if not (folder / "tokens").exists():
         write_tokens(folder / "tokens", SubwordPair.load(subwords), source, target, None, 1)

@@ -73,15 +73,9 @@ def made_once() -> TemporaryDirectory:
 
 def change(folder: Path, entry: str, **values: object) -> None:
     """Change an entry of the catalog's experiments, or add one."""
-    change_several(folder, {entry: values})
-
-
-def change_several(folder: Path, entries: dict[str, dict]) -> None:
-    """Change entries of the catalog's experiments, or add some."""
     file = folder / "catalog" / "experiments" / "tiny.yaml"
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for entry, values in entries.items():
-        declared["experiments"].setdefault(entry, {}).update(values)
+    declared["experiments"].setdefault(entry, {}).update(values)
     file.write_text(yaml.safe_dump(declared), encoding="utf-8")
 
 
