@@ -30,13 +30,12 @@ def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) 
     notes = [
         ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
         "Sources are spelled out in config/claims.yaml.",
-        "Difference: the first row's mean over seeds minus the second one's, and half the width of"
-        " its 95% interval by Student's t, from the standard deviation over the seeds of both rows"
-        " or, where each has one seed, of all rows of their table.",
-        "Confirmed: the whole interval has the predicted sign; refuted: it has the other one; not"
-        " decided: it has zero inside, or no row of the table has several seeds. Equal within a"
-        " bound: confirmed where the whole interval is inside the bound, refuted where it is"
-        " outside.",
+        "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
+        " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where"
+        " each has one, of all rows of the table).",
+        "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
+        " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
+        " inside or outside of the bound.",
     ]
     shown = data.drop(columns=["lowest", "highest"]).assign(
         difference=[interval_text(*row) for row in data[["difference", "highest"]].values]

@@ -1,6 +1,5 @@
-"""Translate a test set with a model and with each of its exports, and compare.
+"""Translate a test set with a model and with each of its exports, and print how many lines agree.
 
-python -m tests.system.compare_exports --model FOLDER --source FILE --reference FILE prints a table.
 All search with the model's beam and the length to the power of 1 as penalty.
 """
 
@@ -13,6 +12,7 @@ import torch
 from sacrebleu.metrics import BLEU
 from transformers import MarianMTModel
 
+from nmt import command
 from nmt.data.batch import pad_sources
 from nmt.decoding.translator import in_order, length_sorted_batches, translate_tokens
 from nmt.files import read_lines
@@ -80,15 +80,11 @@ EXPORTS = [
 ]
 
 
-def main() -> None:
+def main(args: argparse.Namespace) -> None:
     """Measure all and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("model", "source", "reference"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    args = parser.parse_args()
     model = TranslationModel(args.model)
     sources = model.encode(list(read_lines(args.source)))
-    references = list(read_lines(args.reference))
+    references = list(read_lines(args.references))
     metric = BLEU(lowercase=model.source_preprocessing.lowercase)
 
     def bleu(translations: Tokens) -> float:
@@ -104,4 +100,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = command.arguments(__doc__)
+    command.require(parser, "FOLDER", model="made by average.py")
+    command.require(parser, "FILE", source="text to translate", references="parallel to it")
+    command.run(main, parser)
