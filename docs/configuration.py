@@ -49,7 +49,7 @@ EXPERIMENT = """\
   here; later entries override earlier ones.
 
 The keys of Training, of Decoding and of the experiment's family stand beside these."""
-WORDS = {"integer": "integer", "boolean": "true or false", "string": "text"}
+WORDS = {"string": "text"}
 MANY = 1000  # Bounds from here on are there to catch typing errors.
 SIGNS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
@@ -111,7 +111,8 @@ def kind(schema: dict) -> str:
     bounds = [
         f"{sign} {schema[bound]}" for bound, sign in SIGNS.items() if schema.get(bound, MANY) < MANY
     ]
-    return " ".join([WORDS.get(name, name), ", ".join(bounds)]).strip()
+    words = " ".join([WORDS.get(name, name), ", ".join(bounds)]).strip()
+    return {"integer ≥ 1": "positive integer", "number > 0": "positive number"}.get(words, words)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,9 @@ def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) 
     notes = [
         ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
         "Sources are spelled out in config/claims.yaml.",
-        "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
-        " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where"
-        " each has one, of all rows of the table).",
+        "Difference: the first row's mean over seeds minus the second one's, ± half the width of"
+        " its 95% interval (Student's t; the deviation is that over the seeds of both rows or,"
+        " where each has one, of all rows of the table).",
         "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
         " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
         " inside or outside of the bound.",
