@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> None:
     runs = {line["run"]: line["files"] for line in known}
     for folder in args.runs.glob("*/*/*"):
         if (folder / "training.json").exists() or list(folder.glob("*.scores.json")):
-            runs.setdefault(folder.relative_to(args.runs).as_posix(), files_of(folder))
+            runs[folder.relative_to(args.runs).as_posix()] = files_of(folder)
     lines = (
         json.dumps({"run": run, "files": files}, ensure_ascii=False, separators=(",", ":")) + "\n"
         for run, files in sorted(runs.items())
