@@ -22,6 +22,8 @@ from nmt.models.protocol import BOS, EOS, PAD, State, StepModel
 
 # How often a step is repeated before closed sentences leave
 REPEATS = {"cpu": 0, "cuda": 31}
+# Repeated steps after which the device is waited for, to see whether any sentence is still open
+STEPS_BETWEEN_LOOKS = 4
 MAX_ROW_BYTES = 4 * 2**16  # float32 log probabilities of 65,536 words
 
 
@@ -135,8 +137,9 @@ def search(
             repeat: Callable[[], Step] = partial(step_in_place, model, state, beams, decoding)
             if source.device.type == "cuda":
                 repeat = captured(repeat)
-            for i in range(repeats):
-                if i % 4 == 3 and not (beams.log_probs > -torch.inf).any():
+            for number in range(1, repeats + 1):
+                look = number % STEPS_BETWEEN_LOOKS == 0
+                if look and not (beams.log_probs > -torch.inf).any():
                     break
                 steps.append(tree_map(torch.clone, repeat()))
         still_open = torch.nonzero(beams.log_probs[:, 0] > -torch.inf)[:, 0]

@@ -102,25 +102,34 @@ REPORT = {
 }
 
 
+@pytest.fixture(scope="module")
+def catalog(root):
+    return load_catalog(root / "config")
+
+
 @pytest.mark.parametrize("row", REPORT)
-def test_the_settings_of_the_report(row, root):
-    catalog = load_catalog(root / "config")
+def test_the_settings_of_the_report(row, catalog):
     experiment = catalog.experiment(row)
     training = experiment.training
-    found = experiment.decoding.model_dump() | training.model_dump()
-    found |= experiment.model.model_dump()
-    found |= catalog.vocabulary(experiment.vocabulary).model_dump()
-    planned = training.cosine_updates or training.updates
     sentences = training.batch_sentences / PAIRS
-    found |= {"epochs": training.updates * sentences, "planned": planned * sentences}
+    settings = {
+        "epochs": training.updates * sentences,
+        "planned": (training.cosine_updates or training.updates) * sentences,
+    }
+    vocabulary = catalog.vocabulary(experiment.vocabulary)
+    for part in (training, experiment.decoding, experiment.model, vocabulary):
+        settings |= part.model_dump()
     expected = COMMON | REPORT[row]
     epochs = {key: expected.pop(key) for key in ("epochs", "planned")}
-    assert {key: found[key] for key in epochs} == pytest.approx(epochs, rel=0.01)
-    assert {key: found[key] for key in expected} == expected
+    assert {key: settings[key] for key in epochs} == pytest.approx(epochs, rel=0.01)
+    assert {key: settings[key] for key in expected} == expected
+
+
+def test_the_dev_set_of_the_report_is_a_thousandth(catalog):
     corpus = catalog.corpus("wmt14-en-fr-report")
     assert corpus.held_out["dev"] == pytest.approx(PAIRS / 1000, rel=0.01)
     assert corpus.cleaning.max_ratio is None
 
 
-def test_widths_of_gehring_et_al_for_english_french(root):
-    assert load_catalog(root / "config").experiment("convs2s-en-fr").model.d_embedding == 768
+def test_widths_of_gehring_et_al_for_english_french(catalog):
+    assert catalog.experiment("convs2s-en-fr").model.d_embedding == 768

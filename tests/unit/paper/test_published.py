@@ -23,15 +23,16 @@ def test_splits_exist_and_no_number_is_published_twice(catalog):
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
-# The numbers of AIAYN's Tables 2 and 3, by corpus and metric.
+# The numbers of AIAYN's Tables 2 and 3 by corpus and metric, and those of other papers, in the
+# order of config/published.yaml
 PAPER = {
-    ("wmt14-en-de", "compound_split_bleu"): [23.75, 24.6, 25.16, 26.03, 26.30, 26.36, 27.3, 28.4],
+    ("wmt14-en-de", "compound_split_bleu"): [24.6, 26.30, 27.3, 28.4, 23.75, 25.16, 26.36, 26.03],
     ("wmt14-en-fr", "tokenized_bleu"): [
-        *(39.2, 39.92, 40.46, 40.56, 40.4, 41.16, 41.29, 38.1, 41.8),
+        *(39.2, 39.92, 40.4, 41.16, 38.1, 41.8, 40.46, 41.29, 40.56),
     ],
-    ("wmt14-en-de", "flops"): [2.3e19, 9.6e18, 2.0e19, 1.8e20, 7.7e19, 3.3e18, 2.3e19],
+    ("wmt14-en-de", "flops"): [2.3e19, 1.8e20, 3.3e18, 2.3e19, 9.6e18, 7.7e19, 2.0e19],
     ("wmt14-en-fr", "flops"): [
-        *(1.0e20, 1.4e20, 1.5e20, 1.2e20, 8.0e20, 1.1e21, 1.2e21, 3.3e18, 2.3e19),
+        *(1.0e20, 1.4e20, 8.0e20, 1.1e21, 3.3e18, 2.3e19, 1.5e20, 1.2e21, 1.2e20),
     ],
     ("wmt14-en-de", "perplexity"): [
         *(4.92, 5.29, 5.00, 4.91, 5.01, 5.16, 5.01, 6.11, 5.19, 4.88, 5.75, 4.66, 5.12, 4.75),
@@ -43,20 +44,6 @@ PAPER = {
     ],
     ("wmt14-en-de", "parameters"): [65, 58, 60, 36, 50, 80, 28, 168, 53, 90, 213],
 }
-
-
-def test_rows_of_the_paper(catalog):
-    """Compare the sums of the paper's numbers: an error in a single row changes them."""
-    totals = Counter()
-    for entry in catalog.published:
-        if entry.source.startswith("Vaswani"):
-            totals[entry.corpus, entry.metric] += round(entry.value, 2)
-    for key, values in PAPER.items():
-        assert totals.pop(key) == pytest.approx(sum(values)), key
-    assert not totals
-
-
-# Those of other papers, in the order in which they are listed there
 OTHERS = {
     "Wu et al. 2016": [24.61, 38.95],
     "Shazeer et al. 2017": [8700, 278],
@@ -77,9 +64,10 @@ OTHERS = {
 }
 
 
-def test_rows_of_other_papers(catalog):
-    found = defaultdict(list)
+def test_numbers_are_those_that_papers_print(catalog):
+    printed = defaultdict(list)
     for entry in catalog.published:
-        if not entry.source.startswith("Vaswani"):
-            found[entry.source.partition(" (")[0].partition(",")[0]].append(entry.value)
-    assert found == OTHERS
+        paper = entry.source.partition(" (")[0].partition(",")[0]
+        key = (entry.corpus, entry.metric) if paper == "Vaswani et al. 2017" else paper
+        printed[key].append(entry.value)
+    assert printed == PAPER | OTHERS
