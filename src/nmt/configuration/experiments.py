@@ -100,9 +100,9 @@ class Training(Strict):
     """Number of sentence pairs of one update, instead of batch_tokens: chosen at random, whatever
     their lengths."""
     micro_batches: Count = 1
-    """Number of micro-batches of an update, each with sentences of nearly one length (but for
-    batch_sentences); fairseq's `--update-freq` times its number of GPUs. An update of a single
-    length bucket trains worse."""
+    """Number of micro-batches of an update, each with sentences of similar lengths; fairseq's
+    `--update-freq` times its number of GPUs. With batch_tokens, an update of a single one trains
+    worse: it has only one length."""
     warmup: Whole
     """Number of updates in which the learning rate grows linearly to its peak."""
     peak_learning_rate: Positive | None = None
@@ -158,11 +158,6 @@ class Training(Strict):
         """Refuse settings that do not go together."""
         if (self.batch_tokens is None) == (self.batch_sentences is None):
             raise ValueError("give either batch_tokens or batch_sentences, the other one as null")
-        if (self.batch_sentences or 0) % self.micro_batches:
-            raise ValueError(
-                f"micro_batches {self.micro_batches} does not divide batch_sentences"
-                f" {self.batch_sentences}"
-            )
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise ValueError("the schedule inverse_sqrt needs a warmup of at least 1")
         needed = {"cosine": ["final_learning_rate"], "halving": ["halve_from", "halve_every"]}

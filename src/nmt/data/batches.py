@@ -47,8 +47,8 @@ class Batches:
     A micro-batch has sentences of similar lengths, and at most `budget` source tokens and `budget`
     target tokens, padding included. An update learns from `per_update` micro-batches, whose lengths
     may differ. Sentences are known by their indices in `tokens`; source_lengths, target_lengths and
-    longer_sides (n,) count EOS. With `sentences` an epoch's micro-batches have so many sentences,
-    of any lengths.
+    longer_sides (n,) count EOS. With `sentences` an update has so many sentences of any lengths,
+    which are divided into micro-batches by length: the gradient is a sum over all of them.
 
     Raises UserError when a sentence alone is over the budget.
     """
@@ -69,7 +69,7 @@ class Batches:
         self.target_lengths = tokens.target.lengths.astype(np.int32) + 1
         self.longer_sides = np.maximum(self.source_lengths, self.target_lengths)
         longest = int(self.longer_sides.max(initial=0))
-        self.budget = sentences * longest if sentences else budget
+        self.budget = -(-sentences // per_update) * longest if sentences else budget
         if longest > self.budget:
             divided = f" in {per_update} micro-batches" if per_update > 1 else ""
             raise UserError(
@@ -82,7 +82,7 @@ class Batches:
         """Return the batches that an experiment is trained on."""
         count = training.micro_batches
         if training.batch_sentences:
-            return cls(tokens, 0, seed, count, training.batch_sentences // count)
+            return cls(tokens, 0, seed, count, training.batch_sentences)
         assert training.batch_tokens
         return cls(tokens, training.batch_tokens // count, seed, count)
 
@@ -108,10 +108,11 @@ class Batches:
         rng = np.random.default_rng([self.seed, number])
         order = rng.permutation(len(self.tokens))
         if self.sentences:
-            shuffled = np.split(order, range(self.sentences, len(order), self.sentences))
-        else:
-            batches = self.micro_batches(order, self.budget)
-            shuffled = [batches[i] for i in rng.permutation(len(batches))]
+            updates = np.split(order, range(self.sentences, len(order), self.sentences))
+            ordered = [by_length(u, self.source_lengths, self.target_lengths) for u in updates]
+            return [np.array_split(update, self.per_update) for update in ordered]
+        batches = self.micro_batches(order, self.budget)
+        shuffled = [batches[i] for i in rng.permutation(len(batches))]
         starts = range(0, len(shuffled), self.per_update)
         return [shuffled[start : start + self.per_update] for start in starts]
 

@@ -62,11 +62,6 @@ def catalog(folder: Path, experiments: dict, ensembles: dict | None = None):
     [
         ("transformer", {"batch_sentences": 8}, "batch_sentences"),
         ("transformer", {"batch_tokens": None}, "batch_sentences"),
-        (
-            "transformer",
-            {"batch_tokens": None, "batch_sentences": 8, "micro_batches": 3},
-            "micro_batches",
-        ),
         ("transformer", {"heads": 3}, "heads"),
         ("transformer", {"d_model": 15, "heads": 5}, "d_model"),
         ("transformer", {"d_k": 3, "positions": "rotary"}, "d_k"),
