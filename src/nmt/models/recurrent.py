@@ -22,23 +22,17 @@ LastState = Any  # (layers, B, H) of a GRU, two such tensors of an LSTM
 def run(
     rnn: nn.RNNBase, x: Tensor | PackedSequence, state: LastState = None
 ) -> tuple[Any, LastState]:
-    """Run an RNN over all positions at once, on a GPU in the type of its weights.
+    """Run an RNN over all positions at once, in the type of its weights.
 
-    There autocast would make any RNN float16, whose gradients underflow without a scaled loss, even
-    where the type of all else is bfloat16.
+    On a GPU autocast would make any RNN float16, whose gradients underflow without a scaled loss,
+    even where the type of all else is bfloat16. On CPUs torch has no LSTM in float16, nor in
+    bfloat16 without AVX-512.
     """
     weight = rnn.get_parameter("weight_ih_l0")
-    if not autocast_halves_rnns(weight.device):
-        return rnn(x, state)
     if state is not None:
         state = tree_map(lambda part: part.to(weight.dtype), state)
     with autocast(weight.device, None):
         return rnn(x.to(weight.dtype), state)
-
-
-def autocast_halves_rnns(device: torch.device) -> bool:
-    """Return whether torch's autocast of RNNs ignores its type: that of cuDNN does."""
-    return device.type == "cuda"
 
 
 def run_packed(rnn: nn.RNNBase, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, LastState]:

@@ -10,7 +10,6 @@ from torch.utils._pytree import tree_leaves
 
 from nmt.configuration import GNMT, RNNSearch, Seq2Seq
 from nmt.device import autocast
-from nmt.models import recurrent
 from nmt.models.build import build
 from nmt.models.experts import Experts, squared_variation
 from nmt.models.protocol import EOS, PAD
@@ -317,12 +316,8 @@ def test_balance_is_best_when_experts_share_the_work():
 
 
 @pytest.mark.parametrize("family", RECURRENT)
-def test_whole_rnns_are_float32_where_autocast_would_halve_them(family, monkeypatch):
-    """On a GPU torch's autocast makes them float16, whatever its type; here a CPU takes its place.
-
-    Steps of a loop are in autocast's type, as all other products are.
-    """
-    monkeypatch.setattr(recurrent, "autocast_halves_rnns", lambda device: True)
+def test_whole_rnns_are_float32_under_autocast(family):
+    """Steps of a loop are in autocast's type, as all other products are."""
     model = random_model(family).float().train()
     types = []
 

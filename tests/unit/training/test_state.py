@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.configuration import GNMT, Seq2Seq
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.errors import UserError
 from nmt.models.build import build
@@ -55,8 +54,6 @@ def test_a_state_is_restored_and_refused_to_others(tmp_path):
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_resumed_training_equals_a_whole_one_bit_for_bit(tmp_path, family, precision):
-    if precision == "float16" and isinstance(FAMILIES[family], Seq2Seq | GNMT):
-        pytest.skip("torch has no LSTM in float16 on a CPU")
     group = ProcessGroup(torch.device("cpu"))
     settings = tiny_training.settings(precision=precision, gradient_clip=1.0)
 
