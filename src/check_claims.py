@@ -5,16 +5,15 @@ import argparse
 from nmt import command
 from nmt.configuration import Claim, read_list
 from nmt.files import write_text
-from nmt.paper.claims import claims_sheet
-from nmt.paper.markup import markdown
+from nmt.paper.claims import claims_page, claims_table
 from nmt.paper.results import RunFiles
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the ledger."""
     claims = list(read_list(args.claims, Claim).values())
-    sheet = claims_sheet(claims, args.claims.parent, RunFiles(args.runs))
-    write_text(args.output, markdown(sheet))
+    data = claims_table(claims, args.claims.parent, RunFiles(args.runs))
+    write_text(args.output, claims_page(data))
 
 
 if __name__ == "__main__":

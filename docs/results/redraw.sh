@@ -55,7 +55,7 @@ compare demo-families families demo test de bleu chrf ter
 typeset multi30k-families families dev
 typeset multi30k-en-de table3 positions embeddings-and-activations subwords decoder-only norms
 typeset multi30k-claims reversal norms subwords positions scores lengths report
-typeset tatoeba-en-de families hunger
+typeset tatoeba-en-de systems families news hunger
 for part in eighth quarter half; do typeset tatoeba-$part hunger; done
 typeset demo-families families gnmt
 plot multi30k-families families learning-curves bleu-by-length cost

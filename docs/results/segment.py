@@ -1,6 +1,7 @@
 """Cut a sentence by each kind of subwords, all learned from the same text, as a Markdown table.
 
-The sentence is that of NPFL138's lecture 9 if none is given.
+The sentence is that of NPFL138's lecture 9 if none is given. The last column has the number of
+subwords for each word of the text.
 """
 
 import argparse
@@ -18,7 +19,9 @@ KINDS = get_args(Vocabulary.model_fields["kind"].annotation)
 
 def main(args: argparse.Namespace) -> None:
     """Learn each kind, of bytes a vocabulary of its own size, and print the table."""
-    print("| kind | subwords |", "|:--|:--|", sep="\n")
+    lines = [line for path in args.text for line in path.read_text(encoding="utf-8").splitlines()]
+    words = sum(len(line.split()) for line in lines)
+    print("| kind | subwords | a word |", "|:--|:--|--:|", sep="\n")
     for name in (*KINDS, "bpe, byte_fallback"):
         kind, _, falls_back = name.partition(", ")
         size = BYTES + len(SYMBOLS) if kind == "bytes" else args.size
@@ -26,7 +29,8 @@ def main(args: argparse.Namespace) -> None:
         vocabulary = validated(Vocabulary, values, f"--size {args.size}, {name}")
         subwords = segmenter(learn(vocabulary, args.text, args.jobs))
         [ids] = subwords.encode([args.sentence])
-        print(f"| {name} | {' '.join(f'`{piece}`' for piece in subwords.pieces(ids))} |")
+        pieces = " ".join(f"`{piece}`" for piece in subwords.pieces(ids))
+        print(f"| {name} | {pieces} | {sum(map(len, subwords.encode(lines))) / words:.2f} |")
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ class LogHandler(LogHandlerBase):
         if not self.ended.is_set():
             self.ended.set()
             self.live.stop()
-            if self.common_settings.dryrun and self.total:
+            if self.common_settings.dryrun and self.total and not self.common_settings.quiet:
                 titles = [f"\n{self.total} steps, {len(self.trainings)} of them trainings:"]
                 self.say("\n".join(titles + self.trainings))
             if self.failures and self.last_said != self.failures[-1]:

@@ -149,8 +149,7 @@ class Seq2Seq(Architecture):
     init: Literal["uniform", "orthogonal"] = "uniform"
     """Initialization: uniform, as printed; or orthogonal, in which the LSTMs start with orthogonal
     recurrent matrices (Saxe et al. 2014), Glorot's input matrices (2010) and a forget-gate bias of
-    1 (Jozefowicz et al. 2015). The range that suits widths of 1,000 is too small for narrow LSTMs,
-    and a wider one makes them chaotic."""
+    1 (Jozefowicz et al. 2015)."""
 
     @model_validator(mode="after")
     def check(self):

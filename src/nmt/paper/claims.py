@@ -8,15 +8,26 @@ import pandas as pd
 
 from nmt.configuration import Catalog, Claim, Reproduction, lookup, read_reproduction
 from nmt.errors import UserError
-from nmt.paper.markup import Sheet
+from nmt.paper.markup import markdown_table
 from nmt.paper.measurements import run_results
 from nmt.paper.results import RunFiles, find_runs
 from nmt.paper.tables import half_width
 
 VERDICTS = ("confirmed", "refuted", "not decided", "untested")
+NOTES = (
+    "NPFL138: Straka, lecture 9 (2025). CSE 849: Cui, The Transformer (2025). 10-701: Lipton and"
+    " Chai, Encoder-decoder architectures, attention and Transformers. Report: Translation using"
+    " deep neural networks, part 2",
+    "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
+    " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where each"
+    " has one, of all rows of the table)",
+    "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
+    " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
+    " inside or outside of the bound",
+)
 
 
-def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) -> Sheet:
+def claims_table(claims: Sequence[Claim], configuration: Path, files: RunFiles) -> pd.DataFrame:
     """Return a row for each claim: predicted, measured, verdict.
 
     configuration: the folder of the reproductions. Raises UserError for a claim about rows that its
@@ -25,22 +36,20 @@ def claims_sheet(claims: Sequence[Claim], configuration: Path, files: RunFiles) 
     names = {claim.reproduction for claim in claims}
     paths = {name: configuration / f"{name}.yaml" for name in names}
     read = {name: read_reproduction(path, configuration) for name, path in paths.items()}
-    data = pd.DataFrame([measured(claim, *read[claim.reproduction], files) for claim in claims])
+    return pd.DataFrame([measured(claim, *read[claim.reproduction], files) for claim in claims])
+
+
+def claims_page(data: pd.DataFrame) -> str:
+    """Return the table in Markdown: a part for each command that trains what it needs."""
     counts = data.verdict.value_counts().reindex(VERDICTS, fill_value=0)
-    notes = [
-        ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
-        "Sources are spelled out in config/claims.yaml.",
-        "Difference: the first row's mean over seeds minus the second one's, ± half the width of"
-        " its 95% interval (Student's t; the deviation is that over the seeds of both rows or,"
-        " where each has one, of all rows of the table).",
-        "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
-        " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
-        " inside or outside of the bound.",
-    ]
+    notes = [*NOTES, ", ".join(f"{count} {verdict}" for verdict, count in counts.items())]
+    parts = ["# Claims", "\n".join(f"- {note}." for note in notes)]
     shown = data.drop(columns=["lowest", "highest"]).assign(
         difference=[interval_text(*row) for row in data[["difference", "highest"]].values]
     )
-    return Sheet("Claims", [shown], data, notes)
+    for command, rows in shown.groupby("command", sort=False):
+        parts += [f"## `{command}`", markdown_table(rows.drop(columns="command"))]
+    return "\n\n".join(parts) + "\n"
 
 
 def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: RunFiles) -> dict:
@@ -71,7 +80,7 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
         "highest": highest,
         "seeds": f"{seeds.iloc[0]}, {seeds.iloc[1]}",
         "verdict": verdict(claim, difference, lowest, highest),
-        "command": f"`snakemake {claim.table} --configfile config/{claim.reproduction}.yaml`",
+        "command": f"snakemake {claim.table} --configfile config/{claim.reproduction}.yaml",
     }
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 # Columns of words; numbers are aligned to the right.
 LEFT_ALIGNED = (
     *("system", "device", "vocabulary", "split", "layer"),
-    *("claim", "source", "experiment", "verdict", "command"),
+    *("claim", "source", "experiment", "verdict"),
 )
 # Bold cells, as Markdown writes them
 BOLD = re.compile(r"\*\*(.*)\*\*")
@@ -50,14 +50,17 @@ def csv(sheet: Sheet) -> str:
 
 def markdown(sheet: Sheet) -> str:
     """Return the table as Markdown: its parts and the notes."""
-    parts = [f"# {sheet.title}"]
-    for cells in sheet.parts:
-        alignment = ["left" if column in LEFT_ALIGNED else "right" for column in cells]
-        # A vertical bar in a title would end the cell.
-        escaped = cells.replace({r"\|": r"\\|"}, regex=True)
-        parts.append(escaped.to_markdown(index=False, colalign=alignment, disable_numparse=True))
-    parts.append("\n".join(f"- {note}" for note in sheet.notes))
+    notes = "\n".join(f"- {note}" for note in sheet.notes)
+    parts = [f"# {sheet.title}", *map(markdown_table, sheet.parts), notes]
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(cells: pd.DataFrame) -> str:
+    """Return cells of text as a table in Markdown."""
+    alignment = ["left" if column in LEFT_ALIGNED else "right" for column in cells]
+    # A vertical bar in a title would end the cell.
+    escaped = cells.replace({r"\|": r"\\|"}, regex=True)
+    return escaped.to_markdown(index=False, colalign=alignment, disable_numparse=True)
 
 
 def html(sheet: Sheet, linked: Collection[str] = ()) -> list[str]:

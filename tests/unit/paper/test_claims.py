@@ -6,8 +6,7 @@ import pytest
 
 from nmt.configuration import Claim, read_list
 from nmt.errors import UserError
-from nmt.paper.claims import claims_sheet
-from nmt.paper.markup import markdown
+from nmt.paper.claims import claims_page, claims_table
 from nmt.paper.results import RunFiles
 from tests.support.files import ROOT
 
@@ -24,8 +23,7 @@ CLAIM = {
 
 def ledger_row(**values) -> dict:
     """Return the only row of a ledger of one claim, about runs of two seeds each."""
-    sheet = claims_sheet([Claim.model_validate(CLAIM | values)], CONFIG, FILES)
-    return sheet.data.iloc[0].to_dict()
+    return claims_table([Claim.model_validate(CLAIM | values)], CONFIG, FILES).iloc[0].to_dict()
 
 
 def scores(row: str) -> list[float]:
@@ -67,8 +65,8 @@ def test_what_was_not_run_is_untested(tmp_path):
     claim = Claim.model_validate(
         CLAIM | {"rows": ("demo-small-moe", "demo-small-gnmt"), "predicted": "higher"}
     )
-    sheet = claims_sheet([claim], CONFIG, RunFiles(tmp_path))
-    assert list(sheet.data.verdict) == ["untested"]
+    table = claims_table([claim], CONFIG, RunFiles(tmp_path))
+    assert list(table.verdict) == ["untested"]
 
 
 def test_a_claim_is_about_rows_of_its_table():
@@ -79,6 +77,6 @@ def test_a_claim_is_about_rows_of_its_table():
 def test_the_ledger_is_that_of_the_runs():
     claims = list(read_list(CONFIG / "claims.yaml", Claim).values())
     assert len(claims) >= 25
-    made = markdown(claims_sheet(claims, CONFIG, FILES))
+    made = claims_page(claims_table(claims, CONFIG, FILES))
     ledger = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert ledger == made, "run sh docs/results/redraw.sh"
