@@ -4,17 +4,13 @@ The output is the text that vocabularies are learned from and that they encode.
 """
 
 import argparse
-import logging
-from itertools import chain, islice
-from pathlib import Path
+from itertools import chain
 
 from nmt import command
 from nmt.files import read_lines, write_lines
 from nmt.progress import progress
 from nmt.text.chunks import chunked, in_processes
 from nmt.text.preprocessing import STEPS, Preprocessing
-
-LINES_TRIED = 200
 
 
 def main(args: argparse.Namespace) -> None:
@@ -23,20 +19,6 @@ def main(args: argparse.Namespace) -> None:
     done = in_processes(preprocessing, chunked(read_lines(args.input)), args.jobs)
     lines = chain.from_iterable(done)
     write_lines(args.output, progress(lines, f"normalize {args.input.name}", None, "lines"))
-    report_losses(preprocessing, args.input)
-
-
-def report_losses(preprocessing: Preprocessing, path: Path) -> None:
-    """Log how many of the first lines a perfect model could not give back as they are."""
-    lines = list(islice(read_lines(path), LINES_TRIED))
-    returned = [preprocessing.undo(preprocessing.apply(line)) for line in lines]
-    changed = [pair for pair in zip(lines, returned, strict=True) if pair[0] != pair[1]]
-    if changed:
-        raw, came_back = changed[0]
-        logging.info(
-            f"{path.name}: {len(changed)} of the first {len(lines)} lines would not come back as"
-            f" they are, such as {raw!r}: {came_back!r}."
-        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import torch
 from nmt.configuration import Decoding
 from nmt.data.batch import Batch, UpdateBatch
 from nmt.decoding.forced import force
-from nmt.decoding.search import search
+from nmt.decoding.search import REPEATS, search
 from nmt.models.build import build
 from nmt.models.experts import Experts
 from nmt.training.distributed import ProcessGroup
@@ -133,3 +133,13 @@ def test_what_search_finds_in_half_precision_is_as_probable_on_the_cpu(family):
     forced = force(exact, update_batch(CPU).micro_batches[0].source, targets, Decoding())
     for (best,), (same,) in zip(found, forced, strict=True):
         assert best.log_prob == pytest.approx(same.log_prob, rel=3e-2, abs=3e-2)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_repeated_steps_find_what_single_ones_find(family, beam, monkeypatch):
+    model, source = random_model(family).to(GPU), update_batch(GPU).micro_batches[0].source
+    repeated = search(model, source, [70, 5, 40], Decoding(beam=beam))
+    monkeypatch.setitem(REPEATS, "cuda", 0)
+    single = search(model, source, [70, 5, 40], Decoding(beam=beam))
+    assert [best.tokens for (best,) in repeated] == [best.tokens for (best,) in single]

@@ -87,6 +87,15 @@ def test_parsing_changes_nothing(clone, tmp_path):
     assert not (tmp_path / "new" / "results").exists()
 
 
+def test_all_jobs_that_use_a_gpu_are_counted(clone):
+    process = dry_run(clone, "--resources", "gpu=2", "--set-resources", "train:gpu=2")
+    assert process.returncode == 0, process.stdout
+    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)*)", process.stdout, re.MULTILINE)
+    counted = {rule: int(n) for rule, block in blocks for n in re.findall(r"\bgpu=(\d)", block)}
+    evaluations = dict.fromkeys(("translate", "record_attention", "measure_perplexity"), 1)
+    assert counted == {"train": 2} | evaluations
+
+
 def test_a_cluster_gets_few_jobs_that_ask_for_what_they_need(clone):
     profile = yaml.safe_load((clone / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
     del profile["logger"]  # all words of snakemake's own

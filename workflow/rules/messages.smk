@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import psutil
 from snakemake.exceptions import WorkflowError
@@ -98,8 +99,9 @@ def stop_jobs():
     """
     logger.info("Terminating the running jobs.")
     for process in psutil.Process().children(recursive=True):
-        if "python" in process.name():  # not the shells around them, which would not wait
-            process.terminate()
+        with suppress(psutil.NoSuchProcess):
+            if "python" in process.name():  # not the shells around them, which would not wait
+                process.terminate()
 
 
 onstart:

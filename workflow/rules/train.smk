@@ -82,7 +82,7 @@ rule measure_perplexity:
         "../../envs/nmt.yaml"
     threads: THREADS
     resources:
-        gpu=0,
+        gpu=min(GPUS, 1),
     shell:
         f"python {SCRIPTS}/perplexity.py"
         " --model {input.model} --tokens {input.tokens} --output {output}"

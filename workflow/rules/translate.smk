@@ -17,7 +17,7 @@ rule translate:
         "../../envs/nmt.yaml"
     threads: THREADS
     resources:
-        gpu=0,
+        gpu=min(GPUS, 1),
     shell:
         f"python {SCRIPTS}/translate.py"
         " --model {input.models} --input {input.source} --output {output}"
@@ -79,7 +79,7 @@ rule record_attention:
     conda:
         "../../envs/nmt.yaml"
     resources:
-        gpu=0,
+        gpu=min(GPUS, 1),
     params:
         sentence=lambda wildcards: REPRODUCTION.attention,
     shell:

@@ -18,6 +18,10 @@ class Architecture(Strict):
 
     can_be_packed: ClassVar[bool] = False
 
+    def chosen(self) -> dict:
+        """Return the family, and what differs from its defaults."""
+        return self.model_dump(include={"family"}) | super().chosen()
+
     @property
     def reach(self) -> int | None:
         """The subwords of a side with positions, beside tags and EOS; None: no limit."""

@@ -125,7 +125,9 @@ def overridden(
         changes = scaled(flat, updates / flat["updates"]) | changes
     shared = flat["trained_as"] or declared
     kept = with_bases(split_name(shared)[0], entries).get("average")
-    if overrides.get("average", 1) <= (kept or Training.model_fields["average"].default):
+    average = overrides.get("average", 1)
+    kept = kept or Training.model_fields["average"].default
+    if isinstance(average, int) and average <= kept:
         of_training = {key: overrides[key] for key in overrides.keys() - AFTER_TRAINING}
         own = shared == declared and of_training == overrides
         changes["trained_as"] = None if own else with_overrides(shared, of_training)

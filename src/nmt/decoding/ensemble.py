@@ -34,6 +34,7 @@ class Ensemble(StepModel):
     def __init__(self, members: list[Model]):
         super().__init__()
         self.members: Any = nn.ModuleList(members)
+        self.reach = min((model.reach for model in members if model.reach), default=None)
 
     def start(self, source: Source) -> EnsembleState:
         """Return the members' states before the first step."""

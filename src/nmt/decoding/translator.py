@@ -14,7 +14,6 @@ from nmt.decoding.forced import force
 from nmt.decoding.sampling import Sampling, sample
 from nmt.decoding.search import Hypothesis, search
 from nmt.device import enough_memory
-from nmt.models.positions import reach
 from nmt.models.protocol import StepModel
 
 LINES_TO_NAME = 10  # in one warning
@@ -111,7 +110,7 @@ def length_limits(
     model: StepModel, sentences: list[list[int]], numbers: list[int], decoding: Decoding
 ) -> list[int]:
     """Return the most tokens that each translation may have, EOS not counted."""
-    limit = reach(model) or sys.maxsize
+    limit = model.reach or sys.maxsize
     return [min(len(sentences[number]) + decoding.max_extra, limit) for number in numbers]
 
 
@@ -130,18 +129,28 @@ def decode_in_batches(
     """Yield what `decode` makes of sources and their numbers, by batches of similar lengths.
 
     lengths: by the numbers of the sentences to decode; all others get one hypothesis, an empty one.
-    rows: how many a sentence has while it is decoded. The longest come first, so that a batch that
-    is too large for the machine fails at once: raises UserError.
+    rows: how many a sentence has while it is decoded. The longest come first. A batch that is too
+    large for a GPU's memory is halved; raises UserError where a single sentence is.
     """
     model.eval()
     device = next(model.parameters()).device
-    for numbers in length_sorted_batches(lengths, rows, device):
+    waiting = list(length_sorted_batches(lengths, rows, device))[::-1]
+    while waiting:
+        numbers = waiting.pop()
         source = pad_sources([sentences[number] for number in numbers]).to(device)
         with enough_memory(
             f"a batch of {len(numbers)} sentences with {rows} hypotheses each",
             "split long lines into sentences, or lower --beam or --n-best",
         ):
-            hypotheses = decode(source, numbers)
+            try:
+                # Another thread than the one that chose the device may be at work.
+                with torch.cuda.device_of(source.tokens):
+                    hypotheses = decode(source, numbers)
+            except torch.OutOfMemoryError:
+                if len(numbers) == 1:
+                    raise
+                waiting += [numbers[len(numbers) // 2 :], numbers[: len(numbers) // 2]]
+                continue
         yield numbers, hypotheses
     empty = [number for number in range(len(sentences)) if number not in lengths]
     if empty:

@@ -18,7 +18,9 @@ def build(config: configuration.Model, source_size: int, target_size: int) -> Mo
     Its parameters are drawn from torch's global generator.
     """
     module = import_module(f"nmt.models.{config.family.replace('-', '_')}")
-    return getattr(module, type(config).__name__)(config, source_size, target_size)
+    model = getattr(module, type(config).__name__)(config, source_size, target_size)
+    model.reach = config.reach
+    return model
 
 
 def build_uninitialized(

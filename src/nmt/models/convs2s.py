@@ -118,8 +118,8 @@ class ConvS2S(Model):
         width = config.d_embedding
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = nn.Embedding(target_size, width)
-        self.source_positions = LearnedPositions(config, width, 0.1)
-        self.target_positions = LearnedPositions(config, width, 0.1)
+        self.source_positions = LearnedPositions(width, 0.1)
+        self.target_positions = LearnedPositions(width, 0.1)
         for table in (self.source_embedding.weight, self.target_embedding.weight):
             nn.init.normal_(table, std=0.1)
         self.dropout = Dropout(config.dropout)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.configuration import LEARNED_POSITIONS, ConvS2S, SelfAttention
+from nmt.configuration import LEARNED_POSITIONS, SelfAttention
 from nmt.errors import UserError
 
 # B sentences, T length, D width
@@ -36,9 +36,8 @@ class SinusoidalPositions(nn.Module):
 class LearnedPositions(nn.Module):
     """A table of learned vectors, initialized normal with deviation `std`."""
 
-    def __init__(self, config: SelfAttention | ConvS2S, width: int, std: float):
+    def __init__(self, width: int, std: float):
         super().__init__()
-        self.reach = config.reach
         self.table = nn.Parameter(torch.empty(LEARNED_POSITIONS, width).normal_(std=std))
 
     def forward(self, x: Tensor, positions: Tensor, end: int) -> Tensor:
@@ -69,7 +68,7 @@ def position_encoding(config: SelfAttention) -> nn.Module:
             return SinusoidalPositions(config.d_model, config.positions == "sines-cosines")
         case "learned":
             std = config.positions_std or config.d_model**-0.5
-            return LearnedPositions(config, config.d_model, std)
+            return LearnedPositions(config.d_model, std)
         case _:
             return NoPositions()
 
@@ -89,12 +88,3 @@ def angles(positions: Tensor, width: int) -> Tensor:
     """Return position / 10000^(2i / width) in float64: (...) -> (..., width / 2)."""
     pairs = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device)
     return positions[..., None] * torch.exp(pairs * (-math.log(10000.0) / width))
-
-
-def reach(model: nn.Module) -> int | None:
-    """Return the most tokens of a source or a translation, tags and EOS not counted.
-
-    None: there is no limit.
-    """
-    tables = [module for module in model.modules() if isinstance(module, LearnedPositions)]
-    return min((table.reach for table in tables if table.reach is not None), default=None)

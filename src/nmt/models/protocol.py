@@ -63,9 +63,8 @@ class State:
             self.shared = tree_map(lambda part: part[kept], self.shared)
         rows_kept = rows.flatten()
         self.own = tree_map(lambda part: part[rows_kept], self.own)
-        self.caches = [
-            [with_room(part, rows_kept, steps) for part in cache] for cache in self.caches
-        ]
+        for cache in self.caches:  # one after the other, to hold no two of all
+            cache[:] = [with_room(part, rows_kept, steps) for part in cache]
         self.sentences, self.beam = rows.shape
 
 
@@ -90,6 +89,8 @@ class StepModel(nn.Module, ABC):
 
     output: Callable[[Tensor], Tensor]
     repeatable = False  # whether a GPU can repeat a step without the CPU
+    # The most tokens of a source or a translation, tags and EOS not counted; None: no limit
+    reach: int | None = None
 
     @abstractmethod
     def start(self, source: Source) -> State:

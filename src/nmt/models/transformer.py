@@ -87,10 +87,10 @@ class Transformer(Model):
         (B, H, S, d_v), and the layout of cross-attention.
         """
         encoder_states = self.encode(source)
-        projected = [layer.cross_attention.keys_values(encoder_states) for layer in self.decoder]
+        projected = (layer.cross_attention.keys_values(encoder_states) for layer in self.decoder)
         # Every step multiplies by them, and would have to copy them if they were not contiguous.
         contiguous = [(keys.contiguous(), values.contiguous()) for keys, values in projected]
-        caches = [[keys[:, :, :0], values[:, :, :0]] for keys, values in projected]
+        caches = [[keys[:, :, :0], values[:, :, :0]] for keys, values in contiguous]
         first = Sequences.of(source.tokens[:, :1])
         where_in_source = layout(first, source, encoder_states.dtype)
         return State(source.tokens, (contiguous, where_in_source), (), caches)

@@ -1,6 +1,7 @@
 """The page of a lecture: the numbers of its pictures, from formulas, a model and trainings."""
 
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,8 @@ def follow(model: TranslationModel, sentence: str) -> dict:
             "logits": numbers(logits[0].gather(-1, likely), 2),
             "probabilities": numbers(probabilities),
         },
-        "tree": [branches(model, length, step) for length, step in enumerate(steps, start=1)],
+        # On a GPU a few steps are repeated after the last hypothesis has ended.
+        "tree": list(filter(None, map(partial(branches, model), count(1), steps))),
     }
 
 
@@ -273,7 +275,7 @@ def gradients(model: TranslationModel, tokens: ParallelTokens, norm: str) -> dic
     """Return the gradient norm of each layer before training, with the model's other settings."""
     config = model.experiment.model.model_copy(update={"norm": norm, "layers": LAYERS})
     few = model.experiment.training.model_copy(
-        update={"batch_tokens": BATCH_TOKENS, "batch_sentences": None}
+        update={"batch_tokens": BATCH_TOKENS, "batch_sentences": None, "micro_batches": 1}
     )
     torch.manual_seed(1)
     untrained = build(config, *tokens.meta["vocabulary_sizes"]).to(model.device)

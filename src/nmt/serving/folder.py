@@ -11,7 +11,6 @@ from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.files import UNSAFE, atomic_write, read_json, write_json, write_text
 from nmt.models.build import build_uninitialized
-from nmt.models.positions import reach
 from nmt.models.protocol import Model, StepModel
 from nmt.models.weights import load_tensors, require_same_parameters, save_tensors, set_parameters
 from nmt.serving.card import Settings, model_card
@@ -91,7 +90,7 @@ class TranslationModel:
         models = [self.load(folder) for folder in folders]
         self.model: StepModel = models[0] if len(models) == 1 else Ensemble(models)
         longest = max_length or TIMES_TRAINING_LENGTH * self.configuration.max_length
-        self.longest = min(longest, reach(self.model) or longest)
+        self.longest = min(longest, self.model.reach or longest)
 
     def load(self, folder: Path) -> Model:
         """Return a folder's model in evaluation mode, on a GPU if there is one."""

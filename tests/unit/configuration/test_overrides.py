@@ -2,7 +2,13 @@
 
 import pytest
 
-from nmt.configuration import load_catalog, load_reproduction, read_yaml
+from nmt.configuration import (
+    DecoderOnly,
+    Transformer,
+    load_catalog,
+    load_reproduction,
+    read_yaml,
+)
 from nmt.errors import UserError
 from tests.support.files import ROOT
 
@@ -83,6 +89,7 @@ def test_a_missing_value_is_yaml_s_null():
     [
         ("demo-transformer+beams-2", "'beam'"),
         ("demo-transformer+experts-2", "experts"),
+        ("demo-transformer+average-many", "average"),
         ("multi30k-small-transformer+vocabulary-lowercased-characters", "lowercased-characters"),
     ],
 )
@@ -109,6 +116,11 @@ def test_rows_of_families_without_the_key_stay_as_they_are():
         "demo-rnnsearch",
         "demo-transformer+d_model-64",
     ]
+
+
+def test_a_model_is_told_from_another_family_s_with_the_same_keys():
+    keys = {"layers": 1, "d_model": 8, "d_ff": 8, "heads": 1, "dropout": 0.0}
+    assert Transformer(**keys).chosen() != DecoderOnly(**keys).chosen()
 
 
 def test_rows_that_become_the_same_are_one():

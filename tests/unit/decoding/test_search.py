@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from nmt.configuration import Decoding
+from nmt.decoding import translator
 from nmt.decoding.forced import force
 from nmt.decoding.search import REPEATS, length_penalty, search
 from nmt.decoding.translator import cut, in_order, length_limits, translate_tokens
 from nmt.errors import UserError
-from nmt.models.positions import reach
 from nmt.models.protocol import BOS, EOS, PAD
 from tests.support.families import (
     FAMILIES,
@@ -82,13 +82,32 @@ def test_long_lines_are_cut_and_named(caplog):
 @pytest.mark.parametrize("family", ["transformer-learned", "decoder-only-learned"])
 def test_translations_stay_within_learned_positions(family):
     model = random_model(family)
-    limit = reach(model)
+    limit = model.reach
     assert limit == {"transformer-learned": 1023, "decoder-only-learned": 510}[family]
     short, long = random_sentences([5, 2000])
     assert length_limits(model, [short, long[:limit]], [0, 1], Decoding()) == [55, limit]
     model(sources([long[:limit]]), target_inputs([long[:limit]]))
     with pytest.raises(UserError, match=r"does not fit the \d+ learned positions"):
         model(sources([long[: limit + 1]]), target_inputs([long[: limit + 1]]))
+
+
+def test_a_batch_that_is_too_large_for_a_gpu_is_halved(monkeypatch):
+    def small(model, source, *rest):
+        if len(source.tokens) > most:
+            raise torch.OutOfMemoryError
+        return search(model, source, *rest)
+
+    model, sentences = random_model("transformer"), random_sentences([3, 8, 1, 5, 5])
+    whole = in_order(translate_tokens(model, sentences, Decoding()), 5)
+    monkeypatch.setattr(translator, "search", small)
+    most = 2
+    halved = in_order(translate_tokens(model, sentences, Decoding()), 5)
+    assert [[h.tokens for h in of_one] for of_one in halved] == [
+        [h.tokens for h in of_one] for of_one in whole
+    ]
+    most = 0
+    with pytest.raises(UserError, match="1 sentence"):
+        in_order(translate_tokens(model, sentences, Decoding()), 5)
 
 
 def test_log_probabilities_that_are_nan_are_an_error(model):
