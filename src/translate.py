@@ -27,7 +27,7 @@ from nmt.text.subwords import UNK
 def main(args: argparse.Namespace) -> None:
     """Load the model, translate all lines, and write them as they are ready."""
     # A bar would stand among the lines where both are on the terminal.
-    quiet = not args.output and sys.stdout is not None and sys.stdout.isatty()
+    quiet = not args.output and sys.stdout.isatty()
     with Progress("translating", None, "lines", quiet=quiet) as progress:
         write(translated(args, progress), args.output)
 

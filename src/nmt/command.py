@@ -103,8 +103,6 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
     Exit codes: 0 success; 1 an error, explained in one sentence on standard error; 2 bad arguments;
     130 interrupted; or the code that `main` returned.
     """
-    if sys.stderr is None:  # closed, as in some services
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     args = parser.parse_args()
     # An exception, so that partial files are removed as on Ctrl-C; HUP: the terminal was closed
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -125,8 +123,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
 
             torch.set_num_threads(args.threads)
         result = main(args) or 0
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
         code = result
     except UserError as error:
         logging.error(error)
@@ -143,8 +140,7 @@ def run(main: Callable[[argparse.Namespace], int | None], parser: argparse.Argum
         else:
             logging.exception(f"{parser.prog} failed unexpectedly; please report this message:")
     try:
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:
         # Python would try it again as it ends, and end with a message and a code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -179,9 +179,7 @@ class LogHandler(LogHandlerBase):
 def explain(text: str) -> str:
     """Return an error of snakemake without its places in the code, and with what to do."""
     if failed := re.search(r"^\w+Error: \[Errno \d+\] (.*'.*')$", text, re.MULTILINE):
-        is_cache = "/snakemake/sourcecache.py" in text
-        advice = ": set XDG_CACHE_HOME to a folder that can be written" if is_cache else ""
-        return f"{failed[1]}{advice}."
+        return f"{failed[1]}."
     if re.search("JSON or YAML|UnicodeDecodeError", text):
         for path in sys.argv:
             try:

@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import runpy
-import shlex
 import shutil
 import signal
 import subprocess
@@ -195,27 +194,6 @@ def test_an_interrupt_while_the_pipe_is_open_ends_it_with_one_sentence(
         printed = process.stderr.read()
         assert printed == "interrupted: run the same command again.\n"
     record_property("printed", printed)
-
-
-@pytest.mark.parametrize(
-    ("closed", "code", "printed"),
-    [
-        ("<&-", 1, "standard input is closed"),
-        (">&-", 1, "standard output is closed"),
-        ("2>&-", 0, ""),
-    ],
-)
-def test_a_closed_stream_is_no_reason_for_a_traceback(models, root, closed, code, printed):
-    words = [sys.executable, "src/translate.py", "--model", str(models / "transformer")]
-    process = subprocess.run(
-        ["sh", "-c", f"exec {shlex.join(words)} {closed}"],
-        cwd=root,
-        input="a dog sits .",
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert (process.returncode, len(process.stderr.splitlines())) == (code, bool(printed))
-    assert printed in process.stderr
 
 
 def test_samples_depend_on_seed_and_line_alone(models, tmp_path, run_script, root):

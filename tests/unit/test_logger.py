@@ -11,8 +11,6 @@ from rich.console import Console, Group
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_nmt import LogHandler
-from tests.support.files import ROOT
-from tests.support.scripts import run_program
 
 LOG = "results/logs/demo/demo-transformer/seed-1/train.log"
 TRAINING = "training: 443 of 1700 updates, 02:49 left, loss 2.635, dev BLEU 31.99,  7.43 updates/s"
@@ -120,14 +118,3 @@ def test_what_ends_without_a_word_while_snakemake_stops_is_no_error(workflow, ca
     send(handler, None, "Terminating processes on user request.")
     fail(handler)
     assert "error" not in capfd.readouterr().err
-
-
-def test_a_home_that_cannot_be_written_is_named_with_what_to_do(tmp_path):
-    file = tmp_path / "a file"
-    file.touch()
-    arguments = ["-m", "snakemake", "--dry-run", "--cores", "1", "--logger", "nmt"]
-    home = {"HOME": str(file), "XDG_CACHE_HOME": ""}
-    process = run_program(arguments, environment=os.environ | home, cwd=ROOT)
-    assert process.returncode == 1
-    assert "Traceback" not in process.stderr
-    assert "set XDG_CACHE_HOME" in process.stderr.splitlines()[-1]

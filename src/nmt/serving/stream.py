@@ -41,8 +41,6 @@ def blocks_as_they_come() -> Iterator[list[str]]:
 
     So a writer gets its translations while it still holds the pipe open.
     """
-    if sys.stdin is None:
-        raise UserError("standard input is closed: give --input.")
     stdin = cast(BufferedReader, sys.stdin.buffer)
     number = 1
     rest = b""
@@ -59,8 +57,6 @@ def write(lines: Iterable[str], output: Path | None) -> None:
     """Write the lines to a file, whole or not at all, or print each at once."""
     if output:
         write_lines(output, lines)
-    elif sys.stdout is None:
-        raise UserError("standard output is closed: give --output.")
     else:
         cast(TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
         for line in lines:

@@ -102,9 +102,7 @@ def test_a_batch_that_is_too_large_for_a_gpu_is_halved(monkeypatch):
     monkeypatch.setattr(translator, "search", small)
     most = 2
     halved = in_order(translate_tokens(model, sentences, Decoding()), 5)
-    assert [[h.tokens for h in of_one] for of_one in halved] == [
-        [h.tokens for h in of_one] for of_one in whole
-    ]
+    assert [best.tokens for (best,) in halved] == [best.tokens for (best,) in whole]
     most = 0
     with pytest.raises(UserError, match="1 sentence"):
         in_order(translate_tokens(model, sentences, Decoding()), 5)
