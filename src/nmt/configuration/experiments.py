@@ -95,7 +95,7 @@ class Training(Strict):
     batch_tokens: Count | None = None
     """Largest number of source tokens, and of target tokens, of one update, padding included. It is
     the total over all micro-batches and processes, unlike fairseq's `--max-tokens`, which is per
-    GPU. A GPU takes several micro-batches as one, with more padding."""
+    GPU."""
     batch_sentences: Count | None = None
     """Number of sentence pairs of one update, instead of batch_tokens: chosen at random, whatever
     their lengths."""
@@ -134,8 +134,8 @@ class Training(Strict):
     """Largest norm of the gradient, to which it is clipped; null does not clip."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Precision: float32; or bfloat16 or float16 (with the loss scaled) in matrix products,
-    attention and the output's probabilities, with weights in float32. On a GPU LSTMs and GRUs that
-    run over all positions at once stay in float32."""
+    attention and the output's probabilities, with weights in float32. LSTMs and GRUs that run over
+    all positions at once stay in float32."""
     interval: Count
     """Number of updates between checkpoints; the loss on the dev set is measured at each."""
     bleu_interval: Whole = 0

@@ -16,8 +16,7 @@ from nmt.paper.tables import half_width
 VERDICTS = ("confirmed", "refuted", "not decided", "untested")
 NOTES = (
     "NPFL138: Straka, lecture 9 (2025). CSE 849: Cui, The Transformer (2025). 10-701: Lipton and"
-    " Chai, Encoder-decoder architectures, attention and Transformers. Report: Translation using"
-    " deep neural networks, part 2",
+    " Chai. Report: Translation using deep neural networks, part 2",
     "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
     " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where each"
     " has one, of all rows of the table)",
