@@ -23,6 +23,7 @@ NOTES = (
     "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
     " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
     " inside or outside of the bound",
+    "What heads attend to, and what silencing one costs: docs/results.md",
 )
 
 
