@@ -128,7 +128,7 @@ def test_a_sentence_is_cut_by_every_kind_of_subwords(tmp_path, run_script):
     assert process.returncode == 0, process.stderr
     cut = {}
     for line in process.stdout.splitlines()[2:]:
-        _, kind, pieces, _ = line.split("|")
+        _, kind, pieces, _, _ = line.split("|")
         cut[kind.strip()] = re.findall("`(.*?)`", pieces)
     assert len(cut) == len(get_args(Vocabulary.model_fields["kind"].annotation)) + 1
     assert bytes(int(piece[3:5], 16) for piece in cut.pop("bytes")).decode() == sentence
