@@ -10,6 +10,7 @@ from typing import get_args
 
 from nmt import command
 from nmt.configuration import BYTES, Vocabulary, validated
+from nmt.files import read_lines
 from nmt.text.subwords import learn, segmenter
 from nmt.text.wordpieces import SYMBOLS
 
@@ -19,7 +20,7 @@ KINDS = get_args(Vocabulary.model_fields["kind"].annotation)
 
 def main(args: argparse.Namespace) -> None:
     """Learn each kind, of bytes a vocabulary of its own size, and print the table."""
-    lines = [line for path in args.text for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line for path in args.text for line in read_lines(path)]
     words = sum(len(line.split()) for line in lines)
     print("| kind | subwords | a word |", "|:--|:--|--:|", sep="\n")
     for name in (*KINDS, "bpe, byte_fallback"):

@@ -1,7 +1,6 @@
 """The page of a lecture: the numbers of its pictures, from formulas, a model and trainings."""
 
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -223,7 +222,11 @@ def follow(model: TranslationModel, sentence: str) -> dict:
             "probabilities": numbers(probabilities),
         },
         # On a GPU a few steps are repeated after the last hypothesis has ended.
-        "tree": list(filter(None, map(partial(branches, model), count(1), steps))),
+        "tree": [
+            nodes
+            for length, step in enumerate(steps, start=1)
+            if (nodes := branches(model, length, step))
+        ],
     }
 
 

@@ -2,13 +2,7 @@
 
 import pytest
 
-from nmt.configuration import (
-    DecoderOnly,
-    Transformer,
-    load_catalog,
-    load_reproduction,
-    read_yaml,
-)
+from nmt.configuration import DecoderOnly, Transformer, load_catalog, load_reproduction, read_yaml
 from nmt.errors import UserError
 from tests.support.files import ROOT
 
