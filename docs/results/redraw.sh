@@ -57,6 +57,7 @@ typeset multi30k-en-de table3 positions embeddings-and-activations subwords deco
 typeset multi30k-claims reversal norms subwords positions scores lengths report
 typeset tatoeba-en-de systems families news hunger
 for part in eighth quarter half; do typeset tatoeba-$part hunger; done
+typeset tatoeba-quarter rates
 typeset demo-families families gnmt
 plot multi30k-families families learning-curves bleu-by-length cost
 plot multi30k-en-de table3 differences
