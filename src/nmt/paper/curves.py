@@ -28,7 +28,7 @@ AXES = {
 def learning_curves(drawing: Drawing) -> Picture:
     """Draw loss, dev scores and learning rate against updates, tokens, device-seconds and FLOPs.
 
-    A row is the mean over its seeds, in a band of one standard deviation.
+    A row is the mean over its seeds, in a band from the lowest to the highest.
     """
     points = curve_points(drawing) if drawing.trainings else pd.DataFrame()
     if points.empty:
@@ -64,7 +64,7 @@ def learning_curves(drawing: Drawing) -> Picture:
 def curve_points(drawing: Drawing, metrics: Collection[str] = PANELS) -> pd.DataFrame:
     """Return the points of all curves: one line for each row, metric of metrics.jsonl and update.
 
-    Seeds are averaged where all of a row recorded the update; sd is empty with one seed.
+    Seeds are averaged where all of a row recorded the update.
     """
     parts = []
     for run in drawing.trainings:
@@ -73,7 +73,8 @@ def curve_points(drawing: Drawing, metrics: Collection[str] = PANELS) -> pd.Data
     keys = ["experiment", "title", "metric", "update"]
     by_update = pd.concat(parts).groupby(keys, sort=False)
     points = by_update.mean().rename(columns={"value": "mean"})
-    points["sd"] = by_update["value"].std()
+    points["lowest"] = by_update["value"].min()
+    points["highest"] = by_update["value"].max()
     points["seeds"] = by_update.size()
     points = points.reset_index()
     names = [run.experiment for run in drawing.trainings]

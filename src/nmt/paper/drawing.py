@@ -115,18 +115,15 @@ class Drawing:
         }
 
     def plot(self, axes: Axes, data: pd.DataFrame, x: str, y: str) -> None:
-        """Draw a line for each row in the data, in a band of its "sd" where it has some."""
+        """Draw a line for each row in the data, in a band from its "lowest" to its "highest"."""
         for experiment, points in data.groupby("experiment", sort=False):
             style = self.style(str(experiment))
             # Of the panel's size, because points may be many and close together; matplotlib would
             # leave out the marker of a single point.
             every = 0.15 if len(points) > 1 else None
             axes.plot(points[x], points[y], **style, markevery=every)
-            if "sd" in points:
-                low, high = points[y] - points.sd, points[y] + points.sd
-                axes.fill_between(
-                    points[x], low, high, color=style["color"], alpha=0.2, linewidth=0
-                )
+            band = points[x], points.lowest, points.highest
+            axes.fill_between(*band, color=style["color"], alpha=0.2, linewidth=0)
 
 
 def draw(name: str, drawing: Drawing) -> Picture:

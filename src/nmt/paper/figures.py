@@ -58,10 +58,11 @@ FIGURES = {
             "Training loss, dev perplexity, dev BLEU and learning rate against updates, target"
             " tokens, device-seconds and FLOPs. Loss: mean negative log-likelihood of a subword"
             " since the last point, in nats, with dropout, without label smoothing; BLEU: of greedy"
-            " translations; several seeds are their mean in a band of one standard deviation. These"
-            " are the models while they train; the tables have the average of the last checkpoints."
-            " Updates differ as each row has as many as its configuration gives it, in the demo"
-            " so many that all take about equal time, or fewer where its dev loss stopped falling."
+            " translations; several seeds are their mean in a band from the lowest to the highest."
+            " These are the models while they train; the tables have the average of the last"
+            " checkpoints. Updates differ as each row has as many as its configuration gives it, in"
+            " the demo so many that all take about equal time, or fewer where its dev loss stopped"
+            " falling."
         ),
     ),
     "bleu-by-length": Figure(

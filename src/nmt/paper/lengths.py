@@ -9,7 +9,7 @@ FEWEST_SENTENCES = 10
 
 
 def bleu_by_length(drawing: Drawing) -> Picture:
-    """Draw BLEU by source length, as the mean over seeds with its standard deviation.
+    """Draw BLEU by source length, as the mean over seeds, in a band from the lowest to the highest.
 
     Where one row learns lower-cased text, case counts for no row.
     """
@@ -24,7 +24,7 @@ def bleu_by_length(drawing: Drawing) -> Picture:
     axes.set_xticks(buckets.bucket, list(buckets.label))
     axes.set_xlabel("source length in words (sentences)")
     axes.set_ylabel(f"BLEU (sacreBLEU{', lower-cased' if lowercased else ''})")
-    note = "Means over seeds, several in a band of one standard deviation."
+    note = "Means over seeds, several in a band from the lowest to the highest."
     return Picture(figure, data, f"Split {drawing.table.split}", drawing.runs, note, axes)
 
 
@@ -42,7 +42,7 @@ def length_points(drawing: Drawing, key: str) -> pd.DataFrame:
             points.append(point | {"bleu": bucket[key]})
     frame = pd.DataFrame(points, columns=["experiment", "bucket", "label", "bleu"])
     groups = frame.groupby(["experiment", "bucket", "label"], sort=False).bleu
-    return groups.agg(bleu="mean", sd="std", seeds="size").reset_index()
+    return groups.agg(bleu="mean", lowest="min", highest="max", seeds="size").reset_index()
 
 
 def bucket_label(bucket: dict) -> str:

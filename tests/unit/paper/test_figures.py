@@ -99,7 +99,7 @@ def test_learning_curves_have_the_mean_and_a_band_against_four_axes(made):
     assert np.allclose(curve.get_xdata(), np.arange(20, 401, 20))
     assert np.allclose(curve.get_ydata(), np.mean(losses, 0))
     band = grid[0, 0].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx((np.mean(losses, 0) + np.std(losses, 0, ddof=1)).max())
+    assert band.max() == pytest.approx(np.max(losses))
     # Dev scores at update 200 are at the tokens, seconds and FLOPs of update 200.
     at_200 = [axes.lines[0].get_xdata()[1] for axes in grid[1]]
     assert at_200 == pytest.approx([200, 16_000, 50, 2e14])
@@ -249,7 +249,7 @@ def test_bleu_by_length_is_the_mean_over_seeds_with_the_number_of_sentences(made
     bleu = [[part["bleu"] for part in score["bleu_by_source_length"][:3]] for score in scores]
     assert np.allclose(axes.lines[2].get_ydata(), np.mean(bleu, 0))
     band = axes.collections[2].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx((np.mean(bleu, 0) + np.std(bleu, 0, ddof=1)).max())
+    assert band.max() == pytest.approx(np.max(bleu))
 
 
 def test_rows_without_capitals_are_drawn_without_case(made):
