@@ -91,11 +91,14 @@ class Beams(NamedTuple):
 class Step(NamedTuple):
     """The best continuations of each sentence.
 
-    before: what is continued. log_probs, rows, tokens: (B, 2K), as `best_continuations` has them.
-    finished: (B, 2K), whether they end and are among the best so far.
+    numbers, open_rows, open_tokens: of the Beams that are continued. log_probs, rows, tokens:
+    (B, 2K), as `best_continuations` has them. finished: (B, 2K), whether they end and are among the
+    best so far.
     """
 
-    before: Beams
+    numbers: Tensor
+    open_rows: Tensor
+    open_tokens: Tensor
     log_probs: Tensor
     rows: Tensor
     tokens: Tensor
@@ -172,7 +175,8 @@ def take_step(
     scores = log_probs / length_penalty(lengths[:, None].to(dtype), decoding)
     scores = scores.where(ended, -torch.inf)
     scores[:, beam:] = -torch.inf
-    step = Step(beams, *best, finished=scores > beams.best_scores[:, -1:])
+    is_among_best = scores > beams.best_scores[:, -1:]
+    step = Step(beams.numbers, beams.rows, beams.tokens, *best, finished=is_among_best)
     best_scores = torch.cat([beams.best_scores, scores], 1).topk(beams.best_scores.size(1)).values
 
     log_probs, kept = log_probs.masked_fill(ended, -torch.inf).topk(min(beam, ended.size(1)))
@@ -189,11 +193,11 @@ def take_step(
 
 def step_in_place(model: StepModel, state: State, beams: Beams, decoding: Decoding) -> Step:
     """Take a step, and overwrite the tensors of beams and state with those after it."""
-    parts, structure = tree_flatten((beams, state.own, state.caches, state.length))
+    parts, structure = tree_flatten((beams, state.own, state.length))
     after, step = take_step(model, state, beams, decoding)
     step = tree_map(torch.clone, step)
-    torch._foreach_copy_(parts, tree_leaves((after, state.own, state.caches, state.length)))
-    _, state.own, state.caches, state.length = tree_unflatten(parts, structure)
+    torch._foreach_copy_(parts, tree_leaves((after, state.own, state.length)))
+    _, state.own, state.length = tree_unflatten(parts, structure)
     return step
 
 
@@ -202,9 +206,9 @@ def read_back(steps: list[Step], sentences: int, decoding: Decoding) -> list[lis
     finished: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     written = torch.empty(sentences, 0, dtype=torch.long)  # the tokens of each row, from BOS on
     for step in steps:
-        before, log_probs, rows, _, ended = tree_map(Tensor.cpu, step)
-        written = torch.cat([written[before.rows.flatten()], before.tokens.view(-1, 1)], 1)
-        numbers = before.numbers[ended.nonzero()[:, 0]].tolist()
+        numbers, open_rows, open_tokens, log_probs, rows, _, ended = tree_map(Tensor.cpu, step)
+        written = torch.cat([written[open_rows.flatten()], open_tokens.view(-1, 1)], 1)
+        numbers = numbers[ended.nonzero()[:, 0]].tolist()
         columns = written[rows[ended], 1:].tolist(), log_probs[ended].tolist()
         for number, tokens, log_prob in zip(numbers, *columns, strict=True):
             finished[number].append(make_hypothesis(tokens, log_prob, decoding))

@@ -73,7 +73,10 @@ def with_room(past: Tensor, rows: Tensor, positions: int) -> Tensor:
     """Return some rows of a cache with room for n more positions: (R', H, t + n, d).
 
     The first of these is written before it is read; what is read before it is written are zeros.
+    Without any more the rows, as many as before, are moved in place.
     """
+    if not positions:
+        return past.copy_(past[rows])
     _, heads, length, width = past.shape
     copy = past.new_empty(len(rows), heads, length + positions, width)
     torch.index_select(past, 0, rows, out=copy[:, :, :length])
