@@ -18,8 +18,8 @@ NOTES = (
     "NPFL138: Straka, lecture 9 (2025). CSE 849: Cui, The Transformer (2025). 10-701: Lipton and"
     " Chai. Report: Translation using deep neural networks, part 2",
     "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
-    " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where each"
-    " has one, of all rows of the table)",
+    " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where one"
+    " has a single seed, of all rows of the table)",
     "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
     " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
     " inside or outside of the bound",
@@ -64,11 +64,11 @@ def measured(claim: Claim, reproduction: Reproduction, catalog: Catalog, files: 
     seeds = of_rows.count().reindex(claim.rows, fill_value=0)
     means = of_rows.mean().reindex(claim.rows)
     difference = means.iloc[0] - means.iloc[1]
-    groups = of_rows if seeds.max() > 1 else scores.groupby("experiment")[claim.metric]
+    groups = of_rows if seeds.min() > 1 else scores.groupby("experiment")[claim.metric]
     freedom = groups.count() - 1
     variance = (groups.var() * freedom).sum(min_count=1) / freedom.sum()
-    band = half_width(variance**0.5, freedom.sum(), (1 / seeds).sum())
-    lowest, highest = difference - band, difference + band
+    half = half_width(variance**0.5, freedom.sum(), (1 / seeds).sum())
+    lowest, highest = difference - half, difference + half
     bound = f" within {claim.within:g}" if claim.within else ""
     return {
         "claim": claim.claim,

@@ -12,8 +12,9 @@ from nmt.paper.notes import join_distinct
 
 # The columns of the published costs that tables show.
 COST_COLUMNS = {name: column for name, column in COSTS.items() if column}
-# The 97.5% quantiles of Student's t distribution for 2, 3, ... numbers; the last is taken for more.
-STUDENT_T = dict(enumerate((12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262), 2))
+# The 97.5% quantiles of Student's t distribution with 1, 2, ... degrees of freedom; the last is
+# taken for more.
+STUDENT_T = dict(enumerate((12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262), 1))
 
 
 def table_rows(
@@ -190,24 +191,24 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
         for numbers in (column, f"{column}_published"):
             rows[f"{numbers}_to_base"] = (rows[numbers] - base[numbers]).where(is_variation)
     for metric in table.metrics:
-        # A standard deviation is NaN with a single seed, and then so is the band.
+        # A standard deviation is NaN with a single seed, and then so is the half-width.
         seeds = rows[f"{metric}_scored"]
         share = 1 / seeds + (1 / seeds)[is_base].iloc[0]
-        band = half_width(base[f"{metric}_sd"], base[f"{metric}_scored"] - 1, share)
+        half = half_width(base[f"{metric}_sd"], base[f"{metric}_scored"] - 1, share)
         of_seeds = rows.filter(regex=f"^{metric}_seed_")
         if len(of_seeds.columns):
             pairs = (of_seeds - of_seeds[is_base].iloc[0])[shares].T  # of the seeds that both have
             rows.loc[shares, f"{metric}_to_base"] = pairs.mean()
-            quantile = pairs.count().map(STUDENT_T).fillna(STUDENT_T[10])
-            band[shares] = quantile * pairs.sem()
-        rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= band
+            quantile = (pairs.count() - 1).map(STUDENT_T).fillna(STUDENT_T[9])
+            half[shares] = quantile * pairs.sem()
+        rows[f"{metric}_may_be_chance"] = rows[f"{metric}_to_base"].abs() <= half
     return rows
 
 
 def half_width(deviation: float, freedom: int, share: Any) -> Any:
     """Return half of the 95% interval of a difference of two means, by Student's t.
 
-    freedom: of the standard deviation. share: 1 / n + 1 / m of means over n and m numbers, as a
-    number or a series.
+    deviation: the standard deviation, NaN where no number is repeated. freedom: its degrees of
+    freedom. share: 1 / n + 1 / m of means over n and m numbers, as a number or a series.
     """
-    return STUDENT_T.get(freedom + 1, STUDENT_T[10]) * deviation * share**0.5
+    return STUDENT_T.get(freedom, STUDENT_T[9]) * deviation * share**0.5
