@@ -13,6 +13,7 @@ from nmt import command
 from nmt.files import read_lines, write_text
 from nmt.serving.attention import MOST_SUBWORDS, attend
 from nmt.serving.folder import TranslationModel
+from nmt.text.readers import pair_lines
 
 SENTENCES = 4  # of the source, beside the given one
 WORDS = range(6, 16)  # that a sentence of the source may have
@@ -22,8 +23,10 @@ def main(args: argparse.Namespace) -> None:
     """Translate the sentences, one by one, and write what figures and page need."""
     model = TranslationModel(args.model, gpus=args.gpus, max_length=MOST_SUBWORDS)
     lines = list(read_lines(args.source)) if args.source else []
-    references = read_lines(args.references) if args.references else ()
-    reference_of = dict(zip(lines, references, strict=False))
+    reference_of = {}
+    if args.references:
+        references = read_lines(args.references)
+        reference_of = dict(pair_lines(lines, references, str(args.source), str(args.references)))
     suitable = (line for line in lines if len(line.split()) in WORDS)
     sentences = dict.fromkeys([args.sentence, *islice(suitable, SENTENCES)])
     attended = [attend(model, it) | {"reference": reference_of.get(it)} for it in sentences]

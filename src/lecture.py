@@ -23,7 +23,7 @@ def main(args: argparse.Namespace) -> None:
     reproduction, catalog = read_reproduction(args.reproduction, args.catalog)
     table = next(iter(reproduction.tables.values()))
     drawing = Drawing(reproduction, catalog, table, RunFiles(args.runs))
-    models = list(map(TranslationModel, args.model))
+    models = [TranslationModel(path, gpus=args.gpus) for path in args.model]
     if not models or models[0].experiment.model.family != "transformer":
         raise UserError("a lecture follows a sentence through a Transformer: give one as --model.")
     tokens = ParallelTokens.load(args.tokens)

@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> None:
 
 def trainings(reproduction: Reproduction, catalog: Catalog) -> Counter[str]:
     """Return the number of seeds of each experiment that the default tables rest on."""
-    rows = [row for table in reproduction.default_tables.values() for row in table.experiments]
+    rows = reproduction.by_default.experiments
     runs = dict.fromkeys(
         (catalog.experiment(name).trained_as or name, seed)
         for row in rows

@@ -22,7 +22,7 @@ from nmt.configuration import read_reproduction
 from nmt.errors import UserError
 from nmt.files import atomic_write, read_lines
 from nmt.provenance import REPOSITORY
-from nmt.text.readers import pair_lines
+from nmt.text.readers import pair_lines, safe
 
 LEAST = 100  # pairs, of which five are held out
 # By the most pairs: the entry in config/experiments, subwords and updates
@@ -52,7 +52,7 @@ def main(args: argparse.Namespace) -> None:
         raise UserError(f"{output} is there already: move it away.")
     lines = read_lines(args.source), read_lines(args.target)
     pairs = sum(1 for _ in pair_lines(*lines, str(args.source), str(args.target)))
-    first = [line for line in islice(read_lines(args.source), LEAST) if line.strip()]
+    first = [line for line in map(safe, islice(read_lines(args.source), LEAST)) if line]
     if pairs < LEAST or not first:
         raise UserError(f"{args.source} has too little text: give at least {LEAST} pairs.")
     base, size, updates = next(sizes for most, sizes in SIZES.items() if pairs <= most)
@@ -60,7 +60,7 @@ def main(args: argparse.Namespace) -> None:
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", output.stem).strip(".-") or "mine"
     if (REPOSITORY / "results" / name).exists():
         raise UserError(f"results/{name} is there: delete it, or rename files of another text.")
-    names = {"name": name, "sentence": sentence.strip()}
+    names = {"name": name, "sentence": sentence}
     names |= {"source": languages[0], "target": languages[1]}
     names |= {f"{side}_file": str(getattr(args, side).resolve()) for side in ("source", "target")}
     numbers = {"held_out": min(1000, pairs // 20), "size": min(size, max(200, pairs // 4))}

@@ -2,7 +2,7 @@
 
 OUTPUT gets runs.jsonl.gz, a line for each run with its JSON files (settings, scores, costs) and its
 metrics, in six digits; and CORPUS.tar.xz for some, the translations of rows as declared, without
-those whose names have overrides. What it has already stays. typeset.py and plot.py read OUTPUT as
+those whose names have overrides. What it has of other runs stays. typeset.py and plot.py read it as
 they read the folder of runs itself.
 """
 
@@ -69,10 +69,11 @@ def rounded(value: float) -> float:
 
 def write_archive(path: Path, files: dict[str, Path]) -> None:
     """Add files to an archive by their names in it, the same whenever and by whomever."""
-    texts = {name: file.read_bytes() for name, file in files.items()}
+    texts = {}
     if path.exists():
         with tarfile.open(path) as tar:
-            texts |= {member.name: tar.extractfile(member).read() for member in tar}
+            texts = {member.name: tar.extractfile(member).read() for member in tar}
+    texts |= {name: file.read_bytes() for name, file in files.items()}
     with atomic_write(path) as temporary, tarfile.open(temporary, "w:xz") as tar:
         for name, text in sorted(texts.items()):
             member = tarfile.TarInfo(name)

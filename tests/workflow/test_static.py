@@ -36,7 +36,7 @@ def test_a_dry_run_reaches_every_run_table_and_figure(clone, configuration):
     file = clone / configuration
     reproduction, catalog = read_reproduction(file, file)
     name = reproduction.name
-    on_request = reproduction.tables.keys() - reproduction.default_tables.keys()
+    on_request = reproduction.tables.keys() - reproduction.by_default.tables.keys()
     by_default = planned_jobs(clone, configuration=configuration)
     jobs = planned_jobs(clone, "all", "lecture", *on_request, configuration=configuration)
     assert "all" in by_default <= jobs

@@ -48,10 +48,10 @@ SCRIPTS = shlex.quote(str(ROOT / "src"))
 LAUNCH = shlex.quote(str(ROOT / "workflow/launch.sh"))
 CATALOG_PATH = shlex.quote(str(CATALOG_PATH))
 TABLES = REPRODUCTION.tables
-DEFAULT_TABLES = REPRODUCTION.default_tables
+DEFAULT_TABLES = REPRODUCTION.by_default.tables
 FIRST_TABLE = next(iter(TABLES))
 # The rows of all tables that are made by default
-ROWS = list(dict.fromkeys(row for t in DEFAULT_TABLES.values() for row in t.experiments))
+ROWS = REPRODUCTION.by_default.experiments
 # The preprocessing steps of all vocabularies, by their name in paths
 PREPROCESSING = {
     vocabulary.preprocessing_name: vocabulary.preprocessing

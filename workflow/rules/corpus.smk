@@ -55,8 +55,8 @@ else:
     rule extract_text:
         input:
             sources_of_a_split,
-            held_back_sources=held_back(CORPUS.source),
-            held_back_targets=held_back(CORPUS.target),
+            held_back_sources=lambda wildcards: held_back(wildcards, CORPUS.source),
+            held_back_targets=lambda wildcards: held_back(wildcards, CORPUS.target),
         output:
             source=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.source}",
             target=f"results/corpora/{{corpus}}/raw/{{split}}.{CORPUS.target}",

@@ -1,9 +1,11 @@
 """The inputs and parameters of rules, as functions of wildcards."""
 
 import hashlib
+from functools import cache
 
 from nmt.files import checksum
 
+checksum_of = cache(checksum)  # of a file that may be long, for each split
 # The dev set, and the test sets of the tables that are made by default
 HELD_BACK = list(dict.fromkeys(["dev", *(table.split for table in DEFAULT_TABLES.values())]))
 
@@ -33,18 +35,13 @@ def sources_of_a_split(wildcards):
 def checksums(files):
     """Return checksums of files that are not made here: one in another's place may be older."""
     paths = [ROOT / file for file in files if not file.startswith("results/")]
-    return [checksum(path) for path in paths if path.is_file()]
+    return [checksum_of(path) for path in paths if path.is_file()]
 
 
-def held_back(language):
-    """Return a function of wildcards: the text that training text must not overlap with."""
-
-    def paths(wildcards):
-        if "overlap" not in CORPUS.filters_of(wildcards.split):
-            return []
-        return [f"results/corpora/{wildcards.corpus}/raw/{s}.{language}" for s in HELD_BACK]
-
-    return paths
+def held_back(wildcards, language):
+    """Return the text that training text must not overlap with."""
+    splits = HELD_BACK if "overlap" in CORPUS.filters_of(wildcards.split) else []
+    return [f"results/corpora/{wildcards.corpus}/raw/{split}.{language}" for split in splits]
 
 
 def cores_of_a_split(wildcards):
@@ -113,18 +110,6 @@ def table_inputs(wildcards):
     return runs_of_a_table(wildcards.table)
 
 
-def translations_of_a_table(wildcards):
-    """Return the translations of a table's rows."""
-    table = TABLES[wildcards.table]
-    return translated(f"{table.split}.translations.txt", table.experiments)
-
-
-def references_of_a_table(wildcards):
-    """Return the target side of the split that a table's scores are for."""
-    split = TABLES[wildcards.table].split
-    return f"results/corpora/{REPRODUCTION.corpus}/raw/{split}.{CORPUS.target}"
-
-
 def runs_of_a_table(name):
     """Return what was measured of the runs of a table."""
     table = TABLES[name]
@@ -146,13 +131,14 @@ def figure_inputs(wildcards):
 
 
 def shown(wildcards):
-    """Return what tables, figures and pages show of the catalog: titles and published numbers.
+    """Return what tables, figures and pages show of the catalog: titles, families and numbers.
 
-    Of the numbers a digest, as the report shows parameters. A function keeps braces as they are.
+    Of published numbers a digest, as the report shows parameters. A function keeps braces.
     """
     titles = [CORPUS.title, *(CATALOG.rows[row].title for row in REPRODUCTION.experiments)]
+    families = [experiment.model.family for experiment in EXPERIMENTS.values()]
     numbers = "".join(entry.model_dump_json() for entry in CATALOG.published)
-    return [*titles, hashlib.sha256(numbers.encode()).hexdigest()[:12]]
+    return [*titles, *families, hashlib.sha256(numbers.encode()).hexdigest()[:12]]
 
 
 def translations_and_texts():

@@ -13,12 +13,13 @@ rule make_index:
             for name, table in DEFAULT_TABLES.items()
             if table.compared
         ],
+        *["results/{reproduction}/explorer.html"]
+        * bool(single_models(TABLES[FIRST_TABLE].experiments)),
         index=report(
             "results/{reproduction}/index.html",
             caption="../report/index.rst",
             category="Tables",
         ),
-        explorer="results/{reproduction}/explorer.html",
     log:
         "results/logs/{reproduction}/publish.log",
     benchmark:
@@ -56,10 +57,11 @@ rule make_lecture:
         " --output {output} --threads {threads} 2>> {log}"
 
 
-# `sha256sum --check` verifies a copy of the results with it. The index comes last of all else.
+# `sha256sum --check` verifies a copy of the results with it.
 rule write_checksums:
     input:
-        "results/{reproduction}/index.html",
+        rules.make_index.output,
+        tables_and_figures([*DEFAULT_TABLES, "complexity", "corpora"]),
     output:
         "results/{reproduction}/SHA256SUMS",
     log:
@@ -69,5 +71,5 @@ rule write_checksums:
     params:
         files=models_and_translations(),
     shell:
-        "(find {params.files} results/{wildcards.reproduction} -type f ! -name SHA256SUMS -print0"
-        " | sort -zu | xargs -0 sha256sum) > {output} 2> {log}"
+        "(find {input} {params.files} -type f -print0 | sort -zu | xargs -0 sha256sum) > {output}"
+        " 2> {log}"

@@ -18,8 +18,14 @@ rule write_configuration:
 
 rule test_significance:
     input:
-        translations=translations_of_a_table,
-        references=references_of_a_table,
+        translations=lambda wildcards: translated(
+            f"{TABLES[wildcards.table].split}.translations.txt",
+            TABLES[wildcards.table].experiments,
+        ),
+        references=lambda wildcards: (
+            f"results/corpora/{REPRODUCTION.corpus}/raw/"
+            f"{TABLES[wildcards.table].split}.{CORPUS.target}"
+        ),
     output:
         "results/{reproduction}/tables/{table}.significance.json",
     log:
@@ -100,6 +106,7 @@ rule claims:
     input:
         claims=ROOT / "config/claims.yaml",
         runs=ROOT / "docs/results/data/runs.jsonl.gz",
+        configuration=sorted((ROOT / "config").glob("**/*.yaml")),
     output:
         "results/claims.md",
     log:

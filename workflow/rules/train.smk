@@ -61,6 +61,11 @@ rule average_checkpoints:
         # Only to run again when they have changed: average.py reads them in the catalog.
         training=lambda wildcards: EXPERIMENTS[wildcards.experiment].training.chosen(),
         decoding=lambda wildcards: EXPERIMENTS[wildcards.experiment].decoding.chosen(),
+        card=lambda wildcards: [
+            EXPERIMENTS[wildcards.experiment].title,
+            CORPUS.title,
+            CORPUS.license,
+        ],
     shell:
         f"python {SCRIPTS}/average.py --catalog {CATALOG_PATH}"
         " --corpus {wildcards.corpus} --experiment {wildcards.experiment}"

@@ -138,9 +138,10 @@ class Reproduction(Strict):
         return self.seeds
 
     @property
-    def default_tables(self) -> dict[str, Table]:
-        """The tables that are made without being named, by name."""
-        return {name: table for name, table in self.tables.items() if not table.on_request}
+    def by_default(self) -> "Reproduction":
+        """The reproduction without the tables that are made on request."""
+        tables = {name: table for name, table in self.tables.items() if not table.on_request}
+        return self.model_copy(update={"tables": tables})
 
     @property
     def experiments(self) -> list[str]:

@@ -31,11 +31,15 @@ MOST_DESCRIBED = 12  # lines of a figure
 def pages(
     reproduction: Reproduction, catalog: Catalog, files: RunFiles, folder: Path
 ) -> dict[str, str]:
-    """Return all pages by name, of what is in a reproduction's folder and in its runs."""
+    """Return all pages by name, of what is in a reproduction's folder and in its runs.
+
+    They have the tables that are made by default.
+    """
+    reproduction = reproduction.by_default
     texts = {
         name: read_texts(name, reproduction, catalog, files)
-        for name, table in reproduction.default_tables.items()
-        if table.metrics != ["perplexity"]
+        for name, table in reproduction.tables.items()
+        if table.compared
     }
     made = {
         f"translations-{name}.html": translations_page(name, reproduction, catalog, lines)
@@ -47,7 +51,7 @@ def pages(
     figures = shown_figures(reproduction, catalog, folder)
     first, table = next(iter(reproduction.tables.items()))
     runs = find_runs(files, reproduction, catalog, table.experiments)
-    single = {run.experiment: run for run in runs[::-1] if run.is_trained and not run.members}
+    single = {run.experiment: run for run in runs[::-1] if run.is_trained and run.seed is not None}
     order = ranked(table, sheets[first].data) if first in sheets else pd.DataFrame()
     opening = {}
     best = None

@@ -1,13 +1,12 @@
 """The figure of what rows cost: their quality against cost and size."""
 
 from nmt.evaluation.metrics import METRICS
+from nmt.paper.cells import COST
 from nmt.paper.drawing import Drawing, Picture, count_large, new_figure, nothing
 from nmt.paper.measurements import run_results
 
-COSTS = {
-    "device_hours": "device-hours of training",
-    "flops_6nd": "training FLOPs (6 N D + attention)",
-    "parameters_millions": "parameters (millions)",
+COSTS = {"device_hours": "device-hours of training"} | {
+    column: COST[column][0] for column in ("flops_6nd", "parameters_millions")
 }
 
 

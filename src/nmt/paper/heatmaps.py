@@ -11,8 +11,8 @@ from matplotlib.image import AxesImage
 
 from nmt.paper.drawing import PAGE, Drawing, Picture, new_figure, nothing
 from nmt.paper.results import Run
+from nmt.serving.attention import CROSS, SCALE
 
-CROSS = "cross-attention"
 MOST_COLUMNS = 3  # of panels
 LABEL_HEIGHT = 0.9  # inches that a panel's title and labels need
 TITLE_LETTERS = 13  # an inch
@@ -42,7 +42,7 @@ def recorded(run: Run) -> Recorded:
     """Return the first sentence of a run's attention."""
     first = run.read("attention.json", ["sentences"])["sentences"][0]
     maps = {
-        kind: {layer: np.array(heads) / 1000 for layer, heads in layers.items()}
+        kind: {layer: np.array(heads) / SCALE for layer, heads in layers.items()}
         for kind, layers in first["maps"].items()
     }
     # sentencepiece's mark of a word's beginning is so wide that it would touch the next label.

@@ -54,7 +54,8 @@ def corpora_sheet(reproduction: Reproduction, catalog: Catalog, files: RunFiles)
     corpus = catalog.corpus(reproduction.corpus)
     folder = corpus_folder(files, reproduction.corpus)
     rows = []
-    vocabularies = [row.vocabulary for row in experiments_of(reproduction, catalog)]
+    experiments = experiments_of(reproduction.by_default, catalog)
+    vocabularies = [row.vocabulary for row in experiments]
     for vocabulary in dict.fromkeys(vocabularies):
         for split in corpus.split_names:
             path = folder / vocabulary / "tokens" / split / "meta.json"

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -148,5 +149,5 @@ class Filters:
 
 
 def form(line: str) -> str:
-    """Return a line as it is compared: in lower case, with one space between words."""
-    return " ".join(line.lower().split())
+    """Return a line as it is compared: composed, in lower case, with one space between words."""
+    return " ".join(unicodedata.normalize("NFC", line.lower()).split())

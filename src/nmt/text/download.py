@@ -77,9 +77,7 @@ def fetch(address: str, archive: Archive, output: Path) -> None:
                 raise
             may_be_another = False
         except HTTPError as error:
-            if error.code != 416 or not before:
-                raise SourceError(f"HTTP {error.code} {error.reason}") from None
-            part.unlink()  # it is no shorter than the file
+            raise SourceError(f"HTTP {error.code} {error.reason}") from None
         except NETWORK_ERRORS as error:
             if size(part) <= before:
                 raise SourceError(str(getattr(error, "reason", error))) from None
@@ -96,7 +94,13 @@ def receive(address: str, archive: Archive, part: Path) -> None:
     start = size(part) if archive.sha256 or archive.md5 else 0
     if start:
         headers["Range"] = f"bytes={start}-"
-    with urlopen(Request(address, headers=headers), timeout=TIMEOUT) as response:
+    try:
+        response = urlopen(Request(address, headers=headers), timeout=TIMEOUT)
+    except HTTPError as error:
+        if error.code == 416 and start:
+            return  # there is no more of it: the checksum tells whether this is all
+        raise
+    with response:
         if response.status != 206:  # the whole file
             start = 0
         length = response.headers.get("Content-Length")
@@ -124,7 +128,7 @@ def check(file: Path, archive: Archive) -> None:
     found = checksum(file, algorithm)
     if not expected:
         logging.warning(
-            f"warning: nothing tells whether {archive.mirror} is the right file: compare its sha256"
+            f"nothing tells whether {archive.mirror} is the right file: compare its sha256"
             f" elsewhere, and write it into corpora.yaml: {found}"
         )
     elif found != expected:

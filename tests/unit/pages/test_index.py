@@ -177,11 +177,14 @@ def test_every_row_of_ours_has_links_and_cited_ones_have_none(made):
 def test_an_ensemble_is_a_row_beside_its_members(tmp_path, root):
     catalog = paper_runs.make_runs(tmp_path, root, paper_runs.reproduction((1,)))
     ensemble = Ensemble(title="Both", members={"demo-transformer": (1,), "demo-rnnsearch": (1,)})
-    catalog = replace(catalog, ensembles={"both": ensemble})
-    chosen = paper_runs.reproduction((1,), experiments=["both"])
+    theirs = Ensemble(title="Theirs", translations={"test": "theirs.txt"})
+    catalog = replace(catalog, ensembles={"both": ensemble, "theirs": theirs})
+    chosen = paper_runs.reproduction((1,), experiments=["both", "theirs"])
+    write_json(tmp_path / "runs/demo/theirs/ensemble/test.scores.json", paper_runs.scores(99))
     write_text(tmp_path / "made-up" / "tables" / "systems.csv", "")
     files = RunFiles(tmp_path / "runs")
     page = pages(chosen, catalog, files, tmp_path / "made-up")["index.html"]
     assert "Ensemble of demo-transformer 1, demo-rnnsearch 1" in page
     anchors = re.findall(r'id="row-([^"]+)"', page)
-    assert anchors == ["both", "demo-transformer", "demo-rnnsearch"]
+    assert anchors == ["both", "theirs", "demo-transformer", "demo-rnnsearch"]
+    assert "theirs/ensemble/model" not in page  # they are best, but there is nothing to try

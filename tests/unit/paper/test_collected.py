@@ -53,8 +53,9 @@ def test_translations_of_rows_without_overrides_are_kept(collected):
 def test_runs_that_are_there_stay(collected, tmp_path, run_script):
     runs, folder, *_ = collected
     before = RunFiles(folder).collected
-    shutil.move(runs / "demo" / "demo-transformer", runs / "demo" / "demo-new")
-    write_lines(runs / "demo/demo-new/seed-1/test.translations.txt", ["eine Katze ."])
+    shutil.copytree(runs / "demo" / "demo-transformer", runs / "demo" / "demo-new")
+    shutil.rmtree(runs / "demo" / "demo-rnnsearch")
+    write_lines(runs / "demo/demo-transformer/seed-1/test.translations.txt", ["eine Katze ."])
     folders = ["--runs", runs, "--output", folder, "--archives=demo"]
     process = run_script("../docs/results/collect", *folders)
     assert process.returncode == 0, process.stderr
@@ -62,3 +63,4 @@ def test_runs_that_are_there_stay(collected, tmp_path, run_script):
     assert before.items() < after.items()
     with tarfile.open(folder / "demo.tar.xz") as tar:
         assert len(tar.getnames()) == 2
+        assert tar.extractfile(tar.getnames()[1]).read() == b"eine Katze .\n"
