@@ -18,11 +18,11 @@ NOTES = (
     "NPFL138: Straka, lecture 9 (2025). CSE 849: Cui, The Transformer (2025). 10-701: Lipton and"
     " Chai. Report: Translation using deep neural networks, part 2",
     "Difference: the first row's mean over seeds minus the second one's, ± half the width of its"
-    " 95% interval (Student's t; the deviation is that over the seeds of both rows or, where one"
-    " has a single seed, of all rows of the table)",
+    " 95% interval (Student's t; the standard deviation is pooled over both rows' seeds or, where"
+    " one has a single seed, over the table's)",
     "Confirmed: the whole interval has the predicted sign; refuted: the other one; not decided:"
-    " zero is inside, or no row has several seeds. Equal within a bound: the whole interval is"
-    " inside or outside of the bound",
+    " zero is inside, or no row of the table has several seeds. Equal within b: the interval lies"
+    " inside or outside ± b. No correction for the number of claims",
     "What heads attend to, and what silencing one costs: docs/results.md",
 )
 

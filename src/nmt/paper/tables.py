@@ -70,13 +70,14 @@ def own_rows(table: Table, catalog: Catalog, results: pd.DataFrame) -> pd.DataFr
     numbers = [*table.metrics, *COST_COLUMNS.values()]
     trained = results[results.is_trained].groupby("experiment")
     seeds = results.groupby("experiment")
+    scored = results[table.metrics].notna().all(axis="columns")
     rows = pd.DataFrame(
         {
             "kind": "run",
             "title": {name: catalog.rows[name].title for name in table.experiments},
             "state": {name: row_state(table.metrics, runs) for name, runs in seeds},
             "trained_as": seeds.trained_as.first(),
-            "runs": seeds.is_trained.sum(),
+            "runs": scored.groupby(results.experiment).sum(),
             "diverged": seeds.diverged.sum(),
             "lowercased": {name: catalog.is_lowercased(name) for name in table.experiments},
         }
