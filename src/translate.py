@@ -41,6 +41,8 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
     count = args.n_best or 1
     if sampling and not args.sample:
         raise UserError("--temperature, --top-k, --top-p and --seed are of --sample: add it.")
+    if args.beam and args.sample:
+        raise UserError("--beam is of search: leave it out, or --sample.")
     if count > decoding.beam and not args.sample:
         raise UserError(f"a beam of {decoding.beam} does not find {count}: add --beam {count}.")
     unknown: list[int] = []  # lines

@@ -188,5 +188,8 @@ def explain(text: str) -> str:
             except UserError as error:
                 return str(error)
     if missing := re.match(r"MissingRuleException:\nNo rule to produce (.*) \(", text):
-        return f"nothing makes {missing[1]}: `snakemake --list-target-rules` lists what is made."
+        return (
+            f"nothing makes {missing[1]}: `snakemake --list-target-rules` lists what is made,"
+            " --configfile chooses another reproduction."
+        )
     return text if text.startswith("Traceback") else IN_CODE.sub("", text).strip()

@@ -7,16 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.client import HTTPConnection
-from threading import Thread
-from types import SimpleNamespace
 from urllib.parse import urljoin, urlsplit
 
 import pytest
 
 from nmt.files import write_json
-from nmt.pages.server import ExplorerHandler
 from nmt.serving.attention import attend
 from nmt.serving.folder import TranslationModel
 from tests.support import tiny_models
@@ -114,18 +111,6 @@ def test_a_connection_that_waits_lets_others_pass(address, port):
         waiting.setblocking(False)
         with pytest.raises(BlockingIOError):  # it is still open
             waiting.recv(1)
-
-
-def test_a_request_has_a_deadline_however_it_drips(monkeypatch):
-    monkeypatch.setattr(ExplorerHandler, "timeout", 0.5)
-    ours, theirs = socket.socketpair()
-    handler = Thread(target=ExplorerHandler, args=(ours, ("", 0), SimpleNamespace(path="/x/")))
-    handler.start()
-    while handler.is_alive():
-        with suppress(BrokenPipeError, ConnectionResetError):
-            theirs.send(b"x")
-        handler.join(0.1)
-    theirs.close()
 
 
 def test_only_this_machine_is_served(port):

@@ -11,7 +11,7 @@ from nmt.files import read_json
 from nmt.text.subwords import SubwordPair
 
 ARRAYS = ("source", "source_offsets", "target", "target_offsets")
-REMEDY = "delete it and make it again"
+REMEDY = "delete it, then snakemake makes it again"
 
 
 class Ragged:

@@ -3,10 +3,9 @@
 import json
 import logging
 import secrets
-import socket
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Timer
+from threading import Lock
 
 from nmt.errors import UserError
 from nmt.pages.render import explorer_page
@@ -53,16 +52,7 @@ class ExplorerHandler(BaseHTTPRequestHandler):
     """Answers GET with the page, and POST to its `translate` with JSON."""
 
     server: ExplorerServer
-    timeout = 30  # seconds that a request may take to arrive, and without a byte of the answer
-
-    def handle(self) -> None:
-        """Answer a request, of which nothing is read after the timeout."""
-        end = Timer(self.timeout, self.connection.shutdown, [socket.SHUT_RD])
-        end.start()
-        try:
-            super().handle()
-        finally:
-            end.cancel()
+    timeout = 30  # seconds without a byte
 
     def is_ours(self, name: str) -> bool:
         """Return whether the request comes from the page, or from who has its address."""

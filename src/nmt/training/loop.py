@@ -97,6 +97,7 @@ class TrainingLoop:
         with stop_signals() as received, self.progress:
             while not counters.is_finished(self.settings):
                 rate = self.train_step()
+                self.progress.update()
                 to_log = counters.update % UPDATES_BETWEEN_METRICS == 0
                 at_interval = counters.update % self.settings.interval == 0
                 at_interval |= counters.update == self.settings.updates
@@ -119,7 +120,6 @@ class TrainingLoop:
                         f"stopped at update {counters.update}, all saved; the same command goes on."
                     )
                     raise Stopped(by_hand)
-                self.progress.update()
 
     def train_step(self) -> float:
         """Make one update, and return its learning rate."""
