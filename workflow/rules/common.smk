@@ -6,16 +6,10 @@ import time
 
 from snakemake.exceptions import WorkflowError
 
-import nmt
 from nmt.configuration import KINDS, load_reproduction, read_yaml
 from nmt.environment import SETTINGS
 from nmt.errors import UserError
 from nmt.paper.figures import FIGURES, file_name
-
-if not Path(nmt.__file__).resolve().is_relative_to(ROOT.resolve()):
-    raise WorkflowError(
-        f"This environment has the code of {Path(nmt.__file__).parents[2]}: `make environment` here."
-    )
 
 # Standard error of every job goes to its log, with dates; what is seen is read there by the logger.
 SETTINGS |= {"NMT_LOG": 1}
