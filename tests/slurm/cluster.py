@@ -32,6 +32,8 @@ SLURM_CONF = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
+# The port where ranks meet follows from the job: those of clusters side by side must differ.
+FirstJobId={controller_port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
