@@ -42,7 +42,7 @@ def translated(args: argparse.Namespace, progress: Progress) -> Iterator[str]:
     if sampling and not args.sample:
         raise UserError("--temperature, --top-k, --top-p and --seed are of --sample: add it.")
     if args.beam and args.sample:
-        raise UserError("--beam is of search: leave it out, or --sample.")
+        raise UserError("--beam is of search, not of --sample: leave one out.")
     if count > decoding.beam and not args.sample:
         raise UserError(f"a beam of {decoding.beam} does not find {count}: add --beam {count}.")
     unknown: list[int] = []  # lines

@@ -206,10 +206,10 @@ def with_differences_to_base(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     return rows
 
 
-def half_width(deviation: float, freedom: int, share: Any) -> Any:
+def half_width(deviation: float, degrees_of_freedom: int, share: Any) -> Any:
     """Return half of the 95% interval of a difference of two means, by Student's t.
 
-    deviation: the standard deviation, NaN where no number is repeated. freedom: its degrees of
-    freedom. share: 1 / n + 1 / m of means over n and m numbers, as a number or a series.
+    deviation: the standard deviation of single numbers; the result is NaN where it is.
+    share: 1 / n + 1 / m of means over n and m numbers, as a number or a series.
     """
-    return STUDENT_T.get(freedom, STUDENT_T[9]) * deviation * share**0.5
+    return STUDENT_T.get(degrees_of_freedom, STUDENT_T[9]) * deviation * share**0.5

@@ -61,7 +61,7 @@ class Trainer:
         self.update_sums = torch.zeros(3, dtype=torch.float64, device=device)
         self.sums = torch.zeros_like(self.update_sums)
         self.norm = torch.zeros((), device=device)
-        self.scaler.scale(self.norm)  # begins to scale, though a rank's first update may be empty
+        self.scaler.scale(self.norm)  # an empty first update scales no loss
         # The gradient norm of each update since the last call of pop_gradient_norms
         self.gradient_norms: list[Tensor] = []
         self.minimized = self.objective
